@@ -1,0 +1,77 @@
+"""Counterfactual learning to rank: the tested code behind the book.
+
+Floors, imports only point down: ``ragged``, ``letor`` and ``corpora`` (data), then ``metrics``, then ``users``,
+``policies``, ``logs`` and ``exact``, then ``estimators``.  ``claims`` and ``figures`` stand beside them.
+"""
+
+from cfltr_core.claims import claim, mean_interval
+from cfltr_core.corpora import SCALES, load_corpus
+from cfltr_core.estimators import clipped, ips, ips_variance, naive, self_normalised
+from cfltr_core.exact import enumerate_logs, expectation, mean_and_variance
+from cfltr_core.figures import METHODS, figure, record, style
+from cfltr_core.letor import read_svmlight
+from cfltr_core.logs import (
+    ClickLog,
+    aggregate_clicks,
+    draw_sessions,
+    expand_clicks,
+    sessions_for_clicks,
+    simulate_clicks,
+)
+from cfltr_core.metrics import (
+    RankWeight,
+    additive_metric,
+    average_rank,
+    dcg,
+    ndcg,
+    precision,
+    rank_weights,
+    ranks,
+    rbp,
+)
+from cfltr_core.policies import DeterministicPolicy, fit_linear_ranker
+from cfltr_core.ragged import RankingData, query_index, segment_sum
+from cfltr_core.users import PositionBasedUser, power_examination
+
+__all__ = [
+    "METHODS",
+    "SCALES",
+    "ClickLog",
+    "DeterministicPolicy",
+    "PositionBasedUser",
+    "RankWeight",
+    "RankingData",
+    "additive_metric",
+    "aggregate_clicks",
+    "average_rank",
+    "claim",
+    "clipped",
+    "dcg",
+    "draw_sessions",
+    "enumerate_logs",
+    "expand_clicks",
+    "expectation",
+    "figure",
+    "fit_linear_ranker",
+    "ips",
+    "ips_variance",
+    "load_corpus",
+    "mean_and_variance",
+    "mean_interval",
+    "naive",
+    "ndcg",
+    "power_examination",
+    "precision",
+    "query_index",
+    "rank_weights",
+    "ranks",
+    "rbp",
+    "read_svmlight",
+    "record",
+    "segment_sum",
+    "self_normalised",
+    "sessions_for_clicks",
+    "simulate_clicks",
+    "style",
+]
+__version__ = "0.1.0"

@@ -1,0 +1,94 @@
+"""Argument checks shared by the public functions.
+
+A check runs once, at the public function, before any work.  Its message names the argument, the first
+offending index, the value found and the remedy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+def offsets_of(offsets: ArrayLike, n_docs: int | None = None, name: str = "offsets") -> IntArray:
+    """Return ``offsets`` as int64 after checking that they cut ``n_docs`` documents into non-empty lists."""
+    array = np.asarray(offsets)
+    if array.ndim != 1 or array.size < 2 or not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(
+            f"{name}: expected a 1-d integer array of n_queries + 1 numbers starting at 0, "
+            f"got shape {array.shape} and dtype {array.dtype}"
+        )
+    out = array.astype(np.int64, copy=False)
+    if out[0] != 0:
+        raise ValueError(f"{name}[0] is {out[0]}: the first list must start at document 0")
+    steps = np.diff(out)
+    if (steps <= 0).any():
+        query = int(np.argmax(steps <= 0))
+        raise ValueError(
+            f"{name}[{query + 1}] is {out[query + 1]}, not larger than {name}[{query}] = {out[query]}: "
+            "query lists must be non-empty and in order; drop empty queries first"
+        )
+    if n_docs is not None and out[-1] != n_docs:
+        raise ValueError(
+            f"{name}[-1] is {out[-1]} but there are {n_docs} documents: the last offset must be the number of documents"
+        )
+    return out
+
+
+def finite_vector(values: ArrayLike, size: int, name: str) -> FloatArray:
+    """Return ``values`` as float64 after checking shape ``(size,)`` and finiteness."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (size,):
+        raise ValueError(f"{name}: expected shape ({size},), one number per document, got {array.shape}")
+    if not np.isfinite(array).all():
+        index = int(np.argmin(np.isfinite(array)))
+        raise ValueError(f"{name}[{index}] is {array[index]}: replace or drop non-finite values first")
+    return array
+
+
+def within(values: ArrayLike, low: float, high: float, name: str, why: str) -> FloatArray:
+    """Return ``values`` as float64 after checking ``low <= values <= high`` (NaN fails)."""
+    array = np.asarray(values, dtype=np.float64)
+    bad = ~((array >= low) & (array <= high))
+    if bad.any():
+        index = int(np.argmax(bad.ravel()))
+        where = f"{name}[{index}]" if array.ndim else name
+        raise ValueError(f"{where} is {array.ravel()[index]}, outside [{low:g}, {high:g}]: {why}")
+    return array
+
+
+def counts(values: ArrayLike, size: int, name: str) -> IntArray:
+    """Return ``values`` as int64 after checking shape ``(size,)``, whole numbers and no negative one."""
+    array = np.asarray(values)
+    if array.shape != (size,):
+        raise ValueError(f"{name}: expected shape ({size},), got {array.shape}")
+    if not np.issubdtype(array.dtype, np.integer):
+        whole = np.isfinite(array) & (array == np.floor(array))
+        if not whole.all():
+            index = int(np.argmin(whole))
+            raise ValueError(f"{name}[{index}] is {array[index]}: counts must be whole numbers")
+    out = array.astype(np.int64, copy=False)
+    if (out < 0).any():
+        index = int(np.argmax(out < 0))
+        raise ValueError(f"{name}[{index}] is {out[index]}: counts cannot be negative")
+    return out
+
+
+def positive_int(value: Any, name: str, least: int = 1) -> int:
+    """Return ``value`` as int after checking that it is a whole number ``>= least``."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"{name} is {value!r}: expected a whole number of at least {least}")
+    return int(value)
+
+
+def generator(rng: Any, name: str = "rng") -> np.random.Generator:
+    """Return ``rng`` after checking that it is a ``numpy.random.Generator``."""
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(f"{name} is {type(rng).__name__}: pass a numpy.random.Generator, e.g. np.random.default_rng(0)")
+    return rng

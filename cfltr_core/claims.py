@@ -1,0 +1,306 @@
+"""Claims of the papers, each with a verdict that is computed from what a chapter measured.
+
+``claims.yml`` states every claim *before* it is measured: its kind, the smallest effect that would matter,
+and the verdict that we expect.  A chapter calls :func:`claim` with arrays, one number per seed; the verdict
+is computed here and cannot be passed in.
+
+kind         arrays                     supported when
+-----------  -------------------------  --------------------------------------------------------------
+identity     left, right                max |left − right| <= tolerance
+inequality   lower, upper               max (lower − upper) <= tolerance
+ordering     larger, smaller (paired)   the interval of mean(larger − smaller) lies above ``margin``
+equivalence  left, right (paired)       the interval of mean(left − right) lies inside ±``margin``
+number       values                     the interval of mean(values) lies inside ``value`` ± ``margin``
+limit        x, errors (seeds × x)      the interval of the log-log slope lies inside ``value`` ± ``margin``
+
+*contradicted* is an interval wholly on the other side; an interval that crosses is *inconclusive*.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cfltr_core.checks import FloatArray
+
+ARRAYS: Mapping[str, tuple[str, ...]] = {
+    "identity": ("left", "right"),
+    "inequality": ("lower", "upper"),
+    "ordering": ("larger", "smaller"),
+    "equivalence": ("left", "right"),
+    "number": ("values",),
+    "limit": ("x", "errors"),
+}
+EXACT = ("identity", "inequality")
+VERDICTS = ("supported", "contradicted", "inconclusive")
+SCALE_ORDER = ("smoke", "ci", "paper")
+FAMILY_ALPHA = 0.05
+BUDGET = (
+    f"Intervals are two-sided Student intervals across seeds. Within a chapter they hold together at "
+    f"{1 - FAMILY_ALPHA:.0%}: each statistical claim of a chapter with m of them is judged at level "
+    f"1 − {FAMILY_ALPHA:g}/m (Bonferroni). A false *supported* errs on one side only, so that a chapter raises "
+    f"such an alarm with probability at most {FAMILY_ALPHA / 2:.1%}. Identities and inequalities are exact: "
+    "they have no false alarms."
+)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One entry of ``claims.yml``; see the module's table for ``kind``."""
+
+    id: str
+    source: str
+    statement: str
+    kind: str
+    chapter: str
+    corpora: tuple[str, ...]
+    scale: str
+    expect: str
+    reason: str
+    margin: float = 0.0
+    tolerance: float = 0.0
+    value: float = 0.0
+    control: str | None = None
+
+    def gates(self, scale: str, corpus: str) -> bool:
+        """True where the expected verdict must be met: at this scale or larger, on a named corpus."""
+        named = any(corpus == c or corpus.startswith(f"{c}:") for c in self.corpora)
+        return named and SCALE_ORDER.index(scale) >= SCALE_ORDER.index(self.scale)
+
+
+@dataclass(frozen=True)
+class ClaimResult:
+    """A verdict with what it rests on: the effect, its interval, the level and the threshold."""
+
+    id: str
+    kind: str
+    verdict: str
+    effect: float
+    interval: tuple[float, float] | None
+    level: float | None
+    threshold: float
+    seeds: int
+
+    def _repr_markdown_(self) -> str:
+        spec = registry()[self.id]
+        measured = f"{self.effect:.3g}"
+        if self.interval is not None and self.level is not None:
+            low, high = self.interval
+            measured += f", {self.level:.1%} interval [{low:.3g}, {high:.3g}] over {self.seeds} seeds"
+        return (
+            f"**Claim `{self.id}`: {self.verdict}.** {spec.statement} *({spec.source}; "
+            f"measured {describe(spec)}: {measured}; threshold {self.threshold:.3g})*"
+        )
+
+
+def describe(spec: Claim) -> str:
+    """What the effect of a claim of this kind is, in words."""
+    return {
+        "identity": "largest |left − right|",
+        "inequality": "largest excess",
+        "ordering": "mean difference",
+        "equivalence": "mean difference",
+        "number": "mean",
+        "limit": "log-log slope",
+    }[spec.kind]
+
+
+@cache
+def registry() -> Mapping[str, Claim]:
+    """All claims of ``claims.yml`` by id, in file order."""
+    import yaml
+
+    text = resources.files("cfltr_core").joinpath("claims.yml").read_text(encoding="utf-8")
+    return parse_registry(yaml.safe_load(text) or [])
+
+
+def parse_registry(entries: list[dict[str, Any]]) -> dict[str, Claim]:
+    """Check and build the registry: known fields, kinds, verdicts, and a negative control per ordering."""
+    out: dict[str, Claim] = {}
+    for entry in entries:
+        name = entry.get("id", "<no id>")
+        try:
+            spec = Claim(**{**entry, "corpora": tuple(entry["corpora"])})
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"claims.yml, {name}: {error}") from error
+        if spec.id in out:
+            raise ValueError(f"claims.yml: {spec.id} stands twice")
+        if spec.kind not in ARRAYS or spec.expect not in VERDICTS or spec.scale not in SCALE_ORDER:
+            raise ValueError(f"claims.yml, {name}: unknown kind, expect or scale")
+        if spec.kind in EXACT and not spec.tolerance > 0:
+            raise ValueError(f"claims.yml, {name}: an exact claim states a tolerance > 0")
+        if spec.kind in ("equivalence", "number", "limit") and not spec.margin > 0:
+            raise ValueError(f"claims.yml, {name}: this kind states a margin > 0")
+        if spec.margin < 0:
+            raise ValueError(f"claims.yml, {name}: margin is the smallest effect that matters, >= 0")
+        out[spec.id] = spec
+    for spec in out.values():
+        if spec.kind == "ordering" and (spec.control not in out or spec.control == spec.id):
+            raise ValueError(f"claims.yml, {spec.id}: an ordering names its negative control, another claim")
+        if spec.control is not None and out[spec.control].chapter != spec.chapter:
+            raise ValueError(f"claims.yml, {spec.id}: the control is measured in the same chapter")
+    return out
+
+
+def level_of(spec: Claim) -> float:
+    """Confidence level of a statistical claim: 1 − 0.05 / (number of statistical claims of its chapter)."""
+    family = [c for c in registry().values() if c.chapter == spec.chapter and c.kind not in EXACT]
+    return 1.0 - FAMILY_ALPHA / max(1, len(family))
+
+
+def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float, float]:
+    """Mean over seeds with its two-sided Student interval: ``(mean, low, high)``; infinite for one seed."""
+    from scipy.special import stdtrit
+
+    x = np.asarray(values, dtype=np.float64)
+    if x.ndim != 1 or x.size == 0:
+        raise ValueError(f"values: expected one number per seed, got shape {x.shape}")
+    mean = float(x.mean())
+    if x.size == 1:
+        return mean, -np.inf, np.inf
+    half = float(stdtrit(x.size - 1, 0.5 + level / 2)) * float(x.std(ddof=1)) / np.sqrt(x.size)
+    return mean, mean - half, mean + half
+
+
+def verdict_of(spec: Claim, arrays: Mapping[str, ArrayLike], level: float | None = None) -> ClaimResult:
+    """Compute the verdict of a claim from measured arrays; ``level`` defaults to :func:`level_of`.
+
+    Raises
+    ------
+    ValueError
+        For missing or unknown arrays, shapes that disagree, or values that are not finite.
+    """
+    a = _checked(spec, arrays)
+    if spec.kind in EXACT:
+        difference = np.subtract(*a)
+        effect = float(np.abs(difference).max() if spec.kind == "identity" else difference.max())
+        verdict = "supported" if effect <= spec.tolerance else "contradicted"
+        return ClaimResult(spec.id, spec.kind, verdict, effect, None, None, spec.tolerance, a[0].size)
+    sample = _slopes(*a) if spec.kind == "limit" else a[0] - a[1] if len(a) == 2 else a[0]
+    used = level_of(spec) if level is None else level
+    effect, low, high = mean_interval(sample, used)
+    if spec.kind == "ordering":
+        verdict = _side(low > spec.margin, high < spec.margin)
+    else:
+        centre = 0.0 if spec.kind == "equivalence" else spec.value
+        bottom, top = centre - spec.margin, centre + spec.margin
+        verdict = _side(bottom < low and high < top, high < bottom or low > top)
+    return ClaimResult(spec.id, spec.kind, verdict, effect, (low, high), used, spec.margin, sample.size)
+
+
+def swapped(arrays: Mapping[str, ArrayLike]) -> dict[str, ArrayLike]:
+    """The arrays of an ordering claim with its two methods exchanged: its verdict must then turn round."""
+    return {"larger": arrays["smaller"], "smaller": arrays["larger"]}
+
+
+def claim(id: str, scale: str, corpus: str, **arrays: ArrayLike) -> ClaimResult:
+    """Judge one claim in a chapter and keep the record when the book is being run.
+
+    Parameters
+    ----------
+    id : str
+        An entry of ``claims.yml``.
+    scale, corpus : str
+        The chapter's parameters; the record says whether the verdict must hold on them.
+    **arrays
+        As the module's table says for the claim's kind; one number per seed where statistical.
+    """
+    if id not in registry():
+        raise ValueError(f"id is {id!r}: no such claim; add it to claims.yml before it is measured")
+    spec = registry()[id]
+    result = verdict_of(spec, arrays)
+    folder = os.environ.get("CFLTR_RUN_DIR")
+    if folder:
+        record = {
+            **asdict(result),
+            "chapter": spec.chapter,
+            "source": spec.source,
+            "statement": spec.statement,
+            "expect": spec.expect,
+            "gated": spec.gates(scale, corpus),
+            "scale": scale,
+            "corpus": corpus,
+            "arrays": {name: np.asarray(values, dtype=np.float64).tolist() for name, values in arrays.items()},
+        }
+        write_json(Path(folder) / "claims" / f"{id}.json", record)
+    return result
+
+
+def write_json(path: Path, record: Mapping[str, Any]) -> None:
+    """Write a JSON file in one step: a reader sees the whole file or none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(path.name + ".part")
+    scratch.write_text(json.dumps(_plain(record), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    scratch.replace(path)
+
+
+def _plain(value: Any) -> Any:
+    """Infinite ends of an interval become null: JSON knows no infinity."""
+    if isinstance(value, Mapping):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value
+
+
+def _side(yes: bool, no: bool) -> str:
+    return "supported" if yes else "contradicted" if no else "inconclusive"
+
+
+def _checked(spec: Claim, arrays: Mapping[str, ArrayLike]) -> list[FloatArray]:
+    wanted = ARRAYS[spec.kind]
+    if set(arrays) != set(wanted):
+        raise ValueError(f"{spec.id}: a claim of kind {spec.kind} takes {wanted}, got {tuple(arrays)}")
+    out = [np.asarray(arrays[name], dtype=np.float64) for name in wanted]
+    for name, values in zip(wanted, out, strict=True):
+        if values.size == 0 or not np.isfinite(values).all():
+            raise ValueError(f"{spec.id}, {name}: expected finite numbers, at least one")
+    if spec.kind == "limit":
+        if out[1].ndim != 2 or out[0].shape != out[1].shape[1:] or len(out[0]) < 3:
+            raise ValueError(f"{spec.id}: expected x (m,) and errors (seeds, m) with m >= 3")
+        if (out[0] <= 0).any() or (out[1] <= 0).any():
+            raise ValueError(f"{spec.id}: x and errors must be positive for a log-log slope")
+        return out
+    if len(out) == 2 and out[0].shape != out[1].shape:
+        raise ValueError(f"{spec.id}: {wanted[0]} and {wanted[1]} differ in shape, {out[0].shape}, {out[1].shape}")
+    if spec.kind not in EXACT and out[0].ndim != 1:
+        raise ValueError(f"{spec.id}: expected one number per seed, got shape {out[0].shape}")
+    return out
+
+
+def _slopes(x: FloatArray, errors: FloatArray) -> FloatArray:
+    """Least-squares slope of log(errors) on log(x), one per seed."""
+    u = np.log(x) - np.log(x).mean()
+    return np.asarray(np.log(errors) @ u / (u @ u))
+
+
+def main(argv: list[str]) -> int:
+    """Print the claims; with a folder of claim records, their verdicts too."""
+    found: dict[str, dict[str, Any]] = {}
+    if argv:
+        for path in sorted(Path(argv[0]).rglob("claims/*.json")):
+            found[path.stem] = json.loads(path.read_text(encoding="utf-8"))
+        if not found:
+            print(f"no claim records below {argv[0]}: run the book first", file=sys.stderr)
+            return 1
+    for spec in registry().values():
+        measured = found.get(spec.id, {}).get("verdict", "not run")
+        print(f"{spec.chapter}  {spec.id:34s} expected {spec.expect:13s} measured {measured}")
+        print(f"    {spec.statement} ({spec.source})")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,273 @@
+"""Ranking corpora: generated, bundled (digits), or read from a LETOR folder; and the sizes of each scale."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+
+from cfltr_core import checks
+from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.letor import read_collection
+from cfltr_core.ragged import RankingData
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Sizes of one scale: one code path, three sizes.
+
+    ``generated`` and ``digits`` hold queries for train / validation / test; ``clicks`` the expected numbers
+    of clicks on a learning curve; ``seeds`` the number of populations (each with its own log);
+    ``repetitions`` how often a cheap simulation is repeated to measure a spread.
+    """
+
+    name: str
+    generated: tuple[int, int, int]
+    features: int
+    digits: tuple[int, int, int]
+    clicks: tuple[int, ...]
+    seeds: int
+    repetitions: int
+
+
+SCALES: Mapping[str, Scale] = MappingProxyType(
+    {
+        "smoke": Scale("smoke", (200, 80, 120), 20, (100, 50, 100), (500, 5_000), 2, 40),
+        "ci": Scale("ci", (3_000, 1_000, 1_000), 60, (800, 250, 500), (1_700, 17_000, 170_000, 1_700_000), 5, 400),
+        "paper": Scale(
+            "paper",
+            (20_000, 3_000, 7_000),
+            700,
+            (900, 300, 590),
+            (1_700, 17_000, 170_000, 1_700_000),
+            10,
+            1_000,
+        ),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Train, validation and test queries of one corpus and seed."""
+
+    name: str
+    train: RankingData
+    validation: RankingData
+    test: RankingData
+
+
+def check_scale(scale: str) -> Scale:
+    """The :class:`Scale` of that name; ValueError for an unknown one."""
+    if scale not in SCALES:
+        raise ValueError(f"scale is {scale!r}: choose one of {', '.join(SCALES)}")
+    return SCALES[scale]
+
+
+def check_corpus(corpus: str) -> str:
+    """Return ``corpus`` if it can be loaded here; a ValueError that says what to do if not."""
+    if corpus in ("yahoo-like", "digits"):
+        return corpus
+    if corpus.startswith("letor:") and len(corpus) > len("letor:"):
+        letor_folder(corpus)
+        return corpus
+    raise ValueError(
+        f"corpus is {corpus!r}: choose yahoo-like, digits or letor:<folder>, "
+        "a folder below the one that CFLTR_DATA names"
+    )
+
+
+def letor_folder(corpus: str) -> Path:
+    """The folder behind ``letor:<folder>``; ValueError when CFLTR_DATA is unset or the folder is missing."""
+    root = os.environ.get("CFLTR_DATA")
+    if not root:
+        raise ValueError(
+            f"corpus is {corpus!r}, but the environment variable CFLTR_DATA is not set: "
+            "set it to the folder that holds your collections"
+        )
+    folder = Path(root).expanduser().resolve() / corpus.removeprefix("letor:")
+    if not folder.is_dir():
+        raise ValueError(f"corpus is {corpus!r}, but there is no folder {folder.name!r} in CFLTR_DATA")
+    return folder
+
+
+def load_corpus(corpus: str, scale: str, seed: int) -> Corpus:
+    """Load or generate a corpus.  Same arguments, same numbers; nothing is downloaded or written.
+
+    Parameters
+    ----------
+    corpus : "yahoo-like", "digits" or "letor:<folder>"
+        ``letor:`` ignores ``scale``; its ``seed`` chooses the fold or the random split.
+    scale : "smoke", "ci" or "paper"
+    seed : int >= 0
+        Another seed is another population (generated) or another split of the same data (digits, letor).
+    """
+    size = check_scale(scale)
+    check_corpus(corpus)
+    checks.positive_int(seed, "seed", least=0)
+    if corpus == "digits":
+        return _digits(size, seed)
+    if corpus == "yahoo-like":
+        return _generate(YAHOO_LIKE, size, seed)
+    train, validation, test = read_collection(letor_folder(corpus), seed)
+    return Corpus(corpus, train, validation, test)
+
+
+# --- generated ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """What a generated population looks like.
+
+    List lengths are 1 + Gamma, cut at ``longest``.  A document has ``factors`` latent factors that matter and
+    ``nuisance`` ones that do not but show up in the same features, ``redundancy`` times as strongly.  Its
+    utility is linear in the factors, plus pairwise interactions, plus a saturating term, plus Student-t(3)
+    noise and a shift shared by the query; grades cut the utility at fixed global ``shares``.  The first
+    ``query_level`` share of the features says nothing about the document.
+
+    The values are frozen: on seeds 0-9 they leave a logger room to improve, and a network room above a linear
+    ranker (``benchmarks/corpus_usefulness.py`` measures both).
+    """
+
+    name: str
+    mean_length: float
+    shape: float
+    longest: int
+    shares: tuple[float, ...]
+    factors: int = 8
+    nuisance: int = 12
+    interaction: float = 1.0
+    saturation: float = 0.4
+    noise: float = 0.7
+    query_shift: float = 0.35
+    feature_noise: float = 0.8
+    query_level: float = 0.15
+    redundancy: float = 2.0
+    threshold: int = 3
+
+
+YAHOO_LIKE = Knobs("yahoo-like", mean_length=23, shape=2.0, longest=139, shares=(0.26, 0.36, 0.28, 0.08, 0.02))
+
+
+@dataclass(frozen=True)
+class _Population:
+    utility: FloatArray
+    pairs: IntArray
+    loadings: FloatArray
+    noise: FloatArray
+    warp: IntArray
+    query_level: np.ndarray
+
+
+def _population(knobs: Knobs, n_features: int, rng: np.random.Generator) -> _Population:
+    total = knobs.factors + knobs.nuisance
+    utility = rng.normal(size=knobs.factors)
+    utility /= np.linalg.norm(utility)
+    pairs = rng.permutation(knobs.factors)[: 2 * (knobs.factors // 2)].reshape(-1, 2)
+    # Each feature mixes two factors that matter with two that do not: no single feature gives the utility
+    # away, and it takes data to cancel the nuisance.
+    loadings = np.zeros((n_features, total))
+    for row in loadings:
+        row[rng.choice(knobs.factors, size=2, replace=False)] = rng.normal(size=2)
+        row[knobs.factors + rng.choice(knobs.nuisance, size=2, replace=False)] = knobs.redundancy * rng.normal(size=2)
+    loadings /= np.linalg.norm(loadings, axis=1, keepdims=True)
+    return _Population(
+        utility=utility,
+        pairs=pairs,
+        loadings=loadings,
+        noise=knobs.feature_noise * rng.uniform(0.3, 1.7, size=n_features),
+        warp=rng.choice(4, size=n_features, p=(0.4, 0.25, 0.2, 0.15)),
+        query_level=rng.random(n_features) < knobs.query_level,
+    )
+
+
+def _generate(knobs: Knobs, scale: Scale, seed: int) -> Corpus:
+    # One child stream per part: the training queries do not change when the test set grows.
+    streams = [np.random.default_rng([seed, part]) for part in range(4)]
+    population = _population(knobs, scale.features, streams[0])
+    parts = [_draw(knobs, population, n, rng) for n, rng in zip(scale.generated, streams[1:], strict=True)]
+    cuts = np.quantile(parts[0][1], np.cumsum(knobs.shares)[:-1])
+    train, validation, test = (
+        RankingData(x, np.searchsorted(cuts, u).astype(np.int8), offsets, knobs.threshold, knobs.name)
+        for x, u, offsets in parts
+    )
+    return Corpus(knobs.name, train, validation, test)
+
+
+def _draw(
+    knobs: Knobs, population: _Population, n_queries: int, rng: np.random.Generator
+) -> tuple[np.ndarray, FloatArray, IntArray]:
+    """Features, utilities and offsets of ``n_queries`` queries."""
+    spread = (knobs.mean_length - 0.5) / knobs.shape  # the floor below takes half a document
+    sizes = 1 + np.minimum(rng.gamma(knobs.shape, spread, size=n_queries), knobs.longest - 1).astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    query = np.repeat(np.arange(n_queries), sizes)
+    n_docs, total = len(query), knobs.factors + knobs.nuisance
+    topic = 0.5 * rng.normal(size=(n_queries, total))
+    factors = topic[query] + np.sqrt(0.75) * rng.normal(size=(n_docs, total))
+    z = factors[:, : knobs.factors]
+    left, right = population.pairs.T
+    utility = (
+        z @ population.utility
+        + knobs.interaction * (z[:, left] * z[:, right]).sum(axis=1) / np.sqrt(len(left))
+        + knobs.saturation * np.tanh(2.0 * z[:, left[0]])
+        + knobs.noise * rng.standard_t(3, size=n_docs)
+        + knobs.query_shift * rng.normal(size=n_queries)[query]
+    )
+    signal = factors @ population.loadings.T + population.noise * rng.normal(size=(n_docs, len(population.noise)))
+    shared = topic @ population.loadings.T + rng.normal(size=(n_queries, len(population.noise)))
+    signal[:, population.query_level] = shared[query][:, population.query_level]
+    return _warp(signal, population.warp), utility, offsets
+
+
+def _warp(signal: FloatArray, warp: IntArray) -> np.ndarray:
+    """Map signals into [0, 1] as real features look: 0 smooth, 1 heavy-tailed, 2 counts, 3 binary."""
+    grown = np.exp(np.minimum(signal, 5.0))
+    shapes = (
+        1.0 / (1.0 + np.exp(-1.5 * signal)),
+        np.minimum(grown**1.2 / 20.0, 1.0),
+        np.minimum(np.floor(grown), 10.0) / 10.0,
+        (signal > 0.5).astype(np.float64),
+    )
+    return np.asarray(np.choose(warp, shapes), dtype=np.float32)
+
+
+# --- digits -------------------------------------------------------------------------------------------
+
+
+def _digits(scale: Scale, seed: int, candidates: int = 30) -> Corpus:
+    """Retrieval of handwritten digits: the query is an image, relevant candidates show the same digit.
+
+    Features are the absolute pixel differences of the pair (64, in [0, 1]).  Images are disjoint between
+    train (half), validation (a sixth) and test (a third); all seeds split the same 1,797 images.
+    """
+    from sklearn.datasets import load_digits
+
+    bunch = load_digits()
+    images, labels = bunch.data / 16.0, bunch.target
+    rng = np.random.default_rng([seed, 10])
+    order = rng.permutation(len(images))
+    parts = np.split(order, [len(order) // 2, 2 * len(order) // 3])
+    data = []
+    for pool, n_queries in zip(parts, scale.digits, strict=True):
+        queries = rng.choice(len(pool), size=n_queries, replace=False)
+        # Any image of the pool but the query itself: draw among the others, then step over it.
+        chosen = np.stack([rng.choice(len(pool) - 1, size=candidates, replace=False) for _ in queries])
+        chosen += chosen >= queries[:, None]
+        features = np.abs(images[pool[queries]][:, None, :] - images[pool[chosen]])
+        same = labels[pool[queries]][:, None] == labels[pool[chosen]]
+        data.append(
+            RankingData(
+                features.reshape(-1, images.shape[1]).astype(np.float32),
+                same.ravel().astype(np.int8),
+                np.arange(n_queries + 1) * candidates,
+                threshold=1,
+                name="digits",
+            )
+        )
+    return Corpus("digits", *data)

@@ -1,0 +1,166 @@
+"""Estimates of the risk of a ranker from a click log of another one, each with a standard error.
+
+A ranker enters as ``rank_weight``, λ(rank(d)) of every document under the ranker to be judged, from
+:func:`cfltr_core.metrics.rank_weights`.  The target is the risk per session,
+
+    R(f) = E_q[ Σ_{d ∈ q} λ(rank(d | f)) · relevance(d) ].
+
+Every estimator here is a ratio N / D of sums over sessions, and its standard error is that of a ratio.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cfltr_core import checks
+from cfltr_core.checks import FloatArray
+from cfltr_core.logs import ClickLog, _require_single_display
+
+Unit = Literal["query", "session"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A risk estimate with its standard error, and what it was made from."""
+
+    value: float
+    standard_error: float
+    n_sessions: int
+    n_clicks: int
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Normal interval ``value ± z · standard_error``."""
+        if not 0 < level < 1:
+            raise ValueError(f"level is {level}: expected a probability strictly between 0 and 1")
+        half = NormalDist().inv_cdf(0.5 + level / 2) * self.standard_error
+        return self.value - half, self.value + half
+
+
+def naive(log: ClickLog, rank_weight: ArrayLike, unit: Unit = "query") -> Estimate:
+    """Naive estimate: every click counts 1, (1/S) Σ clicks · λ.  Biased by examination."""
+    return _per_session(log, rank_weight, np.ones(len(log.document)), unit)
+
+
+def ips(log: ClickLog, rank_weight: ArrayLike, unit: Unit = "query") -> Estimate:
+    """Inverse propensity scoring: (1/S) Σ clicks · λ / propensity.
+
+    Unbiased for R(f) without click noise when every relevant document has a positive propensity
+    (Agarwal et al. 2018, Eq. 3–4; dividing by sessions, not by clicks).
+
+    Parameters
+    ----------
+    rank_weight : (n_docs,)
+        λ(rank(d)) under the ranker to be judged.
+    unit : "query" or "session"
+        What the standard error treats as the random sample.  ``"query"``: the queries are a sample from a
+        larger population (cluster by query).  ``"session"``: the set of queries is the population, sessions
+        draw from it; uses the exact law of single clicks given the counts.
+    """
+    return _per_session(log, rank_weight, _inverse(log), unit)
+
+
+def clipped(log: ClickLog, rank_weight: ArrayLike, clip: float, unit: Unit = "query") -> Estimate:
+    """IPS with weights min(1/propensity, clip): less variance, biased toward 0 where weights are cut."""
+    if not (np.isfinite(clip) and clip >= 1):
+        raise ValueError(f"clip is {clip}: expected a largest weight >= 1")
+    return _per_session(log, rank_weight, np.minimum(_inverse(log), clip), unit)
+
+
+def self_normalised(log: ClickLog, rank_weight: ArrayLike, unit: Unit = "query") -> Estimate:
+    """Self-normalised IPS: Σ clicks · λ / p divided by Σ clicks / p.
+
+    Estimates the risk *per relevant document*, R(f) / E[number of relevant documents], which is another
+    scale than IPS.  NaN for a log without clicks.  Source: Swaminathan & Joachims 2015.
+    """
+    inverse = _inverse(log)
+    lam = _terms(log, rank_weight)
+    weights = log.clicks * inverse
+    total = float(weights.sum())
+    if total == 0:
+        return Estimate(float("nan"), float("nan"), log.n_sessions, log.n_clicks)
+    value = float((weights * lam).sum()) / total
+    return _with_error(log, value, (lam - value) * inverse, 0.0, total, unit)
+
+
+def ips_variance(
+    rank_weight: ArrayLike,
+    click_probability: ArrayLike,
+    weight: ArrayLike,
+    offsets: ArrayLike,
+    sessions: ArrayLike,
+) -> float:
+    """Exact variance of (1/S) Σ clicks · λ · weight under a position-based user, in closed form.
+
+    With ρ the click probability, a = λ · weight, and S_q sessions of query q,
+
+        Var = (1/S²) Σ_q S_q Σ_{d ∈ q} ρ_d (1 − ρ_d) a_d²                        (``sessions`` an array)
+        Var = (1/S) { mean_q Σ_d ρ_d (1 − ρ_d) a_d² + Var_q(Σ_d ρ_d a_d) }       (``sessions`` a number)
+
+    The second is for sessions that draw their query uniformly: it adds the variance between queries.
+    ``weight`` is 1/propensity for IPS, 1 for the naive estimate; give 0 to documents never shown.
+    """
+    cuts = checks.offsets_of(offsets)
+    n_docs = int(cuts[-1])
+    lam = checks.finite_vector(rank_weight, n_docs, "rank_weight")
+    w = checks.finite_vector(weight, n_docs, "weight")
+    rho = checks.finite_vector(click_probability, n_docs, "click_probability")
+    checks.within(rho, 0, 1, "click_probability", "a probability")
+    within = np.add.reduceat(rho * (1 - rho) * (lam * w) ** 2, cuts[:-1])
+    if np.ndim(sessions) == 0:
+        total = checks.positive_int(int(np.asarray(sessions)), "sessions")
+        between = np.add.reduceat(rho * lam * w, cuts[:-1]).var()
+        return float((within.mean() + between) / total)
+    per_query = checks.counts(sessions, len(cuts) - 1, "sessions")
+    return float((per_query * within).sum() / per_query.sum() ** 2)
+
+
+def _inverse(log: ClickLog) -> FloatArray:
+    # Terms of propensity 0 have no clicks (ClickLog checks it): their weight never matters.
+    return np.divide(1.0, log.propensity, out=np.zeros_like(log.propensity), where=log.propensity > 0)
+
+
+def _terms(log: ClickLog, rank_weight: ArrayLike) -> FloatArray:
+    """λ of each term's document."""
+    if log.n_sessions == 0:
+        raise ValueError("log: there is no session in the log, so nothing can be estimated")
+    return checks.finite_vector(rank_weight, int(log.offsets[-1]), "rank_weight")[log.document]
+
+
+def _per_session(log: ClickLog, rank_weight: ArrayLike, weights: FloatArray, unit: Unit) -> Estimate:
+    a = _terms(log, rank_weight) * weights
+    value = float((log.clicks * a).sum()) / log.n_sessions
+    return _with_error(log, value, a, value, float(log.n_sessions), unit)
+
+
+def _with_error(
+    log: ClickLog, value: float, coefficient: FloatArray, centre: float, denominator: float, unit: Unit
+) -> Estimate:
+    """Attach the standard error of a ratio whose session residual is e_i = Σ_d c_id · coefficient_d − centre.
+
+    Var = n/(n−1) · Σ e² / denominator², with e summed over each query (unit "query") or each session.
+    Single sessions are not stored; Σ_i e_i² is replaced by its exact conditional mean given the counts,
+    which keeps the variance estimate unbiased: for a query with n sessions and counts c_d,
+    E[Σ_i (Σ_d c_id b_d)²] = Σ_d b_d² c_d (1 − c_d/n) + (Σ_d b_d c_d)² / n.
+    """
+    query = log.query
+    n_queries = len(log.sessions)
+    totals = np.bincount(query, log.clicks * coefficient, minlength=n_queries)
+    if unit == "query":
+        squares = float(((totals - log.sessions * centre) ** 2).sum())
+        size = int((log.sessions > 0).sum())
+    elif unit == "session":
+        _require_single_display(log)
+        share = log.clicks / np.maximum(log.impressions, 1)
+        alone = np.bincount(query, coefficient**2 * log.clicks * (1 - share), minlength=n_queries)
+        second = alone + totals**2 / np.maximum(log.sessions, 1)
+        squares = float((second - 2 * centre * totals + log.sessions * centre**2).sum())
+        size = log.n_sessions
+    else:
+        raise ValueError(f"unit is {unit!r}: choose 'query' or 'session'")
+    error = np.sqrt(size / (size - 1) * squares) / denominator if size > 1 else float("nan")
+    return Estimate(value, float(error), log.n_sessions, log.n_clicks)

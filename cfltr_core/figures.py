@@ -1,0 +1,132 @@
+"""Figures with caption, alternative text and data; and the few numbers that prose quotes."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from cfltr_core.claims import write_json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# One colour and one marker per method, through the whole book (Okabe-Ito, safe for colour-blind readers).
+METHODS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "truth": {"color": "#000000", "marker": "*"},
+        "naive": {"color": "#D55E00", "marker": "v"},
+        "ips": {"color": "#0072B2", "marker": "o"},
+        "self-normalised": {"color": "#009E73", "marker": "s"},
+        "clipped": {"color": "#E69F00", "marker": "D"},
+        "logger": {"color": "#666666", "marker": "P"},
+        "random": {"color": "#999999", "marker": "x"},
+    }
+)
+
+
+def style() -> None:
+    """The book's plotting style: light face, fixed sizes, reproducible SVG.  Call it once per chapter."""
+    import matplotlib as mpl
+    import seaborn as sns
+
+    sns.set_theme(context="notebook", style="whitegrid", palette="colorblind")
+    mpl.rcParams.update(
+        {
+            "figure.figsize": (7.0, 4.0),
+            "figure.facecolor": "white",
+            "axes.facecolor": "white",
+            "savefig.facecolor": "white",
+            "figure.constrained_layout.use": True,
+            "svg.fonttype": "path",
+            "svg.hashsalt": "cfltr",
+            "lines.markersize": 6,
+            "legend.framealpha": 0.9,
+        }
+    )
+
+
+def figure(fig: Figure, id: str, caption: str, alt: str, data: Any, dense: bool = False) -> None:
+    """Show a figure, and keep it with its caption, alternative text and data when the book is being run.
+
+    Parameters
+    ----------
+    fig : matplotlib figure
+        Closed after saving, so that it shows once.
+    id : str
+        ``fig-…``, unique in the book; the label that ``{numref}`` takes.
+    caption : str
+        Markdown: what is shown, on what, and what bands mean.
+    alt : str
+        For those who cannot see it: kind of plot, axes, the one fact, its value (so: at least one number),
+        written from the same numbers as the plot.
+    data : pandas.DataFrame or mapping of equally long columns
+        The numbers in the plot, saved as CSV.
+    dense : bool
+        PNG instead of SVG, for thousands of marks.
+
+    Raises
+    ------
+    ValueError
+        For an id, caption, alternative text or data that would leave a reader without them.
+    """
+    import matplotlib.pyplot as plt
+    import pandas as pd
+
+    if not re.fullmatch(r"fig-[a-z0-9]+(-[a-z0-9]+)*", id):
+        raise ValueError(f"id is {id!r}: expected fig-words-in-lower-case")
+    if len(caption.strip()) < 20:
+        raise ValueError(f"caption of {id}: say what is shown, on what data, and what bands mean")
+    if len(alt.strip()) < 40 or not re.search(r"\d", alt) or alt.strip() == caption.strip():
+        raise ValueError(
+            f"alt of {id}: expected at least 40 characters with a number in them, not the caption again: "
+            "kind of plot, axes, the one fact, its value"
+        )
+    frame = pd.DataFrame(data)
+    if frame.empty:
+        raise ValueError(f"data of {id} is empty: pass the numbers that are plotted")
+    kind = "png" if dense else "svg"
+    buffer = io.BytesIO()
+    fig.savefig(buffer, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else {"Software": None})
+    plt.close(fig)
+    folder = os.environ.get("CFLTR_RUN_DIR")
+    if folder:
+        base = Path(folder) / "figures"
+        base.mkdir(parents=True, exist_ok=True)
+        (base / f"{id}.{kind}").write_bytes(buffer.getvalue())
+        frame.to_csv(base / f"{id}.csv", index=False, float_format="%.12g", lineterminator="\n")
+        record = {"id": id, "caption": caption, "alt": alt, "image": f"{id}.{kind}", "data": f"{id}.csv"}
+        write_json(base / f"{id}.json", record)
+    mime = "image/png" if dense else "image/svg+xml"
+    image: Any = buffer.getvalue() if dense else buffer.getvalue().decode("utf-8")
+    _display({mime: image, "text/plain": alt}, {"cfltr": {"figure": id}})
+    _display({"text/markdown": f"*{caption}*", "text/plain": caption}, {"cfltr": {"caption": id}})
+
+
+def record(name: str, value: float, form: str = "{:.3g}") -> None:
+    """Let prose quote a computed number: ``{glue:text}`name``` shows ``form.format(value)``.
+
+    ``name`` is lower-case words joined by hyphens, unique in the book.
+    """
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
+        raise ValueError(f"name is {name!r}: expected lower-case words joined by hyphens")
+    text = form.format(value)
+    folder = os.environ.get("CFLTR_RUN_DIR")
+    if folder:
+        write_json(Path(folder) / "records" / f"{name}.json", {"name": name, "value": float(value), "text": text})
+    # The same output that myst-nb's glue writes: the book shows it in the sentence, and nothing here.
+    prefix = "application/papermill.record/"
+    _display({f"{prefix}text/plain": text}, {"scrapbook": {"name": name, "mime_prefix": prefix}})
+
+
+def _display(bundle: dict[str, Any], metadata: dict[str, Any]) -> None:
+    """Show a MIME bundle in a notebook; do nothing outside one."""
+    from IPython.core.getipython import get_ipython
+    from IPython.display import display
+
+    if get_ipython() is not None:
+        display(bundle, raw=True, metadata=metadata)  # type: ignore[no-untyped-call]

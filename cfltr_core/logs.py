@@ -1,0 +1,291 @@
+"""Click logs as counts, their exact simulation, and single clicks on demand.
+
+Given the displayed ranking and the number of sessions, the clicks of a position-based user on one document
+are a Binomial count.  The counts are all that the estimators, the objectives and the samplers of this book
+need: a log of 10⁸ clicks costs what a log of 10⁵ costs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cfltr_core import checks
+from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.policies import DeterministicPolicy
+from cfltr_core.users import PositionBasedUser
+
+
+@dataclass(frozen=True)
+class ClickLog:
+    """Aggregated clicks: one *term* per (query, document, displayed rank) that was shown.
+
+    Parameters
+    ----------
+    document : (n_terms,)
+        Flat document index; the query follows from ``offsets``.
+    rank : (n_terms,)
+        Displayed rank, 1-based.
+    impressions, clicks : (n_terms,)
+        0 <= clicks <= impressions.
+    propensity : (n_terms,)
+        P(examined) of the term, in (0, 1] wherever there is a click.
+    sessions : (n_queries,)
+        Number of sessions of each query.
+    offsets : (n_queries + 1,)
+
+    Raises
+    ------
+    ValueError
+        Naming the argument, the index and the remedy, for any violation of the above.
+    """
+
+    document: IntArray
+    rank: IntArray
+    impressions: IntArray
+    clicks: IntArray
+    propensity: FloatArray
+    sessions: IntArray
+    offsets: IntArray
+
+    def __post_init__(self) -> None:
+        offsets = checks.offsets_of(self.offsets)
+        n_terms = len(np.asarray(self.document))
+        document = checks.counts(self.document, n_terms, "document")
+        checks.within(document, 0, int(offsets[-1]) - 1, "document", "no such document")
+        rank = checks.counts(self.rank, n_terms, "rank")
+        checks.within(rank, 1, np.inf, "rank", "displayed ranks start at 1")
+        impressions = checks.counts(self.impressions, n_terms, "impressions")
+        clicks = checks.counts(self.clicks, n_terms, "clicks")
+        sessions = checks.counts(self.sessions, len(offsets) - 1, "sessions")
+        propensity = np.asarray(self.propensity, dtype=np.float64)
+        if propensity.shape != (n_terms,):
+            raise ValueError(f"propensity: expected shape ({n_terms},), got {propensity.shape}")
+        checks.within(propensity, 0, 1, "propensity", "a propensity is a probability; clip ratios above 1")
+        self._first(clicks > impressions, "clicks", clicks, "more clicks than impressions")
+        self._first(
+            (clicks > 0) & (propensity == 0),
+            "propensity",
+            propensity,
+            "the document was clicked, so it can be examined: correct the examination curve",
+        )
+        query = np.searchsorted(offsets, document, side="right") - 1
+        self._first(
+            impressions > sessions[query],
+            "impressions",
+            impressions,
+            "more impressions than sessions of the query",
+        )
+        for name, value in (
+            ("document", document),
+            ("rank", rank),
+            ("impressions", impressions),
+            ("clicks", clicks),
+            ("propensity", propensity),
+            ("sessions", sessions),
+            ("offsets", offsets),
+        ):
+            object.__setattr__(self, name, value)
+
+    @staticmethod
+    def _first(bad: np.ndarray, name: str, values: np.ndarray, why: str) -> None:
+        if bad.any():
+            index = int(np.argmax(bad))
+            raise ValueError(f"{name}[{index}] is {values[index]}: {why}")
+
+    @property
+    def n_sessions(self) -> int:
+        """Sessions over all queries."""
+        return int(self.sessions.sum())
+
+    @property
+    def n_clicks(self) -> int:
+        """Clicks over all terms."""
+        return int(self.clicks.sum())
+
+    @property
+    def query(self) -> IntArray:
+        """Query of each term, shape (n_terms,)."""
+        return np.searchsorted(self.offsets, self.document, side="right") - 1
+
+
+@dataclass(frozen=True)
+class ClickRecords:
+    """Single clicks, one row each: ``session`` is numbered within its query, 0 … sessions[query] − 1."""
+
+    query: IntArray
+    session: IntArray
+    document: IntArray
+    rank: IntArray
+    propensity: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.document)
+
+
+def sessions_for_clicks(
+    n_clicks: float, policy: DeterministicPolicy, user: PositionBasedUser, relevance: ArrayLike
+) -> int:
+    """Number of sessions S whose expected number of clicks is ``n_clicks``: S = round(n / E[clicks per session]).
+
+    Sessions draw their query uniformly.  Papers fix the number of clicks; sessions are what one controls.
+    """
+    if not (np.isfinite(n_clicks) and n_clicks > 0):
+        raise ValueError(f"n_clicks is {n_clicks}: expected a number > 0")
+    probability = user.click_probability(policy.displayed_rank, relevance)
+    per_session = float(probability.sum()) / (len(policy.offsets) - 1)
+    if per_session == 0:
+        raise ValueError("relevance: no document can be clicked under this policy and user")
+    return max(1, round(n_clicks / per_session))
+
+
+def draw_sessions(n_sessions: int, n_queries: int, rng: np.random.Generator) -> IntArray:
+    """Sessions per query when each session draws its query uniformly: Multinomial, shape (n_queries,)."""
+    n = checks.positive_int(n_sessions, "n_sessions")
+    m = checks.positive_int(n_queries, "n_queries")
+    return checks.generator(rng).multinomial(n, np.full(m, 1.0 / m)).astype(np.int64)
+
+
+def simulate_clicks(
+    policy: DeterministicPolicy,
+    user: PositionBasedUser,
+    relevance: ArrayLike,
+    sessions: ArrayLike,
+    rng: np.random.Generator,
+) -> ClickLog:
+    """Draw a click log: clicks of document d ~ Binomial(sessions[q], θ_rank(d) · ε_d), independently.
+
+    This is the exact law of the counts under a position-based user, at a cost of O(documents) whatever the
+    number of sessions.
+
+    Parameters
+    ----------
+    relevance : (n_docs,) binary
+    sessions : (n_queries,)
+        Sessions per query, e.g. from :func:`draw_sessions`.
+
+    Returns
+    -------
+    ClickLog
+        Terms of the documents that were shown at least once, in document order; ``propensity`` is the
+        examination probability θ at the displayed rank.
+    """
+    offsets = policy.offsets
+    n_docs, n_queries = int(offsets[-1]), len(offsets) - 1
+    rel = checks.finite_vector(relevance, n_docs, "relevance")
+    per_query = checks.counts(sessions, n_queries, "sessions")
+    checks.generator(rng)
+    probability = user.click_probability(policy.displayed_rank, rel)
+    impressions = np.repeat(per_query, np.diff(offsets)) * (policy.displayed_rank > 0)
+    # Draw for every document, shown or not, so that the draw of one document never shifts another's.
+    clicks = rng.binomial(impressions, probability)
+    seen = np.flatnonzero(impressions)
+    return ClickLog(
+        document=seen,
+        rank=policy.displayed_rank[seen],
+        impressions=impressions[seen],
+        clicks=clicks[seen],
+        propensity=user.propensity(policy.displayed_rank[seen]),
+        sessions=per_query,
+        offsets=offsets,
+    )
+
+
+def expand_clicks(log: ClickLog, rng: np.random.Generator) -> ClickRecords:
+    """Single clicks behind the counts: for each term a uniformly random subset of its sessions, of size
+    ``clicks``; independent between terms.  This is the exact law of the single clicks given the counts.
+
+    Only for logs whose documents were shown at one rank each (deterministic policies).
+    """
+    checks.generator(rng)
+    _require_single_display(log)
+    # Of the two complementary subsets draw the smaller; rejection then ends after a few rounds.
+    flip = 2 * log.clicks > log.impressions
+    drawn = np.where(flip, log.impressions - log.clicks, log.clicks)
+    picks = _distinct_picks(drawn, log.impressions, rng)
+    term, session = np.divmod(picks, max(1, int(log.impressions.max(initial=1))))
+    if flip.any():
+        term, session = _complement(term, session, flip, log.impressions)
+    return ClickRecords(
+        query=log.query[term],
+        session=session,
+        document=log.document[term],
+        rank=log.rank[term],
+        propensity=log.propensity[term],
+    )
+
+
+def _distinct_picks(wanted: IntArray, among: IntArray, rng: np.random.Generator) -> IntArray:
+    """Sorted codes ``term * max(among) + number``: per term, ``wanted`` distinct numbers below ``among``."""
+    width = max(1, int(among.max(initial=1)))
+    terms = np.arange(len(wanted))
+    codes = np.empty(0, dtype=np.int64)
+    missing = wanted
+    while missing.sum() > 0:
+        term = np.repeat(terms, missing)
+        number = (rng.random(len(term)) * among[term]).astype(np.int64)
+        # Repeated numbers are dropped and drawn again: sampling without replacement, term by term.
+        codes = np.unique(np.concatenate([codes, term * width + number]))
+        missing = wanted - np.bincount(codes // width, minlength=len(wanted))
+    return codes
+
+
+def _complement(
+    term: IntArray, session: IntArray, flip: np.ndarray, impressions: IntArray
+) -> tuple[IntArray, IntArray]:
+    keep = ~flip[term]
+    width = max(1, int(impressions.max(initial=1)))
+    flipped = np.flatnonzero(flip)
+    sizes = impressions[flipped]
+    all_term = np.repeat(flipped, sizes)
+    all_session = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    rest = np.setdiff1d(all_term * width + all_session, (term * width + session)[~keep], assume_unique=True)
+    codes = np.sort(np.concatenate([(term * width + session)[keep], rest]))
+    return codes // width, codes % width
+
+
+def _require_single_display(log: ClickLog) -> None:
+    repeated = np.flatnonzero(np.bincount(log.document, minlength=1) > 1)
+    if len(repeated):
+        raise ValueError(
+            f"log: document {repeated[0]} was shown at more than one rank; this function is exact only when "
+            "every document has one displayed rank"
+        )
+
+
+def aggregate_clicks(
+    documents: ArrayLike, policy: DeterministicPolicy, user: PositionBasedUser, sessions: ArrayLike
+) -> ClickLog:
+    """Your own single clicks as a :class:`ClickLog`: ``documents`` holds the flat document index of each click.
+
+    ``policy`` says at which rank documents were shown, ``user`` gives the examination curve that you assume,
+    ``sessions`` (n_queries,) how often each query was asked, with or without a click.
+    """
+    offsets = policy.offsets
+    n_docs = int(offsets[-1])
+    per_query = checks.counts(sessions, len(offsets) - 1, "sessions")
+    clicked = np.asarray(documents, dtype=np.int64)
+    checks.within(clicked, 0, n_docs - 1, "documents", "no such document")
+    clicks = np.bincount(clicked, minlength=n_docs)
+    hidden = (clicks > 0) & (policy.displayed_rank == 0)
+    if hidden.any():
+        raise ValueError(f"documents: document {int(np.argmax(hidden))} was clicked but not shown by the policy")
+    impressions = np.repeat(per_query, np.diff(offsets)) * (policy.displayed_rank > 0)
+    seen = np.flatnonzero(impressions)
+    if (clicks > impressions).any():
+        bad = int(np.argmax(clicks > impressions))
+        raise ValueError(
+            f"documents: document {bad} has {clicks[bad]} clicks in {impressions[bad]} sessions of its query; "
+            "count at most one click per session, and every session"
+        )
+    return ClickLog(
+        document=seen,
+        rank=policy.displayed_rank[seen],
+        impressions=impressions[seen],
+        clicks=clicks[seen],
+        propensity=user.propensity(policy.displayed_rank[seen]),
+        sessions=per_query,
+        offsets=offsets,
+    )

@@ -1,0 +1,311 @@
+"""Ranks, rank weights λ(r), additive metrics and nDCG@k.
+
+Risk is minimised: every λ here increases with the rank.  Ranks are 1-based.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cfltr_core import checks
+from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.ragged import length_groups
+
+Ties = Literal["average", "random", "optimistic", "pessimistic"]
+TIES = ("average", "random", "optimistic", "pessimistic")
+
+
+@dataclass(frozen=True)
+class RankWeight:
+    """A rank weight λ(r): what one relevant document at rank r adds to the risk.
+
+    Parameters
+    ----------
+    name : str
+        Shown in tables.
+    function : callable
+        Maps an array of ranks (floats >= 1) to weights of the same shape.
+    larger_is_better : bool
+        True when the metric is a gain, so that one reports ``-risk`` (DCG); False for average rank.
+
+    Source: Agarwal et al. 2018, Eq. 1 and Table 1.
+    """
+
+    name: str
+    function: Callable[[FloatArray], FloatArray]
+    larger_is_better: bool = True
+
+    def __call__(self, rank: ArrayLike) -> FloatArray:
+        """λ at ``rank`` (any shape, float64, >= 1)."""
+        r = checks.within(rank, 1, np.inf, "rank", "ranks start at 1")
+        out = np.asarray(self.function(r), dtype=np.float64)
+        if out.shape != r.shape:
+            raise ValueError(
+                f"rank weight {self.name!r} returned shape {out.shape} for ranks of shape {r.shape}: "
+                "it must map an array of ranks to an array of the same shape"
+            )
+        return out
+
+    def report(self, risk: ArrayLike) -> FloatArray:
+        """The number a table shows: ``-risk`` for gains, ``risk`` for average rank."""
+        return np.asarray(risk, dtype=np.float64) * (-1.0 if self.larger_is_better else 1.0)
+
+
+def average_rank() -> RankWeight:
+    """λ(r) = r: the sum of the ranks of the relevant documents (smaller is better)."""
+    return RankWeight("average rank", lambda r: r.copy(), larger_is_better=False)
+
+
+def dcg(cutoff: int | None = None) -> RankWeight:
+    """λ(r) = −1 / log₂(1 + r), and 0 beyond ``cutoff`` if one is given."""
+    if cutoff is None:
+        return RankWeight("DCG", lambda r: -1.0 / np.log2(1.0 + r))
+    k = checks.positive_int(cutoff, "cutoff")
+    return RankWeight(f"DCG@{k}", lambda r: np.where(r <= k, -1.0 / np.log2(1.0 + r), 0.0))
+
+
+def precision(k: int) -> RankWeight:
+    """λ(r) = −1[r <= k] / k."""
+    k = checks.positive_int(k, "k")
+    return RankWeight(f"Prec@{k}", lambda r: np.where(r <= k, -1.0 / k, 0.0))
+
+
+def rbp(p: float) -> RankWeight:
+    """λ(r) = −(1 − p) p^(r−1), rank-biased precision with persistence 0 < p < 1.
+
+    Moffat & Zobel 2008.  Table 1 of Agarwal et al. 2018 prints −(1 − p)/p^r, which decreases in r.
+    """
+    if not 0.0 < p < 1.0:
+        raise ValueError(f"p is {p}: the persistence of RBP lies strictly between 0 and 1")
+    return RankWeight(f"RBP({p:g})", lambda r: -(1.0 - p) * p ** (r - 1.0))
+
+
+def _tie_bounds(scores: FloatArray, offsets: IntArray) -> tuple[IntArray, IntArray]:
+    """Best and worst rank of each document among those with the same score."""
+    best = np.empty(len(scores), dtype=np.int64)
+    worst = np.empty(len(scores), dtype=np.int64)
+    for _, index in length_groups(offsets):
+        best[index], worst[index] = _row_tie_bounds(scores[index])
+    return best, worst
+
+
+def _row_tie_bounds(scores: FloatArray) -> tuple[IntArray, IntArray]:
+    """The same for a rectangle of equally long lists, one per row."""
+    order = np.argsort(-scores, axis=1)
+    ordered = np.take_along_axis(scores, order, axis=1)
+    n = scores.shape[1]
+    starts = np.ones(scores.shape, dtype=bool)
+    starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    ends = np.ones(scores.shape, dtype=bool)
+    ends[:, :-1] = starts[:, 1:]
+    place = np.arange(1, n + 1)
+    first = np.maximum.accumulate(np.where(starts, place, 0), axis=1)
+    last = np.minimum.accumulate(np.where(ends, place, n + 1)[:, ::-1], axis=1)[:, ::-1]
+    best, worst = np.empty_like(order), np.empty_like(order)
+    np.put_along_axis(best, order, first, axis=1)
+    np.put_along_axis(worst, order, last, axis=1)
+    return best, worst
+
+
+def ranks(
+    scores: ArrayLike,
+    offsets: ArrayLike,
+    ties: Ties = "average",
+    rng: np.random.Generator | None = None,
+) -> FloatArray:
+    """Rank of each document in its query, 1 = highest score.
+
+    rank(d) = 1 + #{y : f(y) > f(d)}, plus what ``ties`` adds for equal scores:
+    ``optimistic`` nothing, ``pessimistic`` all tied documents first, ``average`` the middle,
+    ``random`` a uniformly random order (the only choice that always gives a permutation).
+
+    Parameters
+    ----------
+    scores : (n_docs,) finite
+    offsets : (n_queries + 1,)
+    ties : see above; never the order of the file
+    rng : needed for ``ties="random"``
+
+    Returns
+    -------
+    (n_docs,) float64
+
+    Raises
+    ------
+    ValueError
+        For non-finite scores, bad offsets, an unknown ``ties``.
+    """
+    values, cuts = _scores_and_offsets(scores, offsets, ties)
+    if ties == "random":
+        return _random_ranks(values, cuts, checks.generator(rng))
+    best, worst = _tie_bounds(values, cuts)
+    if ties == "optimistic":
+        return best.astype(np.float64)
+    if ties == "pessimistic":
+        return worst.astype(np.float64)
+    return (best + worst) / 2.0
+
+
+def _random_ranks(scores: FloatArray, offsets: IntArray, rng: np.random.Generator) -> FloatArray:
+    # One draw for the whole file, in file order: the result does not depend on how lists are grouped.
+    lottery = rng.random(len(scores))
+    out = np.empty(len(scores))
+    for _, index in length_groups(offsets):
+        shuffle = np.argsort(lottery[index], axis=1)
+        shuffled = np.take_along_axis(index, shuffle, axis=1)
+        order = np.argsort(-scores[shuffled], axis=1, kind="stable")
+        out[np.take_along_axis(shuffled, order, axis=1)] = np.arange(1.0, index.shape[1] + 1)
+    return out
+
+
+def rank_weights(
+    scores: ArrayLike,
+    offsets: ArrayLike,
+    weight: RankWeight,
+    ties: Ties = "average",
+    rng: np.random.Generator | None = None,
+) -> FloatArray:
+    """λ(rank(d)) of each document, shape (n_docs,).
+
+    With ``ties="average"`` it is the exact mean of λ over all orders of the tied documents: the mean of
+    λ(a), …, λ(b) when they share the ranks a…b (not λ at the mean rank).
+    """
+    values, cuts = _scores_and_offsets(scores, offsets, ties)
+    if ties != "average":
+        return weight(ranks(values, cuts, ties, rng))
+    best, worst = _tie_bounds(values, cuts)
+    longest = int(np.diff(cuts).max())
+    table = weight(np.arange(1.0, longest + 1))
+    return _shared(table, best, worst)
+
+
+def additive_metric(
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    offsets: ArrayLike,
+    weight: RankWeight,
+    ties: Ties = "average",
+    rng: np.random.Generator | None = None,
+) -> FloatArray:
+    """Additive metric as a risk: Δ(f | q) = Σ_{d ∈ q} λ(rank(d | f)) · relevance(d), shape (n_queries,).
+
+    ``relevance`` may be binary or any finite weights (n_docs,).  ``weight.report`` turns the risk into the
+    number that is usually shown.  Source: Agarwal et al. 2018, Eq. 1.
+    """
+    lam = rank_weights(scores, offsets, weight, ties, rng)
+    rel = checks.finite_vector(relevance, len(lam), "relevance")
+    return np.asarray(np.add.reduceat(lam * rel, np.asarray(offsets)[:-1]))
+
+
+@dataclass(frozen=True)
+class NDCG:
+    """Result of :func:`ndcg`: the mean over the queries that count, each query's value, the share dropped."""
+
+    mean: float
+    per_query: FloatArray
+    share_dropped: float
+
+
+def ndcg(
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    offsets: ArrayLike,
+    k: int = 10,
+    gain: Literal["exponential", "linear"] = "exponential",
+    empty: Literal["drop", "zero", "one"] = "drop",
+) -> NDCG:
+    """nDCG@k = DCG@k / ideal DCG@k with gain 2^y − 1 (or y) and discount 1 / log₂(1 + rank).
+
+    Ties are averaged exactly.  Queries without a relevant document have no ideal: ``empty`` drops them
+    (their ``per_query`` value is NaN), or counts them as 0 or 1; ``share_dropped`` is their share if dropped.
+
+    Parameters
+    ----------
+    scores : (n_docs,) finite
+    relevance : (n_docs,) grades, whole numbers 0…30
+    offsets : (n_queries + 1,)
+
+    Raises
+    ------
+    ValueError
+        For grades that are not small whole numbers, an unknown ``gain`` or ``empty``, k < 1.
+    """
+    values, cuts = _scores_and_offsets(scores, offsets, "average")
+    grades = checks.counts(relevance, len(values), "relevance")
+    if len(grades) and grades.max() > 30:
+        checks.within(grades, 0, 30, "relevance", "2^y − 1 needs small grades")
+    k = checks.positive_int(k, "k")
+    if gain not in ("exponential", "linear"):
+        raise ValueError(f"gain is {gain!r}: choose 'exponential' (2^y − 1) or 'linear' (y)")
+    if empty not in ("drop", "zero", "one"):
+        raise ValueError(f"empty is {empty!r}: choose 'drop', 'zero' or 'one'")
+    grade = np.arange(31, dtype=np.float64)
+    gain_of: FloatArray = grade if gain == "linear" else np.exp2(grade) - 1.0
+    longest = int(np.diff(cuts).max())
+    discount = np.zeros(longest)
+    discount[:k] = 1.0 / np.log2(np.arange(2.0, min(k, longest) + 2))
+    total = np.concatenate([[0.0], np.cumsum(discount)])
+    ideal = np.empty(len(cuts) - 1)
+    achieved = np.empty(len(cuts) - 1)
+    for queries, index in length_groups(cuts):
+        block = grades[index]
+        ideal[queries] = _ideal_dcg(block, gain_of, total)
+        achieved[queries] = _dcg(values[index], block, gain_of, discount[: index.shape[1]], k)
+    has = ideal > 0
+    per_query = np.full(len(ideal), {"drop": np.nan, "zero": 0.0, "one": 1.0}[empty])
+    per_query[has] = achieved[has] / ideal[has]
+    kept = per_query[has] if empty == "drop" else per_query
+    mean = float(kept.mean()) if len(kept) else float("nan")
+    return NDCG(mean, per_query, float(1.0 - has.mean()) if empty == "drop" else 0.0)
+
+
+def _ideal_dcg(grades: IntArray, gain_of: FloatArray, total: FloatArray) -> FloatArray:
+    """Best DCG of each row from its grade counts alone, no sort; ``total[n]`` is the discount of n places."""
+    ideal = np.zeros(len(grades))
+    above = np.zeros(len(grades), dtype=np.int64)
+    for grade in range(int(grades.max()), 0, -1):
+        at_least = np.count_nonzero(grades >= grade, axis=1)
+        ideal += gain_of[grade] * (total[at_least] - total[above])
+        above = at_least
+    return ideal
+
+
+def _dcg(scores: FloatArray, grades: IntArray, gain_of: FloatArray, discount: FloatArray, k: int) -> FloatArray:
+    """DCG@k of each row.  A row without ties among its k + 1 best needs no order below place k."""
+    n = scores.shape[1]
+    top = min(k, n)
+    ordered = np.sort(scores, axis=1)
+    best = ordered[:, max(0, n - top - 1) :]
+    tied = (best[:, 1:] == best[:, :-1]).any(axis=1)
+    chosen = np.flatnonzero((scores >= ordered[:, [n - top]]) & ~tied[:, None]).reshape(-1, top)
+    order = np.argsort(-scores.ravel()[chosen], axis=1)
+    gains = gain_of[grades.ravel()[np.take_along_axis(chosen, order, axis=1)]]
+    out = np.empty(len(scores))
+    out[~tied] = gains @ discount[:top]
+    if tied.any():
+        shared = _shared(discount, *_row_tie_bounds(scores[tied]))
+        out[tied] = (gain_of[grades[tied]] * shared).sum(axis=1)
+    return out
+
+
+def _shared(table: FloatArray, best: IntArray, worst: IntArray) -> FloatArray:
+    """Mean of ``table`` over the ranks best … worst that tied documents share (table[0] belongs to rank 1)."""
+    total = np.concatenate([[0.0], np.cumsum(table)])
+    mean = (total[worst] - total[best - 1]) / (worst - best + 1)
+    # A document without a tie takes the entry itself: a difference of sums would cost the last digits.
+    return np.asarray(np.where(best == worst, table[best - 1], mean))
+
+
+def _scores_and_offsets(scores: ArrayLike, offsets: ArrayLike, ties: str) -> tuple[FloatArray, IntArray]:
+    if ties not in TIES:
+        raise ValueError(f"ties is {ties!r}: choose one of {', '.join(TIES)}")
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim != 1:
+        raise ValueError(f"scores: expected shape (n_docs,), got {values.shape}")
+    cuts = checks.offsets_of(offsets, len(values))
+    return checks.finite_vector(values, len(values), "scores"), cuts

@@ -1,0 +1,148 @@
+"""Ragged ranking data: flat arrays cut into query lists by ``offsets``, and operations on the cuts.
+
+Query ``q`` owns the documents ``offsets[q] … offsets[q + 1] - 1`` of every flat array.  Nothing is padded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cfltr_core import checks
+from cfltr_core.checks import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class RankingData:
+    """Queries with their candidate documents.
+
+    Parameters
+    ----------
+    features : (n_docs, n_features) float32
+        One row per query-document pair; finite.
+    relevance : (n_docs,) int8
+        Grades, 0 = not relevant.
+    offsets : (n_queries + 1,) int64
+        ``offsets[0] == 0``, strictly increasing, ``offsets[-1] == n_docs``.
+    threshold : int
+        A document is *relevant* in the binary sense when its grade is at least this.
+
+    Raises
+    ------
+    ValueError
+        For shapes that disagree, non-finite features, grades outside 0…30, or a threshold below 1.
+    """
+
+    features: NDArray[np.float32]
+    relevance: NDArray[np.int8]
+    offsets: IntArray
+    threshold: int = 1
+    name: str = field(default="data", compare=False)
+
+    def __post_init__(self) -> None:
+        features = np.ascontiguousarray(self.features, dtype=np.float32)
+        if features.ndim != 2:
+            raise ValueError(f"features: expected shape (n_docs, n_features), got {features.shape}")
+        offsets = checks.offsets_of(self.offsets, len(features))
+        if not np.isfinite(features).all():
+            row, column = np.argwhere(~np.isfinite(features))[0]
+            raise ValueError(
+                f"features[{row}, {column}] is {features[row, column]}: replace non-finite values, "
+                "or cap them when reading the collection"
+            )
+        grades = checks.counts(self.relevance, len(features), "relevance")
+        checks.within(grades, 0, 30, "relevance", "grades are small whole numbers, 0 = not relevant")
+        checks.positive_int(self.threshold, "threshold")
+        object.__setattr__(self, "features", features)
+        object.__setattr__(self, "relevance", grades.astype(np.int8))
+        object.__setattr__(self, "offsets", offsets)
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_docs(self) -> int:
+        """Number of query-document pairs."""
+        return int(self.offsets[-1])
+
+    @property
+    def binary(self) -> FloatArray:
+        """Binary relevance ``1[relevance >= threshold]``, shape (n_docs,), float64."""
+        return (self.relevance >= self.threshold).astype(np.float64)
+
+    def subset(self, queries: ArrayLike) -> RankingData:
+        """The data of the given query indices, in the given order."""
+        chosen = np.asarray(queries, dtype=np.int64)
+        checks.within(chosen, 0, self.n_queries - 1, "queries", "no such query")
+        rows = document_index(chosen, self.offsets)
+        sizes = lengths(self.offsets)[chosen]
+        return RankingData(
+            self.features[rows],
+            self.relevance[rows],
+            np.concatenate([[0], np.cumsum(sizes)]),
+            self.threshold,
+            self.name,
+        )
+
+
+def lengths(offsets: ArrayLike) -> IntArray:
+    """Number of documents of each query, shape (n_queries,)."""
+    return np.diff(checks.offsets_of(offsets))
+
+
+def query_index(offsets: ArrayLike) -> IntArray:
+    """Query of each document, shape (n_docs,): 0, 0, …, 1, 1, …"""
+    sizes = lengths(offsets)
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def document_index(queries: IntArray, offsets: IntArray) -> IntArray:
+    """Flat indices of all documents of ``queries``, list after list."""
+    sizes = np.diff(offsets)[queries]
+    starts = np.cumsum(sizes) - sizes
+    rows: IntArray = np.arange(int(sizes.sum())) + np.repeat(offsets[queries] - starts, sizes)
+    return rows
+
+
+def segment_sum(values: ArrayLike, offsets: ArrayLike) -> FloatArray:
+    """Sum of ``values`` inside each query: out[q] = Σ_{i=offsets[q]}^{offsets[q+1]-1} values[i].
+
+    ``values`` has shape (n_docs,) or (n_docs, m); the result (n_queries,) or (n_queries, m), float64.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    cuts = checks.offsets_of(offsets, len(array))
+    return np.add.reduceat(array, cuts[:-1], axis=0)
+
+
+def segment_max(values: ArrayLike, offsets: ArrayLike) -> FloatArray:
+    """Largest of ``values`` inside each query, shape (n_queries,)."""
+    array = np.asarray(values, dtype=np.float64)
+    cuts = checks.offsets_of(offsets, len(array))
+    return np.maximum.reduceat(array, cuts[:-1], axis=0)
+
+
+def length_groups(offsets: IntArray, block: int = 1 << 16) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield ``(queries, index)`` for groups of equally long lists, ``index`` of shape (len(queries), length).
+
+    Lists of equal length form a rectangle without any padding, so that a sort along axis 1 serves
+    thousands of queries in one call.  A group has at most ``block`` documents (or one list), so that the
+    work on it stays in the processor's cache.
+    """
+    sizes = np.diff(offsets)
+    by_length = np.argsort(sizes, kind="stable")
+    cuts = np.flatnonzero(np.diff(sizes[by_length])) + 1
+    for same in np.split(by_length, cuts):
+        size = int(sizes[same[0]])
+        for start in range(0, len(same), max(1, block // size)):
+            queries = same[start : start + max(1, block // size)]
+            yield queries, offsets[queries][:, None] + np.arange(size)
+
+
+def relevant_queries(relevance: ArrayLike, offsets: ArrayLike) -> BoolArray:
+    """True for each query with at least one document of positive relevance, shape (n_queries,)."""
+    return np.asarray(segment_max(relevance, offsets) > 0)
