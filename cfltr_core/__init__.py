@@ -8,7 +8,7 @@ from cfltr_core.claims import claim, mean_interval
 from cfltr_core.corpora import SCALES, load_corpus
 from cfltr_core.estimators import clipped, ips, ips_variance, naive, self_normalised
 from cfltr_core.exact import enumerate_logs, expectation, mean_and_variance
-from cfltr_core.figures import METHODS, figure, record, style
+from cfltr_core.figures import METHODS, band, figure, record, style
 from cfltr_core.letor import read_svmlight
 from cfltr_core.logs import (
     ClickLog,
@@ -44,6 +44,7 @@ __all__ = [
     "additive_metric",
     "aggregate_clicks",
     "average_rank",
+    "band",
     "claim",
     "clipped",
     "dcg",

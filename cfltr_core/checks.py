@@ -69,15 +69,26 @@ def counts(values: ArrayLike, size: int, name: str) -> IntArray:
     if array.shape != (size,):
         raise ValueError(f"{name}: expected shape ({size},), got {array.shape}")
     if not np.issubdtype(array.dtype, np.integer):
-        whole = np.isfinite(array) & (array == np.floor(array))
+        whole = np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2.0**63)
         if not whole.all():
             index = int(np.argmin(whole))
-            raise ValueError(f"{name}[{index}] is {array[index]}: counts must be whole numbers")
+            raise ValueError(f"{name}[{index}] is {array[index]}: expected a whole number")
     out = array.astype(np.int64, copy=False)
     if (out < 0).any():
         index = int(np.argmax(out < 0))
-        raise ValueError(f"{name}[{index}] is {out[index]}: counts cannot be negative")
+        raise ValueError(f"{name}[{index}] is {out[index]}: expected 0 or more")
     return out
+
+
+def indices(values: ArrayLike, name: str) -> IntArray:
+    """Return ``values`` as int64 after checking that they are a 1-d list of whole numbers (no mask)."""
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
+        raise ValueError(
+            f"{name}: expected a 1-d integer array of indices, got shape {array.shape} and dtype {array.dtype}; "
+            "turn a mask into indices with np.flatnonzero"
+        )
+    return array.astype(np.int64, copy=False)
 
 
 def positive_int(value: Any, name: str, least: int = 1) -> int:

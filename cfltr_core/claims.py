@@ -65,7 +65,7 @@ class Claim:
     chapter: str
     corpora: tuple[str, ...]
     scale: str
-    expect: str
+    expect: str | Mapping[str, str]
     reason: str
     margin: float = 0.0
     tolerance: float = 0.0
@@ -74,8 +74,14 @@ class Claim:
 
     def gates(self, scale: str, corpus: str) -> bool:
         """True where the expected verdict must be met: at this scale or larger, on a named corpus."""
-        named = any(corpus == c or corpus.startswith(f"{c}:") for c in self.corpora)
+        named = corpus.partition(":")[0] in self.corpora
         return named and SCALE_ORDER.index(scale) >= SCALE_ORDER.index(self.scale)
+
+    def expected(self, corpus: str) -> str:
+        """The verdict expected on a corpus; on one that is not named, that of the first named corpus."""
+        if isinstance(self.expect, str):
+            return self.expect
+        return self.expect.get(corpus.partition(":")[0], self.expect[self.corpora[0]])
 
 
 @dataclass(frozen=True)
@@ -129,14 +135,23 @@ def parse_registry(entries: list[dict[str, Any]]) -> dict[str, Claim]:
     out: dict[str, Claim] = {}
     for entry in entries:
         name = entry.get("id", "<no id>")
+        if not isinstance(entry.get("corpora", [""]), list) or entry.get("corpora") == []:
+            raise ValueError(f"claims.yml, {name}: corpora is a list of at least one, as in [yahoo-like, digits]")
+        for field in ("margin", "tolerance", "value"):
+            # YAML reads 1e-12 as a word: it wants 1.0e-12.
+            if not isinstance(entry.get(field, 0.0), (int, float)):
+                raise ValueError(f"claims.yml, {name}: {field} is {entry[field]!r}; write a number such as 1.0e-12")
         try:
             spec = Claim(**{**entry, "corpora": tuple(entry["corpora"])})
         except (KeyError, TypeError) as error:
             raise ValueError(f"claims.yml, {name}: {error}") from error
         if spec.id in out:
             raise ValueError(f"claims.yml: {spec.id} stands twice")
-        if spec.kind not in ARRAYS or spec.expect not in VERDICTS or spec.scale not in SCALE_ORDER:
-            raise ValueError(f"claims.yml, {name}: unknown kind, expect or scale")
+        if spec.kind not in ARRAYS or spec.scale not in SCALE_ORDER:
+            raise ValueError(f"claims.yml, {name}: unknown kind or scale")
+        expects = dict.fromkeys(spec.corpora, spec.expect) if isinstance(spec.expect, str) else spec.expect
+        if set(expects) != set(spec.corpora) or not set(expects.values()) <= set(VERDICTS):
+            raise ValueError(f"claims.yml, {name}: expect is one of {VERDICTS}, or one of them per corpus")
         if spec.kind in EXACT and not spec.tolerance > 0:
             raise ValueError(f"claims.yml, {name}: an exact claim states a tolerance > 0")
         if spec.kind in ("equivalence", "number", "limit") and not spec.margin > 0:
@@ -147,6 +162,8 @@ def parse_registry(entries: list[dict[str, Any]]) -> dict[str, Claim]:
     for spec in out.values():
         if spec.kind == "ordering" and (spec.control not in out or spec.control == spec.id):
             raise ValueError(f"claims.yml, {spec.id}: an ordering names its negative control, another claim")
+        if spec.control is not None and spec.control not in out:
+            raise ValueError(f"claims.yml, {spec.id}: its control {spec.control} is no claim")
         if spec.control is not None and out[spec.control].chapter != spec.chapter:
             raise ValueError(f"claims.yml, {spec.id}: the control is measured in the same chapter")
     return out
@@ -165,10 +182,15 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float,
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or x.size == 0:
         raise ValueError(f"values: expected one number per seed, got shape {x.shape}")
+    if not np.isfinite(x).all():
+        index = int(np.argmin(np.isfinite(x)))
+        raise ValueError(f"values[{index}] is {x[index]}: a seed without a number has no place in an interval")
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level}: expected a probability strictly between 0 and 1")
     mean = float(x.mean())
     if x.size == 1:
         return mean, -np.inf, np.inf
-    half = float(stdtrit(x.size - 1, 0.5 + level / 2)) * float(x.std(ddof=1)) / np.sqrt(x.size)
+    half = float(stdtrit(x.size - 1, 0.5 + level / 2) * x.std(ddof=1) / np.sqrt(x.size))
     return mean, mean - half, mean + half
 
 
@@ -217,6 +239,8 @@ def claim(id: str, scale: str, corpus: str, **arrays: ArrayLike) -> ClaimResult:
     """
     if id not in registry():
         raise ValueError(f"id is {id!r}: no such claim; add it to claims.yml before it is measured")
+    if scale not in SCALE_ORDER:
+        raise ValueError(f"scale is {scale!r}: choose one of {', '.join(SCALE_ORDER)}")
     spec = registry()[id]
     result = verdict_of(spec, arrays)
     folder = os.environ.get("CFLTR_RUN_DIR")
@@ -226,7 +250,7 @@ def claim(id: str, scale: str, corpus: str, **arrays: ArrayLike) -> ClaimResult:
             "chapter": spec.chapter,
             "source": spec.source,
             "statement": spec.statement,
-            "expect": spec.expect,
+            "expect": spec.expected(corpus),
             "gated": spec.gates(scale, corpus),
             "scale": scale,
             "corpus": corpus,
@@ -270,6 +294,8 @@ def _checked(spec: Claim, arrays: Mapping[str, ArrayLike]) -> list[FloatArray]:
     if spec.kind == "limit":
         if out[1].ndim != 2 or out[0].shape != out[1].shape[1:] or len(out[0]) < 3:
             raise ValueError(f"{spec.id}: expected x (m,) and errors (seeds, m) with m >= 3")
+        if np.ptp(out[0]) == 0:
+            raise ValueError(f"{spec.id}, x: all values are {out[0][0]}; a slope needs different ones")
         if (out[0] <= 0).any() or (out[1] <= 0).any():
             raise ValueError(f"{spec.id}: x and errors must be positive for a log-log slope")
         return out
@@ -287,7 +313,7 @@ def _slopes(x: FloatArray, errors: FloatArray) -> FloatArray:
 
 
 def main(argv: list[str]) -> int:
-    """Print the claims; with a folder of claim records, their verdicts too."""
+    """Print the claims; with a folder of claim records, their verdicts too.  Run it as ``python -m cfltr_core``."""
     found: dict[str, dict[str, Any]] = {}
     if argv:
         for path in sorted(Path(argv[0]).rglob("claims/*.json")):
@@ -297,10 +323,6 @@ def main(argv: list[str]) -> int:
             return 1
     for spec in registry().values():
         measured = found.get(spec.id, {}).get("verdict", "not run")
-        print(f"{spec.chapter}  {spec.id:34s} expected {spec.expect:13s} measured {measured}")
+        print(f"{spec.chapter}  {spec.id:34s} expected {spec.expected(spec.corpora[0]):13s} measured {measured}")
         print(f"    {spec.statement} ({spec.source})")
     return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))

@@ -21,8 +21,9 @@ class Scale:
     """Sizes of one scale: one code path, three sizes.
 
     ``generated`` and ``digits`` hold queries for train / validation / test; ``clicks`` the expected numbers
-    of clicks on a learning curve; ``seeds`` the number of populations (each with its own log);
-    ``repetitions`` how often a cheap simulation is repeated to measure a spread.
+    of clicks on a learning curve; ``seeds`` the number of populations (each with its own log) where rankers are
+    learnt, ``light_seeds`` where they are only evaluated, which costs a second each; ``repetitions`` how often a
+    log is drawn again to measure a spread.
     """
 
     name: str
@@ -31,21 +32,43 @@ class Scale:
     digits: tuple[int, int, int]
     clicks: tuple[int, ...]
     seeds: int
+    light_seeds: int
     repetitions: int
 
 
+_CURVE = (1_700, 17_000, 170_000, 1_700_000)
+
 SCALES: Mapping[str, Scale] = MappingProxyType(
     {
-        "smoke": Scale("smoke", (200, 80, 120), 20, (100, 50, 100), (500, 5_000), 2, 40),
-        "ci": Scale("ci", (3_000, 1_000, 1_000), 60, (800, 250, 500), (1_700, 17_000, 170_000, 1_700_000), 5, 400),
+        "smoke": Scale(
+            name="smoke",
+            generated=(200, 80, 120),
+            features=20,
+            digits=(100, 50, 100),
+            clicks=(500, 5_000),
+            seeds=2,
+            light_seeds=2,
+            repetitions=40,
+        ),
+        "ci": Scale(
+            name="ci",
+            generated=(3_000, 1_000, 1_000),
+            features=60,
+            digits=(800, 250, 500),
+            clicks=_CURVE,
+            seeds=5,
+            light_seeds=10,
+            repetitions=400,
+        ),
         "paper": Scale(
-            "paper",
-            (20_000, 3_000, 7_000),
-            700,
-            (900, 300, 590),
-            (1_700, 17_000, 170_000, 1_700_000),
-            10,
-            1_000,
+            name="paper",
+            generated=(20_000, 3_000, 7_000),
+            features=700,
+            digits=(890, 290, 590),
+            clicks=_CURVE,
+            seeds=10,
+            light_seeds=20,
+            repetitions=1_000,
         ),
     }
 )

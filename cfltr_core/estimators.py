@@ -78,7 +78,7 @@ def self_normalised(log: ClickLog, rank_weight: ArrayLike, unit: Unit = "query")
     scale than IPS.  NaN for a log without clicks.  Source: Swaminathan & Joachims 2015.
     """
     inverse = _inverse(log)
-    lam = _terms(log, rank_weight)
+    lam = _terms(log, rank_weight, unit)
     weights = log.clicks * inverse
     total = float(weights.sum())
     if total == 0:
@@ -112,10 +112,11 @@ def ips_variance(
     checks.within(rho, 0, 1, "click_probability", "a probability")
     within = np.add.reduceat(rho * (1 - rho) * (lam * w) ** 2, cuts[:-1])
     if np.ndim(sessions) == 0:
-        total = checks.positive_int(int(np.asarray(sessions)), "sessions")
+        total = checks.positive_int(np.asarray(sessions).item(), "sessions")
         between = np.add.reduceat(rho * lam * w, cuts[:-1]).var()
         return float((within.mean() + between) / total)
     per_query = checks.counts(sessions, len(cuts) - 1, "sessions")
+    checks.positive_int(int(per_query.sum()), "the sum of sessions")
     return float((per_query * within).sum() / per_query.sum() ** 2)
 
 
@@ -124,15 +125,17 @@ def _inverse(log: ClickLog) -> FloatArray:
     return np.divide(1.0, log.propensity, out=np.zeros_like(log.propensity), where=log.propensity > 0)
 
 
-def _terms(log: ClickLog, rank_weight: ArrayLike) -> FloatArray:
+def _terms(log: ClickLog, rank_weight: ArrayLike, unit: Unit) -> FloatArray:
     """λ of each term's document."""
+    if unit not in ("query", "session"):
+        raise ValueError(f"unit is {unit!r}: choose 'query' or 'session'")
     if log.n_sessions == 0:
         raise ValueError("log: there is no session in the log, so nothing can be estimated")
     return checks.finite_vector(rank_weight, int(log.offsets[-1]), "rank_weight")[log.document]
 
 
 def _per_session(log: ClickLog, rank_weight: ArrayLike, weights: FloatArray, unit: Unit) -> Estimate:
-    a = _terms(log, rank_weight) * weights
+    a = _terms(log, rank_weight, unit) * weights
     value = float((log.clicks * a).sum()) / log.n_sessions
     return _with_error(log, value, a, value, float(log.n_sessions), unit)
 
@@ -153,14 +156,13 @@ def _with_error(
     if unit == "query":
         squares = float(((totals - log.sessions * centre) ** 2).sum())
         size = int((log.sessions > 0).sum())
-    elif unit == "session":
+    else:
         _require_single_display(log)
         share = log.clicks / np.maximum(log.impressions, 1)
         alone = np.bincount(query, coefficient**2 * log.clicks * (1 - share), minlength=n_queries)
-        second = alone + totals**2 / np.maximum(log.sessions, 1)
-        squares = float((second - 2 * centre * totals + log.sessions * centre**2).sum())
+        # Completed square: the sum of e² cannot come out below 0 by rounding.
+        together = log.sessions * (totals / np.maximum(log.sessions, 1) - centre) ** 2
+        squares = float((alone + together).sum())
         size = log.n_sessions
-    else:
-        raise ValueError(f"unit is {unit!r}: choose 'query' or 'session'")
     error = np.sqrt(size / (size - 1) * squares) / denominator if size > 1 else float("nan")
     return Estimate(value, float(error), log.n_sessions, log.n_clicks)

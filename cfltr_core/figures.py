@@ -5,18 +5,23 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from cfltr_core.claims import write_json
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cfltr_core.claims import mean_interval, write_json
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # One colour and one marker per method, through the whole book (Okabe-Ito, safe for colour-blind readers).
-METHODS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+METHODS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "truth": {"color": "#000000", "marker": "*"},
         "naive": {"color": "#D55E00", "marker": "v"},
@@ -48,6 +53,19 @@ def style() -> None:
             "legend.framealpha": 0.9,
         }
     )
+
+
+def band(ax: Axes, x: Sequence[float], values: ArrayLike, method: str, label: str | None = None) -> None:
+    """Plot a method's mean over seeds against ``x``, with the 95 % Student interval of the mean as a band.
+
+    ``values`` has shape (seeds, len(x)); colour and marker are the method's own (:data:`METHODS`).
+    """
+    columns = np.asarray(values, dtype=np.float64).T
+    if columns.ndim != 2 or len(columns) != len(x):
+        raise ValueError(f"values: expected shape (seeds, {len(x)}), got {columns.T.shape}")
+    line = np.array([mean_interval(column) for column in columns])
+    ax.plot(x, line[:, 0], label=label or method, **METHODS[method])
+    ax.fill_between(x, line[:, 1], line[:, 2], color=METHODS[method]["color"], alpha=0.15)
 
 
 def figure(fig: Figure, id: str, caption: str, alt: str, data: Any, dense: bool = False) -> None:
@@ -125,6 +143,8 @@ def record(name: str, value: float, form: str = "{:.3g}") -> None:
 
 def _display(bundle: dict[str, Any], metadata: dict[str, Any]) -> None:
     """Show a MIME bundle in a notebook; do nothing outside one."""
+    if "IPython" not in sys.modules:
+        return
     from IPython.core.getipython import get_ipython
     from IPython.display import display
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +41,7 @@ def read_svmlight(path: str | Path, n_features: int | None = None) -> RankingDat
         features, grades, qid = load_svmlight_file(
             str(file), n_features=n_features, query_id=True, zero_based=False, dtype=np.float64
         )
-    except (ValueError, OverflowError, EOFError, OSError) as error:
+    except (ValueError, OverflowError, EOFError, OSError, zlib.error) as error:
         raise ValueError(f"path: {file.name} is not an SVMlight file with qid ({error})") from error
     if len(grades) == 0:
         raise ValueError(f"path: {file.name} holds no document")
@@ -88,7 +89,8 @@ def read_collection(folder: str | Path, seed: int) -> tuple[RankingData, Ranking
     parts = [files.get(f"S{1 + (fold + i) % 5}") for i in range(5)]
     if all(parts):
         read = [read_svmlight(p) for p in parts if p is not None]
-        return concatenate(read[:3]), read[3], read[4]
+        first, second, third = _aligned(concatenate(read[:3]), read[3], read[4])
+        return first, second, third
     if (root / f"Fold{fold + 1}").is_dir():
         return read_collection(root / f"Fold{fold + 1}", seed)
     if (root / "sample").is_dir():
@@ -99,9 +101,8 @@ def read_collection(folder: str | Path, seed: int) -> tuple[RankingData, Ranking
         ("set1.train", "set1.valid", "set1.test"),
     ):
         if train in files and valid in files and test in files:
-            wide = read_svmlight(files[train])
-            n = wide.features.shape[1]
-            return wide, read_svmlight(files[valid], n), read_svmlight(files[test], n)
+            first, second, third = _aligned(*(read_svmlight(files[name]) for name in (train, valid, test)))
+            return first, second, third
     if len(files) == 1:
         whole = read_svmlight(next(iter(files.values())))
         order = np.random.default_rng([seed, 20]).permutation(whole.n_queries)
@@ -120,13 +121,24 @@ def _stem(path: Path) -> str:
 
 def concatenate(parts: list[RankingData]) -> RankingData:
     """One collection from several, queries in order; a narrower part is filled up with zeros."""
-    width = max(p.features.shape[1] for p in parts)
-    features = [np.pad(p.features, ((0, 0), (0, width - p.features.shape[1]))) for p in parts]
+    parts = _aligned(*parts)
     sizes = np.concatenate([np.diff(p.offsets) for p in parts])
     return RankingData(
-        np.concatenate(features),
+        np.concatenate([p.features for p in parts]),
         np.concatenate([p.relevance for p in parts]),
         np.concatenate([[0], np.cumsum(sizes)]),
-        threshold=max(p.threshold for p in parts),
+        threshold=parts[0].threshold,
         name=parts[0].name,
     )
+
+
+def _aligned(*parts: RankingData) -> list[RankingData]:
+    """The parts with one number of features and one threshold: a part alone may lack the last or the top grade."""
+    width = max(p.features.shape[1] for p in parts)
+    threshold = max(p.threshold for p in parts)
+    return [
+        RankingData(
+            np.pad(p.features, ((0, 0), (0, width - p.features.shape[1]))), p.relevance, p.offsets, threshold, p.name
+        )
+        for p in parts
+    ]

@@ -134,7 +134,8 @@ def sessions_for_clicks(
     """
     if not (np.isfinite(n_clicks) and n_clicks > 0):
         raise ValueError(f"n_clicks is {n_clicks}: expected a number > 0")
-    probability = user.click_probability(policy.displayed_rank, relevance)
+    rel = checks.finite_vector(relevance, len(policy.displayed_rank), "relevance")
+    probability = user.click_probability(policy.displayed_rank, rel)
     per_session = float(probability.sum()) / (len(policy.offsets) - 1)
     if per_session == 0:
         raise ValueError("relevance: no document can be clicked under this policy and user")
@@ -179,7 +180,7 @@ def simulate_clicks(
     checks.generator(rng)
     probability = user.click_probability(policy.displayed_rank, rel)
     impressions = np.repeat(per_query, np.diff(offsets)) * (policy.displayed_rank > 0)
-    # Draw for every document, shown or not, so that the draw of one document never shifts another's.
+    # A document that is not shown has no impressions, and so no clicks.
     clicks = rng.binomial(impressions, probability)
     seen = np.flatnonzero(impressions)
     return ClickLog(
@@ -266,7 +267,7 @@ def aggregate_clicks(
     offsets = policy.offsets
     n_docs = int(offsets[-1])
     per_query = checks.counts(sessions, len(offsets) - 1, "sessions")
-    clicked = np.asarray(documents, dtype=np.int64)
+    clicked = checks.indices(documents, "documents")
     checks.within(clicked, 0, n_docs - 1, "documents", "no such document")
     clicks = np.bincount(clicked, minlength=n_docs)
     hidden = (clicks > 0) & (policy.displayed_rank == 0)

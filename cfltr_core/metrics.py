@@ -49,6 +49,9 @@ class RankWeight:
                 f"rank weight {self.name!r} returned shape {out.shape} for ranks of shape {r.shape}: "
                 "it must map an array of ranks to an array of the same shape"
             )
+        if not np.isfinite(out).all():
+            bad = r[~np.isfinite(out)][0]
+            raise ValueError(f"rank weight {self.name!r} is not finite at rank {bad:g}: it must be at every rank")
         return out
 
     def report(self, risk: ArrayLike) -> FloatArray:

@@ -43,7 +43,8 @@ class RankingData:
     name: str = field(default="data", compare=False)
 
     def __post_init__(self) -> None:
-        features = np.ascontiguousarray(self.features, dtype=np.float32)
+        with np.errstate(over="ignore"):  # what is too large for float32 becomes inf and is named below
+            features = np.ascontiguousarray(self.features, dtype=np.float32)
         if features.ndim != 2:
             raise ValueError(f"features: expected shape (n_docs, n_features), got {features.shape}")
         offsets = checks.offsets_of(self.offsets, len(features))
@@ -77,7 +78,9 @@ class RankingData:
 
     def subset(self, queries: ArrayLike) -> RankingData:
         """The data of the given query indices, in the given order."""
-        chosen = np.asarray(queries, dtype=np.int64)
+        chosen = checks.indices(queries, "queries")
+        if chosen.size == 0:
+            raise ValueError("queries: no query was chosen; a collection has at least one")
         checks.within(chosen, 0, self.n_queries - 1, "queries", "no such query")
         rows = document_index(chosen, self.offsets)
         sizes = lengths(self.offsets)[chosen]

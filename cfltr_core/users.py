@@ -72,6 +72,9 @@ class PositionBasedUser:
             checks.within(values, 0, 1, "examination", "the curve must return probabilities")
         else:
             curve = np.asarray(self.examination)
+            fraction = rank != np.floor(rank)
+            if fraction.any():
+                raise ValueError(f"displayed_rank is {rank[fraction][0]}: a table of examination has whole ranks only")
             within = rank <= len(curve)
             values = np.where(within, curve[np.where(shown & within, rank, 1).astype(np.int64) - 1], 0.0)
         return np.asarray(np.where(shown, values, 0.0))
