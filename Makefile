@@ -1,0 +1,84 @@
+# Everything starts here: `make book` sets up, executes every chapter once, and builds the site.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV   ?= .venv
+# Exact versions; `make setup LOCK=` in a fresh clone takes the newest instead.
+LOCK   ?= requirements.lock
+# The CPU build of torch saves some gigabytes; where this index cannot be reached pip goes on without it.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+TORCH_VERSION ?= 2.13.0
+
+SCALE   ?= ci
+CORPUS  ?= yahoo-like
+SEED    ?= 0
+JOBS    ?= 2
+CHAPTER ?=
+PORT    ?= 8000
+PYTEST_ARGS ?=
+
+BIN   := $(VENV)/bin
+# Written when the environment is whole: without it an environment is made anew.
+WHOLE := $(VENV)/.whole
+PIP   := $(BIN)/python -m pip install $(if $(LOCK),-c $(LOCK))
+TOOLS := $(BIN)/python -m book_tools
+RUN_OPTIONS = --scale '$(SCALE)' --corpus '$(CORPUS)' --seed '$(SEED)' --jobs '$(JOBS)'
+
+# One thread in every pool, so that parallelism changes no digit.
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+export MKL_NUM_THREADS := 1
+export NUMEXPR_NUM_THREADS := 1
+
+.PHONY: help setup book chapter test verify lint format lock serve clean
+
+help: ## list the targets
+	@echo "make TARGET [VARIABLE=value …]"
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 12
+	@echo "variables: SCALE=$(SCALE) CORPUS=$(CORPUS) SEED=$(SEED) JOBS=$(JOBS) PYTHON=$(PYTHON) VENV=$(VENV)"
+
+setup: $(WHOLE) ## make the environment with the exact versions
+
+$(WHOLE): pyproject.toml $(LOCK)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "PYTHON=$(PYTHON): Python 3.11 or newer is needed; name one, as in 'make setup PYTHON=python3.12'" >&2; exit 1; }
+	@if [ -e $(WHOLE) ]; then rm $(WHOLE); else $(PYTHON) -m venv --clear $(VENV); fi
+	$(PIP) --quiet --retries 0 $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch
+	$(PIP) --quiet --editable '.[book,test,lint]'
+	@touch $(WHOLE)
+
+book: $(WHOLE) ## execute the chapters and build the site into _build/html
+	$(TOOLS) book $(RUN_OPTIONS)
+
+chapter: $(WHOLE) ## execute one chapter: make chapter CHAPTER=01
+	@[ -n '$(CHAPTER)' ] || { echo "CHAPTER is not set; name one, as in 'make chapter CHAPTER=01'" >&2; exit 2; }
+	$(TOOLS) run $(RUN_OPTIONS) --chapter '$(CHAPTER)'
+
+test: $(WHOLE) ## run the tests
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+verify: $(WHOLE) ## check every claim and number of the last run
+	$(TOOLS) verify
+
+lint: $(WHOLE) ## check style, types, and that chapters hold no outputs
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy cfltr_core book_tools
+	$(TOOLS) check
+
+format: $(WHOLE) ## put the code into the one style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: $(WHOLE) ## resolve requirements.lock anew
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --no-header --no-annotate --all-extras pyproject.toml \
+	  -P 'torch==$(TORCH_VERSION)' -o requirements.lock
+
+serve: $(WHOLE) ## look at the site, on this machine only
+	$(TOOLS) serve --port '$(PORT)'
+
+clean: ## remove everything that was built; the environment stays
+	rm -rf _build

@@ -1,0 +1,150 @@
+"""The command line: ``python -m book_tools COMMAND``.
+
+Exit codes: 0 done; 1 the book has a problem (a chapter raised, the build or a check failed); 2 the request
+cannot be carried out and nothing was changed; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from book_tools.book import Book
+from book_tools.errors import BookError, Interrupted
+from book_tools.parameters import Parameters, with_assignments
+
+Command = Callable[[Book, argparse.Namespace], None]
+HERE = Path(__file__).resolve().parent.parent
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Carry out one command and return its exit code."""
+    options = _parser().parse_args(arguments)
+    command: Command = options.command
+    try:
+        command(Book(options.root.resolve()), options)
+    except BookError as error:
+        print("\n".join(error.problems), file=sys.stderr, flush=True)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return Interrupted.exit_code
+    return 0
+
+
+# Each command imports what it needs, so that --help and small commands answer at once.
+
+
+def _check(book: Book, options: argparse.Namespace) -> None:
+    from book_tools.preflight import check_chapters
+
+    chapters = book.chapters()
+    check_chapters(chapters)
+    print(f"check: {len(chapters)} chapters can be run")
+
+
+def _run(book: Book, options: argparse.Namespace) -> None:
+    from book_tools.run import run
+
+    parameters = with_assignments(
+        Parameters(), [f"seed={options.seed}", f"scale={options.scale}", f"corpus={options.corpus}"]
+    )
+    parameters = with_assignments(parameters, options.parameter)
+    run(book, parameters, options.chapter, options.jobs, options.force)
+
+
+def _site(book: Book, options: argparse.Namespace) -> None:
+    from book_tools.library import published_claims
+    from book_tools.site import build_site
+
+    build_site(book, published_claims())
+
+
+def _book(book: Book, options: argparse.Namespace) -> None:
+    from book_tools.library import published_claims
+    from book_tools.verify import changed_verdicts
+
+    _run(book, options)
+    _site(book, options)
+    changes = changed_verdicts(book, published_claims())
+    print("\n".join(["changed verdicts:", *changes]) if changes else "every verdict is the expected one")
+
+
+def _verify(book: Book, options: argparse.Namespace) -> None:
+    from book_tools.library import published_claims
+    from book_tools.verify import verify
+
+    verify(book, published_claims())
+
+
+def _reference(book: Book, options: argparse.Namespace) -> None:
+    from book_tools.reference import update_reference
+
+    update_reference(book)
+
+
+def _serve(book: Book, options: argparse.Namespace) -> None:
+    from book_tools.serve import serve
+
+    serve(book, options.port)
+
+
+def _clean(book: Book, options: argparse.Namespace) -> None:
+    shutil.rmtree(book.build, ignore_errors=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m book_tools", description="Run, build and check the book.")
+    parser.add_argument(
+        "--root", type=Path, default=HERE, help="folder of the book (default: the one this package lies in)"
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def add(name: str, command: Command, text: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=text)
+        added.set_defaults(command=command)
+        return added
+
+    add("check", _check, "check the chapters' files without running them")
+    for name, command, text in (
+        ("run", _run, "execute the chapters that need it"),
+        ("book", _book, "run, then site, then report changed verdicts"),
+    ):
+        _add_run_options(add(name, command, text), with_chapters=name == "run")
+    add("site", _site, "build the site from a complete run")
+    add("verify", _verify, "check claims and numbers of the run; non-zero exit when one changed")
+    reference = add("reference", _reference, "make the numbers of the present run the committed ones")
+    reference.add_argument("--update", action="store_true", required=True, help="confirm the overwriting")
+    serve = add("serve", _serve, "serve the built site on this machine only")
+    serve.add_argument("--port", type=int, default=8000, help="default: %(default)s; 0 chooses a free one")
+    add("clean", _clean, "remove everything that was built")
+    return parser
+
+
+def _add_run_options(parser: argparse.ArgumentParser, with_chapters: bool) -> None:
+    default = Parameters()
+    parser.add_argument("--scale", default=default.scale, help="smoke, ci or paper (default: %(default)s)")
+    parser.add_argument(
+        "--corpus", default=default.corpus, help="yahoo-like, digits or letor:<folder> (default: %(default)s)"
+    )
+    parser.add_argument("--seed", default=str(default.seed), help="default: %(default)s")
+    parser.add_argument(
+        "--parameter",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="set any parameter of the chapters; an unknown name is an error",
+    )
+    parser.add_argument("--jobs", type=_positive, default=2, help="chapters at a time (default: %(default)s)")
+    parser.add_argument("--force", action="store_true", help="run again what would be kept")
+    parser.set_defaults(chapter=[])
+    if with_chapters:
+        parser.add_argument("--chapter", action="append", metavar="NN", help="run only this chapter, by number or name")
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 1 up")
+    return int(text)

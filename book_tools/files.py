@@ -1,0 +1,61 @@
+"""Small file helpers: digests, and writes that are either whole or absent."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+def sha256_of(path: Path) -> str:
+    """Return the hexadecimal SHA-256 digest of one file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Yield every file below ``folder`` in sorted order, byte-code caches left out."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield path
+
+
+def json_text(value: Any) -> str:
+    """Return ``value`` as JSON that is the same for the same content."""
+    return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write ``text`` under a temporary name beside ``path`` and rename it: no reader sees half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        # mkstemp makes the file private; a site or a manifest is for everybody.
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove ``folder`` if it is there; it disappears from its place in one step, before its files go."""
+    if not folder.exists():
+        return
+    doomed = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".old", dir=folder.parent))
+    os.replace(folder, doomed)
+    shutil.rmtree(doomed)
+
+
+def replace_tree(new: Path, place: Path) -> None:
+    """Put the folder ``new`` at ``place`` with one rename, after moving out what was there."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    remove_tree(place)
+    os.rename(new, place)

@@ -1,0 +1,48 @@
+"""Reading and writing notebooks, and the few questions that several modules ask of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from book_tools.errors import BookError
+from book_tools.files import write_whole
+
+# The tag of the cell in which papermill sets the parameters of a run.
+INJECTED = "injected-parameters"
+
+
+def read_notebook(path: Path) -> NotebookNode:
+    """Return a notebook in format 4, or say what is wrong with the file."""
+    try:
+        notebook: NotebookNode = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    except (ValueError, KeyError, AttributeError) as error:
+        raise BookError(f"{path.name}: not a readable notebook ({error}); save it again from Jupyter") from None
+    return notebook
+
+
+def write_notebook(path: Path, notebook: NotebookNode) -> None:
+    """Write a notebook with sorted keys, so that the same notebook is the same bytes."""
+    write_whole(path, nbformat.writes(notebook) + "\n")  # type: ignore[no-untyped-call]
+
+
+def title_of(notebook: NotebookNode) -> str:
+    """Return the text of the first level-one heading, or an empty string."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            for line in cell.source.splitlines():
+                if line.startswith("# "):
+                    return str(line[2:].strip())
+    return ""
+
+
+def source_index(notebook: NotebookNode, index: int) -> int:
+    """Return where cell ``index`` of an executed notebook stands in the chapter, which lacks the injected one."""
+    return index - sum(INJECTED in tags_of(cell) for cell in notebook.cells[:index])
+
+
+def tags_of(cell: NotebookNode) -> list[str]:
+    """Return the tags of a cell."""
+    return list(cell.metadata.get("tags", []))

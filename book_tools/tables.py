@@ -1,0 +1,37 @@
+"""Markdown for generated pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table; bars and line breaks inside cells are made harmless."""
+    lines = [_row(header), _row(["---"] * len(header))]
+    lines += [_row(row) for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
+
+
+def number(value: float) -> str:
+    """Return a number with three significant digits."""
+    return f"{value:.3g}"
+
+
+def interval(value: tuple[float | None, float | None]) -> str:
+    """Return an interval; an end that is None is infinite."""
+    low, high = value
+    return f"[{'−∞' if low is None else number(low)}, {'∞' if high is None else number(high)}]"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a run time as a reader says it."""
+    if seconds is None:
+        return "–"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s"

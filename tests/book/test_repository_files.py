@@ -1,0 +1,206 @@
+"""The files around the book: what installs, builds and publishes it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from toy import REPOSITORY
+
+PYPROJECT: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+LOCK = (REPOSITORY / "requirements.lock").read_text()
+WORKFLOW: dict[Any, Any] = yaml.safe_load((REPOSITORY / ".github" / "workflows" / "book.yml").read_text())
+
+# Written in pieces, so that this file does not name what it forbids.
+REGISTRY = re.compile(
+    r"\b(?:pypi|pythonhosted|anaconda|npmjs|debian|pytorch)" + r"\.(?:org|com|io)\b|/" + r"simple/|file" + "://"
+)
+TORCH_CPU_INDEX = "https://download.pytorch" + ".org/whl/cpu"
+MACHINE_PATH = re.compile(r"(?<![\w.~-])/" + r"(?:home|root|Users|tmp)/\w")
+
+
+def make(*arguments: str, folder: Path = REPOSITORY) -> subprocess.CompletedProcess[str]:
+    """Run make without the variables of a make that runs these tests."""
+    own = re.findall(r"^(\w+) *\?=", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
+    hidden = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", *own}
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    return subprocess.run(
+        ["make", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def names(requirements: list[str]) -> set[str]:
+    return {re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0].lower() for requirement in requirements}
+
+
+def committed_texts() -> list[tuple[str, str]]:
+    """Return every text file that is or may be committed, with its content."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    texts = []
+    for name in listed:
+        path = REPOSITORY / name
+        try:
+            texts.append((name, path.read_text(encoding="utf-8")))
+        except (UnicodeDecodeError, FileNotFoundError):
+            continue
+    return texts
+
+
+def test_make_alone_lists_every_target() -> None:
+    result = make()
+    assert result.returncode == 0
+    phony = re.search(r"^\.PHONY: (.*)$", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
+    assert phony is not None
+    targets = phony[1].split()
+    assert {"setup", "book", "chapter", "test", "verify", "lint", "lock", "serve", "clean"} <= set(targets)
+    listed = [line.split()[0] for line in result.stdout.splitlines() if line.startswith("  ")]
+    assert sorted(listed) == sorted(targets)
+
+
+def test_an_old_python_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    shutil.copy(REPOSITORY / "Makefile", tmp_path)
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "requirements.lock").touch()
+    old = tmp_path / "python"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    result = make("setup", f"PYTHON={old}", folder=tmp_path)
+    assert result.returncode == 2
+    assert "Python 3.11 or newer is needed" in result.stderr
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_a_chapter_must_be_named(tmp_path: Path) -> None:
+    shutil.copy(REPOSITORY / "Makefile", tmp_path)
+    for name in ("pyproject.toml", "requirements.lock", ".venv/.whole"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    result = make("chapter", folder=tmp_path)
+    assert result.returncode == 2
+    assert "CHAPTER is not set" in result.stderr
+
+
+def test_the_lock_pins_exact_public_versions() -> None:
+    pin = re.compile(r"[a-z0-9._-]+==[0-9][0-9a-z.]*( ; .+)?")
+    odd = [line for line in LOCK.splitlines() if not pin.fullmatch(line)]
+    assert odd == [], "no host, no path, no local version such as +cpu"
+
+
+def test_the_lock_covers_every_requirement() -> None:
+    wanted = names(PYPROJECT["dependencies"])
+    for extra in PYPROJECT["optional-dependencies"].values():
+        wanted |= names(extra)
+    assert wanted <= names(LOCK.splitlines())
+
+
+def test_the_conda_environment_is_the_lock() -> None:
+    environment = yaml.safe_load((REPOSITORY / "environment.yml").read_text())
+    assert environment["name"] == "cfltr"
+    assert f"python{PYPROJECT['requires-python']}" in environment["dependencies"]
+    (pip,) = [entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict)]
+    constraint, package = pip
+    assert constraint == "-c requirements.lock"
+    extras = re.fullmatch(r"-e \.\[(.*)\]", package)
+    assert extras is not None
+    assert set(extras[1].split(",")) == set(PYPROJECT["optional-dependencies"])
+
+
+def test_the_makefile_installs_every_extra_with_the_torch_of_the_lock() -> None:
+    makefile = (REPOSITORY / "Makefile").read_text()
+    extras = re.search(r"--editable '\.\[(.*)\]'", makefile)
+    assert extras is not None
+    assert set(extras[1].split(",")) == set(PYPROJECT["optional-dependencies"])
+    version = re.search(r"^TORCH_VERSION \?= (\S+)$", makefile, re.MULTILINE)
+    assert version is not None
+    assert f"torch=={version[1]}" in LOCK.splitlines()
+
+
+def test_no_file_names_a_registry_or_a_folder_of_one_machine() -> None:
+    found = []
+    for name, text in committed_texts():
+        allowed = f"TORCH_INDEX ?= {TORCH_CPU_INDEX}" if name == "Makefile" else None
+        for line in text.splitlines():
+            if line != allowed and (REGISTRY.search(line) or MACHINE_PATH.search(line)):
+                found.append(f"{name}: {line.strip()[:100]}")
+    assert found == []
+
+
+def test_the_workflow_only_calls_make() -> None:
+    commands = [step["run"] for job in WORKFLOW["jobs"].values() for step in job["steps"] if "run" in step]
+    assert commands
+    assert [command for command in commands if not re.fullmatch(r"make \w+( LOCK=)?", command)] == []
+
+
+def test_only_the_deployment_may_write_and_only_from_main() -> None:
+    assert WORKFLOW["permissions"] == {"contents": "read"}
+    writing = {name: job["permissions"] for name, job in WORKFLOW["jobs"].items() if "permissions" in job}
+    assert writing == {"deploy": {"pages": "write", "id-token": "write"}}
+    deploy = WORKFLOW["jobs"]["deploy"]
+    assert "github.ref == 'refs/heads/main'" in deploy["if"]
+    assert set(deploy["needs"]) == {"test", "book"}
+
+
+def test_ci_runs_what_the_readme_promises_with_the_tests_last() -> None:
+    script = (REPOSITORY / ".ci" / "run").read_text()
+    targets = re.findall(r"^make --no-print-directory (\w+)", script, re.MULTILINE)
+    assert targets == ["book", "verify", "lint", "test"]
+    assert (REPOSITORY / ".ci" / "run").stat().st_mode & 0o111
+
+
+@pytest.mark.parametrize("kind", ["favicon", "logo"])
+def test_the_pictures_of_the_theme_exist(kind: str) -> None:
+    config = yaml.safe_load((REPOSITORY / "_config.yml").read_text())
+    name = config["html"]["favicon"] if kind == "favicon" else config["logo"]
+    assert "<title" in (REPOSITORY / name).read_text()
+
+
+def test_half_an_environment_is_never_taken_for_a_whole_one(tmp_path: Path) -> None:
+    """An installation that breaks off is started from nothing; only one that was whole is brought up to date."""
+    shutil.copy(REPOSITORY / "Makefile", tmp_path)
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "requirements.lock").touch()
+    log, broken = tmp_path / "log", tmp_path / "broken"
+    # Stands for Python: notes its arguments, "makes" an environment, and fails to install while told so.
+    script = f"""#!/bin/sh
+echo "$*" >> {log}
+case "$*" in
+  *venv*) mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+  *--editable*) [ ! -e {broken} ] ;;
+esac
+"""
+    python = tmp_path / "python"
+    python.write_text(script)
+    python.chmod(0o755)
+
+    def setup() -> tuple[int, list[str]]:
+        log.write_text("")
+        code = make("setup", f"PYTHON={python}", folder=tmp_path).returncode
+        return code, [line for line in log.read_text().splitlines() if "-m" in line]
+
+    broken.touch()
+    assert setup()[0] == 2
+    broken.unlink()
+    code, calls = setup()
+    assert code == 0
+    assert calls[0] == "-m venv --clear .venv"
+    assert ["torch" in call for call in calls[1:]] == [True, False], "torch first, then the rest"
+    assert all("-c requirements.lock" in call for call in calls[1:])
+    assert setup() == (0, []), "a whole environment is left alone"
+    os.utime(tmp_path / "pyproject.toml", (4e9, 4e9))
+    code, calls = setup()
+    assert code == 0
+    assert calls
+    assert not any("venv" in call for call in calls)
