@@ -13,7 +13,8 @@ equivalence  left, right (paired)       the interval of mean(left − right) lie
 number       values                     the interval of mean(values) lies inside ``value`` ± ``margin``
 limit        x, errors (seeds × x)      the interval of the log-log slope lies inside ``value`` ± ``margin``
 
-*contradicted* is an interval wholly on the other side; an interval that crosses is *inconclusive*.
+*contradicted* is an interval wholly on the other side; an interval that crosses is *inconclusive*.  So an ordering
+whose effect is real but smaller than ``margin`` is contradicted: the claim is that the effect matters.
 """
 
 from __future__ import annotations
@@ -49,8 +50,10 @@ BUDGET = (
     f"Intervals are two-sided Student intervals across seeds. Within a chapter they hold together at "
     f"{1 - FAMILY_ALPHA:.0%}: each statistical claim of a chapter with m of them is judged at level "
     f"1 − {FAMILY_ALPHA:g}/m (Bonferroni). A false *supported* errs on one side only, so that a chapter raises "
-    f"such an alarm with probability at most {FAMILY_ALPHA / 2:.1%}. Identities and inequalities are exact: "
-    "they have no false alarms."
+    f"such an alarm with probability at most {FAMILY_ALPHA / 2:.1%}. This takes seeds as independent; the seeds of "
+    "`digits` and of a `letor:` collection split the same data and are not quite. Identities and inequalities are "
+    "exact: they have no false alarms. An ordering claims that the difference matters: a difference that is real but "
+    "smaller than the stated margin contradicts it."
 )
 
 
@@ -105,7 +108,7 @@ class ClaimResult:
             measured += f", {self.level:.1%} interval [{low:.3g}, {high:.3g}] over {self.seeds} seeds"
         return (
             f"**Claim `{self.id}`: {self.verdict}.** {spec.statement} *({spec.source}; "
-            f"measured {describe(spec)}: {measured}; threshold {self.threshold:.3g})*"
+            f"measured {describe(spec)}: {measured}; {required(spec)})*"
         )
 
 
@@ -118,6 +121,18 @@ def describe(spec: Claim) -> str:
         "equivalence": "mean difference",
         "number": "mean",
         "limit": "log-log slope",
+    }[spec.kind]
+
+
+def required(spec: Claim) -> str:
+    """What the effect must meet for the claim to be supported, in words."""
+    return {
+        "identity": f"must not exceed {spec.tolerance:g}",
+        "inequality": f"must not exceed {spec.tolerance:g}",
+        "ordering": f"must exceed {spec.margin:g}",
+        "equivalence": f"must lie within ±{spec.margin:g}",
+        "number": f"must lie within {spec.value:g} ± {spec.margin:g}",
+        "limit": f"must lie within {spec.value:g} ± {spec.margin:g}",
     }[spec.kind]
 
 

@@ -146,9 +146,14 @@ def _with_error(
     """Attach the standard error of a ratio whose session residual is e_i = Σ_d c_id · coefficient_d − centre.
 
     Var = n/(n−1) · Σ e² / denominator², with e summed over each query (unit "query") or each session.
-    Single sessions are not stored; Σ_i e_i² is replaced by its exact conditional mean given the counts,
-    which keeps the variance estimate unbiased: for a query with n sessions and counts c_d,
+    Single sessions are not stored; Σ_i e_i² is replaced by its exact conditional mean given the counts: for a
+    query with n sessions and counts c_d,
     E[Σ_i (Σ_d c_id b_d)²] = Σ_d b_d² c_d (1 − c_d/n) + (Σ_d b_d c_d)² / n.
+
+    This assumes that every session of a query shows the same ranking and that the clicks of a session are
+    independent given it (position-based users): then, given the counts, the clicked sessions of each document
+    are an independent uniform subset.  For estimates per session the variance estimate is exactly unbiased when
+    sessions draw their query independently; for the self-normalised ratio it holds to first order.
     """
     query = log.query
     n_queries = len(log.sessions)
@@ -158,7 +163,7 @@ def _with_error(
         size = int((log.sessions > 0).sum())
     else:
         _require_single_display(log)
-        share = log.clicks / np.maximum(log.impressions, 1)
+        share = log.clicks / np.maximum(log.sessions, 1)[query]
         alone = np.bincount(query, coefficient**2 * log.clicks * (1 - share), minlength=n_queries)
         # Completed square: the sum of e² cannot come out below 0 by rounding.
         together = log.sessions * (totals / np.maximum(log.sessions, 1) - centre) ** 2

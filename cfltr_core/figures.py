@@ -63,6 +63,8 @@ def band(ax: Axes, x: Sequence[float], values: ArrayLike, method: str, label: st
     columns = np.asarray(values, dtype=np.float64).T
     if columns.ndim != 2 or len(columns) != len(x):
         raise ValueError(f"values: expected shape (seeds, {len(x)}), got {columns.T.shape}")
+    if method not in METHODS:
+        raise ValueError(f"method is {method!r}: choose one of {', '.join(METHODS)}, or give it a colour in METHODS")
     line = np.array([mean_interval(column) for column in columns])
     ax.plot(x, line[:, 0], label=label or method, **METHODS[method])
     ax.fill_between(x, line[:, 1], line[:, 2], color=METHODS[method]["color"], alpha=0.15)

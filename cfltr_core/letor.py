@@ -58,7 +58,7 @@ def read_svmlight(path: str | Path, n_features: int | None = None) -> RankingDat
             "(comments not counted): sort the file by qid"
         )
     return RankingData(
-        features.toarray().astype(np.float32),
+        features.toarray(),
         grades.astype(np.int64),
         np.append(starts, len(grades)),
         threshold=3 if grades.max() > 2 else 1,

@@ -198,7 +198,7 @@ def expand_clicks(log: ClickLog, rng: np.random.Generator) -> ClickRecords:
     """Single clicks behind the counts: for each term a uniformly random subset of its sessions, of size
     ``clicks``; independent between terms.  This is the exact law of the single clicks given the counts.
 
-    Only for logs whose documents were shown at one rank each (deterministic policies).
+    Only for logs in which every session of a query showed the same ranking (deterministic policies).
     """
     checks.generator(rng)
     _require_single_display(log)
@@ -251,8 +251,16 @@ def _require_single_display(log: ClickLog) -> None:
     repeated = np.flatnonzero(np.bincount(log.document, minlength=1) > 1)
     if len(repeated):
         raise ValueError(
-            f"log: document {repeated[0]} was shown at more than one rank; this function is exact only when "
-            "every document has one displayed rank"
+            f"log: document {repeated[0]} was shown at more than one rank; this is exact only when every document "
+            'has one displayed rank. For standard errors use unit="query"'
+        )
+    partly = np.flatnonzero(log.impressions != log.sessions[log.query])
+    if len(partly):
+        term = partly[0]
+        raise ValueError(
+            f"log: impressions[{term}] is {log.impressions[term]}, but its query had {log.sessions[log.query[term]]} "
+            "sessions; this is exact only when every session shows the same ranking. For standard errors use "
+            'unit="query"'
         )
 
 
