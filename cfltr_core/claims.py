@@ -171,6 +171,8 @@ def parse_registry(entries: list[dict[str, Any]]) -> dict[str, Claim]:
             raise ValueError(f"claims.yml, {name}: an exact claim states a tolerance > 0")
         if spec.kind in ("equivalence", "number", "limit") and not spec.margin > 0:
             raise ValueError(f"claims.yml, {name}: this kind states a margin > 0")
+        if spec.kind in ("number", "limit") and "value" not in entry:
+            raise ValueError(f"claims.yml, {name}: this kind states the value that is claimed")
         if spec.margin < 0:
             raise ValueError(f"claims.yml, {name}: margin is the smallest effect that matters, >= 0")
         out[spec.id] = spec
