@@ -1,0 +1,158 @@
+"""The exact tests can fail: one thing at a time is broken in the package, and they must notice.
+
+A fresh copy of the package is imported with one piece of its source replaced, and the tests of this folder are run
+against it until one fails.  With nothing replaced all of them pass.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import itertools
+import runpy
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+PACKAGE = Path(importlib.util.find_spec("cfltr_core").origin).parent
+FILES = ("test_every_small_list.py", "test_negative_controls.py", "test_variances.py", "test_expectations.py")
+
+# module, what stands there, what is put instead
+MUTANTS = {
+    "no inverse propensity": (
+        "estimators",
+        "np.divide(1.0, log.propensity, out=np.zeros_like(log.propensity), where=log.propensity > 0)",
+        "np.ones(len(log.document))",
+    ),
+    "inverse propensity squared": ("estimators", "np.divide(1.0, log.propensity,", "np.divide(1.0, log.propensity**2,"),
+    "divided by clicks": ("estimators", ".sum()) / log.n_sessions", ".sum()) / max(1, log.n_clicks)"),
+    "clipped from below": ("estimators", "np.minimum(_inverse(log), clip)", "np.maximum(_inverse(log), clip)"),
+    "naive with weights": ("estimators", "np.ones(len(log.document)), unit)", "_inverse(log), unit)"),
+    "self-normalised by clicks": ("estimators", "total = float(weights.sum())", "total = float(log.clicks.sum())"),
+    "variance without n / (n - 1)": ("estimators", "size / (size - 1) * squares", "squares"),
+    "variance not centred": (
+        "estimators",
+        "a, value, float(log.n_sessions), unit)",
+        "a, 0.0, float(log.n_sessions), unit)",
+    ),
+    "clicks of a session always together": ("estimators", "log.clicks * (1 - share)", "log.clicks * 0"),
+    "clicks of a session always apart": ("estimators", "* log.clicks * (1 - share)", "* log.clicks"),
+    "residual of the ratio not centred": ("estimators", "(lam - value) * inverse", "lam * inverse"),
+    "queries counted as sessions": ("estimators", "size = log.n_sessions", "size = len(log.sessions)"),
+    "Poisson instead of Bernoulli": ("estimators", "rho * (1 - rho)", "rho"),
+    "no variance between queries": ("estimators", "(within.mean() + between)", "within.mean()"),
+    "sample variance between queries": ("estimators", "cuts[:-1]).var()", "cuts[:-1]).var(ddof=1)"),
+    "variance over S, not S squared": ("estimators", "per_query.sum() ** 2", "per_query.sum()"),
+    "weight of rank + 1": ("metrics", "weight(np.arange(1.0, longest + 1))", "weight(np.arange(2.0, longest + 2))"),
+    "ties optimistic": ("metrics", "return (best + worst) / 2.0", "return best.astype(np.float64)"),
+    "tied weights optimistic": ("metrics", "np.where(best == worst, table[best - 1], mean)", "table[best - 1]"),
+    "weight of the average rank": (
+        "metrics",
+        "return _shared(table, best, worst)",
+        "return weight((best + worst) / 2.0)",
+    ),
+    "ranks ascending": ("metrics", "order = np.argsort(-scores, axis=1)\n", "order = np.argsort(scores, axis=1)\n"),
+    "DCG as a gain": ("metrics", '"DCG", lambda r: -1.0', '"DCG", lambda r: 1.0'),
+    "DCG with the natural logarithm": ("metrics", "r <= k, -1.0 / np.log2(1.0 + r)", "r <= k, -1.0 / np.log(1.0 + r)"),
+    "precision one place short": ("metrics", "np.where(r <= k, -1.0 / k, 0.0)", "np.where(r < k, -1.0 / k, 0.0)"),
+    "RBP as printed in Table 1": ("metrics", "-(1.0 - p) * p ** (r - 1.0)", "-(1.0 - p) / p**r"),
+    "relevance left out": ("metrics", "np.add.reduceat(lam * rel,", "np.add.reduceat(lam,"),
+    "ideal DCG without grade 1": ("metrics", "range(int(grades.max()), 0, -1)", "range(int(grades.max()), 1, -1)"),
+    "gain 2^y": ("metrics", "np.exp2(grade) - 1.0", "np.exp2(grade)"),
+    "empty queries counted": (
+        "metrics",
+        'if empty == "drop" else per_query',
+        'if empty == "none" else np.nan_to_num(per_query)',
+    ),
+    "any eta is 1": ("users", "** -float(eta)", "** -1.0"),
+    "shift forgotten": ("users", "(shift + rank) **", "(rank) **"),
+    "noise on relevant documents too": ("users", "self.epsilon_minus * (1.0 - rel)", "self.epsilon_minus"),
+    "hidden documents are examined": ("users", "np.where(shown, values, 0.0)", "values"),
+    "binomial without its coefficient": ("exact", "comb(n, c) * p**c", "p**c"),
+    "second moment for variance": ("exact", "p * (x - mean) ** 2", "p * x**2"),
+}
+
+
+class Mutator(importlib.abc.MetaPathFinder):
+    """Imports one module of the package from changed source."""
+
+    def __init__(self, module: str, source: str) -> None:
+        self.name, self.source, self.path = f"cfltr_core.{module}", source, str(PACKAGE / f"{module}.py")
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname != self.name:
+            return None
+        loader = importlib.machinery.SourceFileLoader(fullname, self.path)
+        loader.get_code = lambda _: compile(self.source, self.path, "exec")
+        return importlib.util.spec_from_loader(fullname, loader)
+
+
+@contextmanager
+def mutated(module: str, old: str, new: str) -> Iterator[None]:
+    """Within, ``import cfltr_core`` gives a fresh package with that one change."""
+    source = (PACKAGE / f"{module}.py").read_text(encoding="utf-8")
+    assert source.count(old) == 1, f"{module}.py holds {old!r} {source.count(old)} times: bring the mutant up to date"
+    finder = Mutator(module, source.replace(old, new))
+    whole = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == "cfltr_core"}
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for name in [name for name in sys.modules if name.partition(".")[0] == "cfltr_core"]:
+            del sys.modules[name]
+        sys.modules.update(whole)
+
+
+def calls(test: Callable[..., None]) -> Iterator[dict[str, object]]:
+    """The arguments of every case that pytest would make of a test."""
+    choices = []
+    for mark in getattr(test, "pytestmark", []):
+        if mark.name == "parametrize":
+            names = mark.args[0] if isinstance(mark.args[0], tuple) else (mark.args[0],)
+            choices.append([dict(zip(names, v if len(names) > 1 else (v,), strict=True)) for v in mark.args[1]])
+    for choice in itertools.product(*choices):
+        yield {name: value for part in choice for name, value in part.items()}
+
+
+def first_failure() -> str | None:
+    """Run the tests of this folder against the package as it can be imported now."""
+    for file in FILES:
+        for name, test in runpy.run_path(str(HERE / file)).items():
+            if name.startswith("test_"):
+                for arguments in calls(test):
+                    try:
+                        test(**arguments)
+                    except AssertionError:
+                        return f"{file}::{name} with {arguments}"
+    return None
+
+
+def test_without_a_mutation_every_test_passes() -> None:
+    with mutated("estimators", "from __future__ import annotations", "from __future__ import annotations"):
+        assert first_failure() is None
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutant_is_caught(name: str) -> None:
+    with mutated(*MUTANTS[name]):
+        assert first_failure() is not None
+
+
+def test_the_package_is_whole_again() -> None:
+    import cfltr_core
+
+    with mutated(*MUTANTS["any eta is 1"]):
+        import cfltr_core as changed
+
+        assert changed is not cfltr_core
+        assert changed.power_examination(2.0)(2.0) == 0.5
+    import cfltr_core as again
+
+    assert again is cfltr_core
+    assert again.power_examination(2.0)(2.0) == 0.25

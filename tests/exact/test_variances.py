@@ -1,0 +1,181 @@
+"""Variances and estimated variances, against loops over every log."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import oracles
+import pytest
+
+from cfltr_core import (
+    ClickLog,
+    DeterministicPolicy,
+    PositionBasedUser,
+    clipped,
+    ips,
+    ips_variance,
+    mean_and_variance,
+    naive,
+    self_normalised,
+)
+
+EXACT = 1e-12
+
+# Two queries of two and three documents, in the order in which they are shown.
+OFFSETS = [0, 2, 5]
+SIZES = [2, 3]
+RANK = [1, 2, 2, 1, 3]
+CURVE = [0.8, 0.5, 0.3]
+THETA = [[0.8, 0.5], [0.5, 0.8, 0.3]]
+RELEVANCE = [[1, 0], [1, 1, 0]]
+FLAT_RELEVANCE = [1, 0, 1, 1, 0]
+LAMBDA = [[1.0, -2.0], [3.0, 0.5, 2.0]]
+FLAT_LAMBDA = np.array([1.0, -2.0, 3.0, 0.5, 2.0])
+NOISES = [(1.0, 0.0), (0.9, 0.3)]
+POLICY = DeterministicPolicy(RANK, OFFSETS)
+
+# Weight of a click on a document examined with probability θ, per estimator, and the package's estimator.
+LINEAR = {
+    "ips": (lambda p: 1 / p, lambda log, unit: ips(log, FLAT_LAMBDA, unit)),
+    "naive": (lambda p: 1.0, lambda log, unit: naive(log, FLAT_LAMBDA, unit)),
+    "clipped": (lambda p: min(1 / p, 1.6), lambda log, unit: clipped(log, FLAT_LAMBDA, 1.6, unit)),
+}
+
+
+def weights(function) -> list[list[float]]:
+    return [[function(p) for p in row] for row in THETA]
+
+
+def rho(plus: float, minus: float) -> list[float]:
+    """Click probability of each document."""
+    return [
+        oracles.clicked(CURVE, plus, minus, rank, relevance)
+        for rank, relevance in zip(RANK, FLAT_RELEVANCE, strict=True)
+    ]
+
+
+def log_of(sessions: tuple[int, ...], clicks: tuple[int, ...]) -> ClickLog:
+    impressions = [sessions[q] for q in oracles.query_index(OFFSETS)]
+    propensity = [p for row in THETA for p in row]
+    return ClickLog(range(5), RANK, impressions, clicks, propensity, sessions, OFFSETS)
+
+
+@pytest.mark.oracle("estimators.self_normalised")
+@pytest.mark.parametrize(
+    ("sessions", "clicks"),
+    [
+        ((2, 2), (1, 2, 0, 1, 2)),
+        ((1, 3), (1, 0, 2, 3, 1)),
+        ((3, 2), (0, 0, 1, 1, 1)),
+        ((0, 4), (0, 0, 3, 2, 2)),
+        ((4, 1), (2, 3, 0, 0, 0)),
+    ],
+)
+def test_standard_errors_over_every_way_of_handing_out_the_clicks(
+    sessions: tuple[int, ...], clicks: tuple[int, ...]
+) -> None:
+    log = log_of(sessions, clicks)
+    n = sum(sessions)
+    observed = (clicks, OFFSETS, sessions)
+    for function, estimator in LINEAR.values():
+        a = [w * v for w, v in zip((x for row in weights(function) for x in row), FLAT_LAMBDA, strict=True)]
+        value = math.fsum(c * b for c, b in zip(clicks, a, strict=True)) / n
+        for unit in ("query", "session"):
+            found = estimator(log, unit)
+            assert abs(found.value - value) <= EXACT
+            assert (found.n_sessions, found.n_clicks) == (n, sum(clicks))
+            expected = oracles.standard_error(unit, *observed, a, value, n)
+            np.testing.assert_allclose(found.standard_error, expected, rtol=0, atol=EXACT)
+    inverse = [1 / p for row in THETA for p in row]
+    total = math.fsum(c * w for c, w in zip(clicks, inverse, strict=True))
+    value = math.fsum(c * w * v for c, w, v in zip(clicks, inverse, FLAT_LAMBDA, strict=True)) / total
+    residual = [(v - value) * w for v, w in zip(FLAT_LAMBDA, inverse, strict=True)]
+    for unit in ("query", "session"):
+        ratio = self_normalised(log, FLAT_LAMBDA, unit)
+        assert abs(ratio.value - value) <= EXACT
+        expected = oracles.standard_error(unit, *observed, residual, 0.0, total)
+        np.testing.assert_allclose(ratio.standard_error, expected, rtol=0, atol=EXACT)
+
+
+@pytest.mark.oracle("exact.mean_and_variance", "estimators.ips_variance")
+@pytest.mark.parametrize(("plus", "minus"), NOISES)
+@pytest.mark.parametrize("sessions", [[1, 1], [2, 1], [0, 2], [3, 0]])
+def test_variance_with_fixed_sessions(plus: float, minus: float, sessions: list[int]) -> None:
+    user = PositionBasedUser(CURVE, plus, minus)
+    for function, estimator in LINEAR.values():
+        weight = weights(function)
+        by_loops = oracles.moments(
+            [
+                (p, oracles.per_session(log, LAMBDA, weight))
+                for p, log in oracles.every_log(THETA, RELEVANCE, plus, minus, sessions)
+            ]
+        )
+
+        def value(log: ClickLog, estimator=estimator) -> float:
+            return estimator(log, "query").value
+
+        package = mean_and_variance(value, POLICY, user, FLAT_RELEVANCE, sessions)
+        np.testing.assert_allclose(package, by_loops, rtol=0, atol=EXACT)
+        flat = [w for row in weight for w in row]
+        formula = ips_variance(FLAT_LAMBDA, rho(plus, minus), flat, OFFSETS, sessions)
+        assert abs(formula - by_loops[1]) <= EXACT
+
+
+@pytest.mark.parametrize(("plus", "minus"), NOISES)
+@pytest.mark.parametrize("n_sessions", [1, 2, 3])
+def test_variance_when_sessions_draw_their_query(plus: float, minus: float, n_sessions: int) -> None:
+    for function, _ in LINEAR.values():
+        weight = weights(function)
+        mean, variance = oracles.moments(
+            [
+                (p, oracles.per_session(log, LAMBDA, weight))
+                for p, log in oracles.every_drawn_log(THETA, RELEVANCE, plus, minus, n_sessions)
+            ]
+        )
+        flat = [w for row in weight for w in row]
+        assert abs(ips_variance(FLAT_LAMBDA, rho(plus, minus), flat, OFFSETS, n_sessions) - variance) <= EXACT
+        click = np.array(rho(plus, minus))
+        assert abs(mean - float(click @ (FLAT_LAMBDA * flat)) / 2) <= EXACT
+
+
+def test_documents_never_shown_get_weight_zero() -> None:
+    curve, rank = [0.8, 0.0], [1, 2]
+    click = [oracles.clicked(curve, 1.0, 0.0, r, 1) for r in rank]
+    by_loops = oracles.moments(
+        [
+            (p, oracles.per_session(log, [[2.0, 5.0]], [[1.25, 0.0]]))
+            for p, log in oracles.every_log([curve], [[1, 1]], 1.0, 0.0, [2])
+        ]
+    )
+    assert abs(ips_variance([2.0, 5.0], click, [1.25, 0.0], [0, 2], [2]) - by_loops[1]) <= EXACT
+
+
+@pytest.mark.parametrize(("plus", "minus"), NOISES)
+@pytest.mark.parametrize("n_sessions", [2, 3])
+@pytest.mark.parametrize("name", LINEAR)
+def test_estimated_variance_is_unbiased(name: str, plus: float, minus: float, n_sessions: int) -> None:
+    """Sessions that draw their query uniformly: E[standard_error²] = Var(estimate), with unit="session"."""
+    function, estimator = LINEAR[name]
+    weight = weights(function)
+    values: list[tuple[float, float]] = []
+    outcomes: dict[tuple, float] = {}
+    for probability, log in oracles.every_drawn_log(THETA, RELEVANCE, plus, minus, n_sessions):
+        values.append((probability, oracles.per_session(log, LAMBDA, weight)))
+        table = oracles.tally(log, SIZES)
+        outcomes[table] = outcomes.get(table, 0.0) + probability
+    _, variance = oracles.moments(values)
+    estimates = [(p, estimator(log_of(*table), "session").standard_error) for table, p in outcomes.items()]
+    assert variance > 0.01
+    assert abs(math.fsum(p * error**2 for p, error in estimates) - variance) <= EXACT
+
+
+def test_sessions_that_are_all_alike_have_no_spread() -> None:
+    """Every session clicks everything: the residuals are 0, and rounding must not make their squares negative."""
+    rng = np.random.default_rng(0)
+    for n in range(2, 60):
+        lam = rng.normal(size=3)
+        log = ClickLog([0, 1, 2], [1, 2, 3], [n] * 3, [n] * 3, [1.0] * 3, [n], [0, 3])
+        for estimate in (ips(log, lam, "session"), naive(log, lam, "session")):
+            assert abs(estimate.value - lam.sum()) <= EXACT
+            assert 0.0 <= estimate.standard_error <= EXACT

@@ -1,0 +1,811 @@
+"""References for the tests: every definition once more, as a literal loop.
+
+Only numpy and the standard library are imported here, never the code under test; ``test_public_surface`` checks
+that, and that every public function is compared with something from this file.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+Weight = Callable[[float], float]
+Curve = Callable[[float], float] | Sequence[float]
+# One session of a log: the query it asked and the clicks (0 or 1) on the documents of that query.
+Session = tuple[int, tuple[int, ...]]
+
+
+# --- lists ------------------------------------------------------------------------------------------------
+
+
+def lists(offsets: Sequence[int]) -> list[list[int]]:
+    """The documents of each query."""
+    return [list(range(int(offsets[q]), int(offsets[q + 1]))) for q in range(len(offsets) - 1)]
+
+
+def lengths(offsets: Sequence[int]) -> list[int]:
+    return [len(documents) for documents in lists(offsets)]
+
+
+def query_index(offsets: Sequence[int]) -> list[int]:
+    return [q for q, documents in enumerate(lists(offsets)) for _ in documents]
+
+
+def document_index(queries: Sequence[int], offsets: Sequence[int]) -> list[int]:
+    return [d for q in queries for d in lists(offsets)[q]]
+
+
+def segment_sum(values: Sequence[float], offsets: Sequence[int]) -> list[float]:
+    return [math.fsum(values[d] for d in documents) for documents in lists(offsets)]
+
+
+def segment_max(values: Sequence[float], offsets: Sequence[int]) -> list[float]:
+    out = []
+    for documents in lists(offsets):
+        largest = values[documents[0]]
+        for d in documents:
+            if values[d] > largest:
+                largest = values[d]
+        out.append(largest)
+    return out
+
+
+def relevant_queries(relevance: Sequence[float], offsets: Sequence[int]) -> list[bool]:
+    return [any(relevance[d] > 0 for d in documents) for documents in lists(offsets)]
+
+
+def length_groups(offsets: Sequence[int]) -> dict[int, list[int]]:
+    """Queries of each length, in order."""
+    groups: dict[int, list[int]] = {}
+    for q, documents in enumerate(lists(offsets)):
+        groups.setdefault(len(documents), []).append(q)
+    return groups
+
+
+def wrong_offset(offsets: Sequence[int], n_docs: int) -> int | None:
+    """Index of the first offset that breaks the rules, -1 for a wrong end, None when all is well."""
+    if offsets[0] != 0:
+        return 0
+    for i in range(1, len(offsets)):
+        if offsets[i] <= offsets[i - 1]:
+            return i
+    return -1 if offsets[-1] != n_docs else None
+
+
+def first_outside(values: Sequence[float], low: float, high: float) -> int | None:
+    """Index of the first value outside [low, high] or not a number."""
+    for i, value in enumerate(values):
+        if math.isnan(value) or value < low or value > high:
+            return i
+    return None
+
+
+def first_not_count(values: Sequence[float]) -> int | None:
+    """Index of the first value that is no whole number; if there is none, of the first negative one."""
+    for i, value in enumerate(values):
+        if not math.isfinite(value) or value != math.floor(value):
+            return i
+    return first_outside(values, 0, math.inf)
+
+
+def whole_numbers(values: object) -> list[int] | None:
+    """The values themselves when they are a flat list of ints; None for a mask, a fraction or a nested list."""
+    out = []
+    for value in np.asarray(values).tolist():
+        if type(value) is not int:
+            return None
+        out.append(value)
+    return out
+
+
+def is_generator(value: object) -> bool:
+    return type(value).__name__ == "Generator" and type(value).__module__.startswith("numpy.random")
+
+
+# --- metrics ----------------------------------------------------------------------------------------------
+
+
+def average_rank(rank: float) -> float:
+    return rank
+
+
+def dcg(rank: float) -> float:
+    return -1.0 / math.log2(1.0 + rank)
+
+
+def dcg_at(k: int) -> Weight:
+    return lambda rank: dcg(rank) if rank <= k else 0.0
+
+
+def precision_at(k: int) -> Weight:
+    return lambda rank: -1.0 / k if rank <= k else 0.0
+
+
+def rbp(p: float) -> Weight:
+    return lambda rank: -(1.0 - p) * p ** (rank - 1.0)
+
+
+def report(risk: float, larger_is_better: bool) -> float:
+    return -risk if larger_is_better else risk
+
+
+def tied_ranks(scores: Sequence[float], d: int) -> list[int]:
+    """The ranks that document ``d`` of one list shares with those of equal score."""
+    above = sum(1 for s in scores if s > scores[d])
+    equal = sum(1 for s in scores if s == scores[d])
+    return list(range(above + 1, above + equal + 1))
+
+
+def ranks(scores: Sequence[float], offsets: Sequence[int], ties: str) -> list[float]:
+    out: list[float] = []
+    for documents in lists(offsets):
+        of_query = [scores[d] for d in documents]
+        for position in range(len(documents)):
+            shared = tied_ranks(of_query, position)
+            if ties == "optimistic":
+                out.append(shared[0])
+            elif ties == "pessimistic":
+                out.append(shared[-1])
+            else:
+                out.append(sum(shared) / len(shared))
+    return out
+
+
+def orders(scores: Sequence[float]) -> Iterator[tuple[int, ...]]:
+    """Every order of one list, best first, that no score contradicts."""
+    for order in itertools.permutations(range(len(scores))):
+        if all(scores[a] >= scores[b] for a, b in itertools.pairwise(order)):
+            yield order
+
+
+def is_order(scores: Sequence[float], rank: Sequence[float]) -> bool:
+    """True when ``rank`` is a permutation of 1 … n that no score contradicts."""
+    if sorted(rank) != list(range(1, len(scores) + 1)):
+        return False
+    return all(rank[a] < rank[b] for a in range(len(scores)) for b in range(len(scores)) if scores[a] > scores[b])
+
+
+def weights_over_orders(scores: Sequence[float], weight: Weight) -> list[float]:
+    """Mean of λ(rank) of each document of one list over all orders of the tied documents."""
+    found = list(orders(scores))
+    return [math.fsum(weight(order.index(d) + 1) for order in found) / len(found) for d in range(len(scores))]
+
+
+def rank_weights(scores: Sequence[float], offsets: Sequence[int], weight: Weight, ties: str = "average") -> list[float]:
+    if ties != "average":
+        return [weight(r) for r in ranks(scores, offsets, ties)]
+    out: list[float] = []
+    for documents in lists(offsets):
+        of_query = [scores[d] for d in documents]
+        for position in range(len(documents)):
+            shared = tied_ranks(of_query, position)
+            out.append(math.fsum(weight(r) for r in shared) / len(shared))
+    return out
+
+
+def additive_metric(
+    scores: Sequence[float], relevance: Sequence[float], offsets: Sequence[int], weight: Weight, ties: str = "average"
+) -> list[float]:
+    lam = rank_weights(scores, offsets, weight, ties)
+    return segment_sum([a * b for a, b in zip(lam, relevance, strict=True)], offsets)
+
+
+def ndcg(
+    scores: Sequence[float], grades: Sequence[int], offsets: Sequence[int], k: int, gain: str, empty: str
+) -> tuple[float, list[float], float]:
+    """Mean, value of each query, share of dropped queries."""
+    values = [float(2 ** int(y) - 1) if gain == "exponential" else float(y) for y in grades]
+    discount = rank_weights(scores, offsets, lambda r: 1.0 / math.log2(1.0 + r) if r <= k else 0.0)
+    per_query = []
+    for documents in lists(offsets):
+        achieved = math.fsum(values[d] * discount[d] for d in documents)
+        best = sorted((values[d] for d in documents), reverse=True)[:k]
+        ideal = math.fsum(v / math.log2(2.0 + i) for i, v in enumerate(best))
+        per_query.append(achieved / ideal if ideal > 0 else {"drop": math.nan, "zero": 0.0, "one": 1.0}[empty])
+    counted = [v for v in per_query if not math.isnan(v)]
+    mean = math.fsum(counted) / len(counted) if counted else math.nan
+    return mean, per_query, 1.0 - len(counted) / len(per_query)
+
+
+# --- users and policies -----------------------------------------------------------------------------------
+
+
+def power(eta: float, shift: float, rank: float) -> float:
+    return (1.0 / (shift + rank)) ** eta
+
+
+def examined(curve: Curve, rank: float) -> float:
+    """θ at one displayed rank: 0 when not shown (rank 0) or beyond the end of a table."""
+    if rank == 0:
+        return 0.0
+    if callable(curve):
+        return curve(rank)
+    return curve[int(rank) - 1] if rank <= len(curve) else 0.0
+
+
+def clicked(curve: Curve, plus: float, minus: float, rank: float, relevance: float) -> float:
+    attraction = plus if relevance == 1 else minus
+    return examined(curve, rank) * attraction
+
+
+def is_display(rank: Sequence[int], offsets: Sequence[int]) -> bool:
+    """True when the shown documents of each query hold the places 1, 2, … once each."""
+    for documents in lists(offsets):
+        shown = sorted(rank[d] for d in documents if rank[d] > 0)
+        if shown != list(range(1, len(shown) + 1)):
+            return False
+    return True
+
+
+def click_log_fault(
+    document: Sequence[int],
+    rank: Sequence[int],
+    impressions: Sequence[int],
+    clicks: Sequence[int],
+    propensity: Sequence[float],
+    sessions: Sequence[int],
+    offsets: Sequence[int],
+) -> tuple[str, int] | None:
+    """The argument and the index of the first broken rule of a click log."""
+    query = query_index(offsets)
+    terms = range(len(document))
+    rules = (
+        ("document", lambda t: document[t] >= 0),
+        ("document", lambda t: document[t] < len(query)),
+        ("rank", lambda t: rank[t] >= 1),
+        ("impressions", lambda t: impressions[t] >= 0),
+        ("clicks", lambda t: clicks[t] >= 0),
+        ("propensity", lambda t: 0 <= propensity[t] <= 1),
+        ("clicks", lambda t: clicks[t] <= impressions[t]),
+        ("propensity", lambda t: clicks[t] == 0 or propensity[t] > 0),
+        ("impressions", lambda t: impressions[t] <= sessions[query[document[t]]]),
+    )
+    for name, holds in rules:
+        for t in terms:
+            if not holds(t):
+                return name, t
+    return None
+
+
+def solve(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[float]:
+    """Gaussian elimination with partial pivoting."""
+    rows = [[*map(float, row), float(r)] for row, r in zip(matrix, right, strict=True)]
+    n = len(rows)
+    for column in range(n):
+        pivot = max(range(column, n), key=lambda i: abs(rows[i][column]))
+        rows[column], rows[pivot] = rows[pivot], rows[column]
+        for i in range(column + 1, n):
+            factor = rows[i][column] / rows[column][column]
+            for j in range(column, n + 1):
+                rows[i][j] -= factor * rows[column][j]
+    out = [0.0] * n
+    for i in reversed(range(n)):
+        out[i] = (rows[i][n] - math.fsum(rows[i][j] * out[j] for j in range(i + 1, n))) / rows[i][i]
+    return out
+
+
+def ridge_weights(features: Sequence[Sequence[float]], target: Sequence[float], ridge: float) -> list[float]:
+    """Minimiser of Σ (y − ȳ − z·v)² + ridge ‖v‖² over standardised features z, in raw features."""
+    n, m = len(features), len(features[0])
+    mean = [math.fsum(row[j] for row in features) / n for j in range(m)]
+    spread = [math.sqrt(math.fsum((row[j] - mean[j]) ** 2 for row in features) / n) for j in range(m)]
+    alive = [j for j in range(m) if spread[j] > 1e-12]
+    z = [[(row[j] - mean[j]) / spread[j] for j in alive] for row in features]
+    centre = math.fsum(target) / n
+    gram = [
+        [math.fsum(row[a] * row[b] for row in z) + (ridge if a == b else 0.0) for b in range(len(alive))]
+        for a in range(len(alive))
+    ]
+    right = [math.fsum(row[a] * (y - centre) for row, y in zip(z, target, strict=True)) for a in range(len(alive))]
+    out = [0.0] * m
+    for j, v in zip(alive, solve(gram, right), strict=True):
+        out[j] = v / spread[j]
+    return out
+
+
+# --- every log there can be -------------------------------------------------------------------------------
+
+
+def every_session(
+    theta: Sequence[float], relevance: Sequence[int], plus: float, minus: float
+) -> list[tuple[float, tuple[int, ...]]]:
+    """``(probability, clicks)`` of every examination vector with every click vector; impossible ones left out."""
+    out = []
+    for looked in itertools.product((0, 1), repeat=len(theta)):
+        for clicks in itertools.product((0, 1), repeat=len(theta)):
+            probability = 1.0
+            for d in range(len(theta)):
+                probability *= theta[d] if looked[d] else 1.0 - theta[d]
+                click = (plus if relevance[d] else minus) if looked[d] else 0.0
+                probability *= click if clicks[d] else 1.0 - click
+            if probability > 0.0:
+                out.append((probability, clicks))
+    return out
+
+
+def every_log(
+    theta: Sequence[Sequence[float]],
+    relevance: Sequence[Sequence[int]],
+    plus: float,
+    minus: float,
+    sessions: Sequence[int],
+) -> Iterator[tuple[float, tuple[Session, ...]]]:
+    """Every log of ``sessions[q]`` sessions of query q, with its probability."""
+    asked = [q for q, n in enumerate(sessions) for _ in range(n)]
+    one = [every_session(theta[q], relevance[q], plus, minus) for q in range(len(theta))]
+    for outcome in itertools.product(*(one[q] for q in asked)):
+        probability = math.prod(p for p, _ in outcome)
+        yield probability, tuple((q, clicks) for q, (_, clicks) in zip(asked, outcome, strict=True))
+
+
+def every_drawn_log(
+    theta: Sequence[Sequence[float]],
+    relevance: Sequence[Sequence[int]],
+    plus: float,
+    minus: float,
+    n_sessions: int,
+) -> Iterator[tuple[float, tuple[Session, ...]]]:
+    """Every log of ``n_sessions`` sessions that each draw their query uniformly, with its probability."""
+    one = [
+        (p / len(theta), (q, clicks))
+        for q in range(len(theta))
+        for p, clicks in every_session(theta[q], relevance[q], plus, minus)
+    ]
+    for outcome in itertools.product(one, repeat=n_sessions):
+        yield math.prod(p for p, _ in outcome), tuple(session for _, session in outcome)
+
+
+def per_session(
+    log: Sequence[Session], rank_weight: Sequence[Sequence[float]], weight: Sequence[Sequence[float]]
+) -> float:
+    """(1/S) Σ over sessions and documents of click · λ · weight."""
+    total = 0.0
+    for query, clicks in log:
+        for d, click in enumerate(clicks):
+            if click:
+                total += rank_weight[query][d] * weight[query][d]
+    return total / len(log)
+
+
+def self_normalised(
+    log: Sequence[Session], rank_weight: Sequence[Sequence[float]], weight: Sequence[Sequence[float]]
+) -> float:
+    """Σ click · λ · weight / Σ click · weight; NaN without a click."""
+    above = below = 0.0
+    for query, clicks in log:
+        for d, click in enumerate(clicks):
+            if click:
+                above += rank_weight[query][d] * weight[query][d]
+                below += weight[query][d]
+    return above / below if below > 0 else math.nan
+
+
+def tally(log: Sequence[Session], sizes: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Sessions of each query and clicks on each document (flat)."""
+    sessions = [0] * len(sizes)
+    clicks = [[0] * n for n in sizes]
+    for query, vector in log:
+        sessions[query] += 1
+        for d, click in enumerate(vector):
+            clicks[query][d] += click
+    return tuple(sessions), tuple(c for row in clicks for c in row)
+
+
+def moments(outcomes: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Mean and variance of ``(probability, value)`` pairs."""
+    mean = math.fsum(p * x for p, x in outcomes)
+    return mean, math.fsum(p * (x - mean) ** 2 for p, x in outcomes)
+
+
+# --- standard errors and intervals ------------------------------------------------------------------------
+
+
+def error_by_query(
+    clicks: Sequence[int],
+    offsets: Sequence[int],
+    sessions: Sequence[int],
+    coefficient: Sequence[float],
+    centre: float,
+    denominator: float,
+) -> float:
+    """Standard error of a ratio, one residual per query that was asked."""
+    residuals = [
+        math.fsum(clicks[d] * coefficient[d] for d in documents) - sessions[q] * centre
+        for q, documents in enumerate(lists(offsets))
+        if sessions[q] > 0
+    ]
+    n = len(residuals)
+    return math.sqrt(n / (n - 1) * math.fsum(e * e for e in residuals)) / denominator
+
+
+def error_by_session(
+    clicks: Sequence[int],
+    offsets: Sequence[int],
+    sessions: Sequence[int],
+    coefficient: Sequence[float],
+    centre: float,
+    denominator: float,
+) -> float:
+    """Standard error of a ratio, one residual per session, averaged over *every* way of handing the clicks on each
+    document out to the sessions of its query."""
+    total = 0.0
+    for q, documents in enumerate(lists(offsets)):
+        ways = [list(itertools.combinations(range(sessions[q]), clicks[d])) for d in documents]
+        sums = []
+        for way in itertools.product(*ways):
+            squares = 0.0
+            for s in range(sessions[q]):
+                e = -centre
+                for d, holders in zip(documents, way, strict=True):
+                    if s in holders:
+                        e += coefficient[d]
+                squares += e * e
+            sums.append(squares)
+        total += math.fsum(sums) / len(sums)
+    n = sum(sessions)
+    return math.sqrt(n / (n - 1) * total) / denominator
+
+
+def standard_error(
+    unit: str,
+    clicks: Sequence[int],
+    offsets: Sequence[int],
+    sessions: Sequence[int],
+    coefficient: Sequence[float],
+    centre: float,
+    denominator: float,
+) -> float:
+    """By query or by session; NaN for fewer than two of them."""
+    units = sum(sessions) if unit == "session" else sum(1 for n in sessions if n > 0)
+    if units < 2:
+        return math.nan
+    one = error_by_session if unit == "session" else error_by_query
+    return one(clicks, offsets, sessions, coefficient, centre, denominator)
+
+
+def bisect(function: Callable[[float], float], target: float, low: float, high: float) -> float:
+    """Where an increasing function reaches ``target``."""
+    for _ in range(200):
+        middle = (low + high) / 2
+        if function(middle) < target:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def normal_interval(value: float, error: float, level: float) -> tuple[float, float]:
+    z = bisect(lambda x: 0.5 * (1.0 + math.erf(x / math.sqrt(2.0))), 0.5 + level / 2, 0.0, 40.0)
+    return value - z * error, value + z * error
+
+
+def student_cdf(x: float, df: int) -> float:
+    """Distribution function of Student's t for x >= 0, by Simpson's rule on t = √df · tan(φ)."""
+    steps = 500
+    end = math.atan(x / math.sqrt(df))
+    total = 0.0
+    for i in range(steps + 1):
+        factor = 1 if i in (0, steps) else 4 if i % 2 else 2
+        total += factor * math.cos(i * end / steps) ** (df - 1)
+    constant = math.exp(math.lgamma((df + 1) / 2) - math.lgamma(df / 2)) / math.sqrt(math.pi)
+    return 0.5 + constant * total * end / steps / 3
+
+
+def mean_interval(values: Sequence[float], level: float) -> tuple[float, float, float]:
+    """Mean with its two-sided Student interval."""
+    n = len(values)
+    mean = math.fsum(values) / n
+    if n == 1:
+        return mean, -math.inf, math.inf
+    deviation = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1))
+    low, high = 0.0, 1e6
+    for _ in range(70):
+        middle = (low + high) / 2
+        low, high = (middle, high) if student_cdf(middle, n - 1) < 0.5 + level / 2 else (low, middle)
+    half = low * deviation / math.sqrt(n)
+    return mean, mean - half, mean + half
+
+
+def slope(x: Sequence[float], y: Sequence[float]) -> float:
+    """Least-squares slope of log y on log x."""
+    u, v = [math.log(a) for a in x], [math.log(b) for b in y]
+    mean_u, mean_v = math.fsum(u) / len(u), math.fsum(v) / len(v)
+    return math.fsum((a - mean_u) * (b - mean_v) for a, b in zip(u, v, strict=True)) / math.fsum(
+        (a - mean_u) ** 2 for a in u
+    )
+
+
+def verdict(low: float, high: float, bottom: float, top: float) -> str:
+    """Where the interval low … high lies with respect to the zone bottom … top."""
+    if low > bottom and high < top:
+        return "supported"
+    if high < bottom or low > top:
+        return "contradicted"
+    return "inconclusive"
+
+
+# --- corpora ----------------------------------------------------------------------------------------------
+
+# The frozen numbers of the generated corpus, once more: a change of either copy must be made twice, on purpose.
+YAHOO_LIKE = {
+    "mean_length": 23.0,
+    "shape": 2.0,
+    "longest": 139,
+    "shares": (0.26, 0.36, 0.28, 0.08, 0.02),
+    "factors": 8,
+    "nuisance": 12,
+    "interaction": 1.0,
+    "saturation": 0.4,
+    "noise": 0.7,
+    "query_shift": 0.35,
+    "feature_noise": 0.8,
+    "query_level": 0.15,
+    "redundancy": 2.0,
+}
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Linear interpolation between the order statistics."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
+
+
+def warped(signal: float, kind: int) -> float:
+    """A feature value from its signal: 0 smooth, 1 heavy-tailed, 2 counts, 3 binary."""
+    grown = math.exp(min(signal, 5.0))
+    if kind == 0:
+        return 1.0 / (1.0 + math.exp(-1.5 * signal))
+    if kind == 1:
+        return min(grown**1.2 / 20.0, 1.0)
+    if kind == 2:
+        return min(math.floor(grown), 10.0) / 10.0
+    return 1.0 if signal > 0.5 else 0.0
+
+
+def yahoo_like(
+    seed: int, sizes: Sequence[int], n_features: int, n_checked: int
+) -> list[tuple[list[int], list[int], list[list[float]]]]:
+    """``(offsets, grades, features of the first n_checked queries)`` of train, validation and test.
+
+    The random numbers are drawn as the generator draws them; all else is a loop over documents.
+    """
+    k = YAHOO_LIKE
+    factors, total = k["factors"], k["factors"] + k["nuisance"]
+    rng = np.random.default_rng([seed, 0])
+    direction = rng.normal(size=factors).tolist()
+    norm = math.sqrt(math.fsum(v * v for v in direction))
+    direction = [v / norm for v in direction]
+    pairs = rng.permutation(factors).tolist()
+    pairs = [(pairs[2 * i], pairs[2 * i + 1]) for i in range(factors // 2)]
+    loadings = []
+    for _ in range(n_features):
+        row = [0.0] * total
+        drawn = rng.normal(size=2).tolist()
+        for place, value in zip(rng.choice(factors, size=2, replace=False).tolist(), drawn, strict=True):
+            row[place] = value
+        drawn = rng.normal(size=2).tolist()
+        for place, value in zip(rng.choice(k["nuisance"], size=2, replace=False).tolist(), drawn, strict=True):
+            row[factors + place] = k["redundancy"] * value
+        length = math.sqrt(math.fsum(v * v for v in row))
+        loadings.append([v / length for v in row])
+    spread = [k["feature_noise"] * v for v in rng.uniform(0.3, 1.7, size=n_features).tolist()]
+    warp = rng.choice(4, size=n_features, p=(0.4, 0.25, 0.2, 0.15)).tolist()
+    of_query = (rng.random(n_features) < k["query_level"]).tolist()
+
+    parts = []
+    for part, n_queries in enumerate(sizes, start=1):
+        rng = np.random.default_rng([seed, part])
+        drawn = rng.gamma(k["shape"], (k["mean_length"] - 0.5) / k["shape"], size=n_queries).tolist()
+        offsets = [0]
+        for length in drawn:
+            offsets.append(offsets[-1] + 1 + math.floor(min(length, k["longest"] - 1)))
+        topic = 0.5 * rng.normal(size=(n_queries, total))
+        own = rng.normal(size=(offsets[-1], total))
+        heavy = rng.standard_t(3, size=offsets[-1]).tolist()
+        shift = rng.normal(size=n_queries).tolist()
+        noise = rng.normal(size=(offsets[-1], n_features))
+        shared = rng.normal(size=(n_queries, n_features))
+        utilities: list[float] = []
+        features: list[list[float]] = []
+        for q, documents in enumerate(lists(offsets)):
+            about = topic[q].tolist()
+            for d in documents:
+                z = [about[j] + math.sqrt(0.75) * own[d, j] for j in range(total)]
+                utilities.append(
+                    math.fsum(direction[j] * z[j] for j in range(factors))
+                    + k["interaction"] * math.fsum(z[a] * z[b] for a, b in pairs) / math.sqrt(len(pairs))
+                    + k["saturation"] * math.tanh(2.0 * z[pairs[0][0]])
+                    + k["noise"] * heavy[d]
+                    + k["query_shift"] * shift[q]
+                )
+                if q < n_checked:
+                    row = []
+                    for i in range(n_features):
+                        source, extra = (about, shared[q, i]) if of_query[i] else (z, spread[i] * noise[d, i])
+                        signal = math.fsum(loadings[i][j] * source[j] for j in range(total)) + extra
+                        row.append(warped(signal, warp[i]))
+                    features.append(row)
+        parts.append((offsets, utilities, features))
+    cuts = [quantile(parts[0][1], math.fsum(k["shares"][: i + 1])) for i in range(len(k["shares"]) - 1)]
+    return [
+        (offsets, [sum(1 for cut in cuts if cut < u) for u in utilities], features)
+        for offsets, utilities, features in parts
+    ]
+
+
+def digits(
+    images: np.ndarray, labels: Sequence[int], seed: int, sizes: Sequence[int], candidates: int = 30
+) -> list[tuple[list[int], list[list[int]], list[list[float]], list[int]]]:
+    """``(query images, candidate images, features, relevance)`` of train, validation and test."""
+    rng = np.random.default_rng([seed, 10])
+    order = rng.permutation(len(images)).tolist()
+    cuts = [0, len(order) // 2, 2 * len(order) // 3, len(order)]
+    out = []
+    for part, n_queries in enumerate(sizes):
+        pool = order[cuts[part] : cuts[part + 1]]
+        asked = rng.choice(len(pool), size=n_queries, replace=False).tolist()
+        shown, features, relevance = [], [], []
+        for query in asked:
+            others = [image for place, image in enumerate(pool) if place != query]
+            row = [others[i] for i in rng.choice(len(others), size=candidates, replace=False).tolist()]
+            shown.append(row)
+            for image in row:
+                features.append([abs(a - b) for a, b in zip(images[pool[query]], images[image], strict=True)])
+                relevance.append(int(labels[pool[query]] == labels[image]))
+        out.append(([pool[query] for query in asked], shown, features, relevance))
+    return out
+
+
+def svmlight_text(features: Sequence[Sequence[float]], grades: Sequence[int], queries: Sequence[int]) -> str:
+    """SVMlight lines with every feature, and a comment at the end of each."""
+    lines = []
+    for row, grade, query in zip(features, grades, queries, strict=True):
+        values = " ".join(f"{i}:{value!r}" for i, value in enumerate(map(float, row), start=1))
+        lines.append(f"{grade} qid:{query} {values} # document {len(lines)}\n")
+    return "".join(lines)
+
+
+def svmlight_parse(text: str, n_features: int) -> tuple[list[list[float]], list[int], list[int]]:
+    """Features, grades and offsets of SVMlight lines whose queries stand together."""
+    features, grades, offsets, last = [], [], [0], None
+    for line in text.splitlines():
+        label, qid, *pairs = line.split("#")[0].split()
+        row = [0.0] * n_features
+        for pair in pairs:
+            index, value = pair.split(":")
+            row[int(index) - 1] = float(value)
+        if last is not None and qid != last:
+            offsets.append(len(features))
+        last = qid
+        features.append(row)
+        grades.append(int(float(label)))
+    return features, grades, [*offsets, len(features)]
+
+
+# The sizes that the design states, once more.
+SCALES = {
+    "smoke": {"generated": (200, 80, 120), "features": 20, "clicks": (500, 5_000)},
+    "ci": {"generated": (3_000, 1_000, 1_000), "features": 60, "clicks": (1_700, 17_000, 170_000, 1_700_000)},
+    "paper": {"generated": (20_000, 3_000, 7_000), "features": 700, "clicks": (1_700, 17_000, 170_000, 1_700_000)},
+}
+
+
+def collection_layout(names: Sequence[str], seed: int) -> list[list[str]]:
+    """Which files of a collection make train, validation and test."""
+    fold = seed % 5
+    parts = [f"S{(fold + i) % 5 + 1}" for i in range(5)]
+    if all(part in names for part in parts):
+        return [parts[:3], [parts[3]], [parts[4]]]
+    for triple in (("train", "vali", "test"), ("train", "valid", "test"), ("set1.train", "set1.valid", "set1.test")):
+        if all(name in names for name in triple):
+            return [[name] for name in triple]
+    raise LookupError(names)
+
+
+def split_queries(n_queries: int, seed: int) -> list[list[int]]:
+    """60 / 20 / 20 of a single file, each part in the order of the file."""
+    order = np.random.default_rng([seed, 20]).permutation(n_queries).tolist()
+    first, second = round(0.6 * n_queries), round(0.8 * n_queries)
+    return [sorted(order[:first]), sorted(order[first:second]), sorted(order[second:])]
+
+
+# --- claims and figures -----------------------------------------------------------------------------------
+
+EFFECTS = {
+    "identity": "largest |left − right|",
+    "inequality": "largest excess",
+    "ordering": "mean difference",
+    "equivalence": "mean difference",
+    "number": "mean",
+    "limit": "log-log slope",
+}
+
+
+def required(kind: str, tolerance: float, margin: float, value: float) -> str:
+    """What a claim's effect must meet, for numbers that have a short decimal form."""
+    if kind in ("identity", "inequality"):
+        return f"must not exceed {tolerance:g}"
+    if kind == "ordering":
+        return f"must exceed {margin:g}"
+    return f"must lie within ±{margin:g}" if kind == "equivalence" else f"must lie within {value:g} ± {margin:g}"
+
+
+def claim_ids(text: str) -> list[str]:
+    """The ids in a file of claims, in order."""
+    return [line.removeprefix("- id:").strip() for line in text.splitlines() if line.startswith("- id:")]
+
+
+def gates(corpora: Sequence[str], least: str, scale: str, corpus: str) -> bool:
+    """Whether a claim on ``corpora`` from scale ``least`` on must be met at this scale and corpus."""
+    order = ("smoke", "ci", "paper")
+    named = False
+    for name in corpora:
+        if corpus == name or corpus.startswith(name + ":"):
+            named = True
+    return named and order.index(scale) >= order.index(least)
+
+
+def expected(expect: str | dict[str, str], corpora: Sequence[str], corpus: str) -> str:
+    if isinstance(expect, str):
+        return expect
+    for name, verdict_there in expect.items():
+        if corpus == name or corpus.startswith(name + ":"):
+            return verdict_there
+    return expect[corpora[0]]
+
+
+def family_level(chapters: Sequence[str], kinds: Sequence[str], chapter: str) -> float:
+    """1 − 0.05 / m for the m statistical claims of a chapter."""
+    m = 0
+    for name, kind in zip(chapters, kinds, strict=True):
+        if name == chapter and kind not in ("identity", "inequality"):
+            m += 1
+    return 1.0 - 0.05 / max(m, 1)
+
+
+def exchanged(larger: object, smaller: object) -> dict[str, object]:
+    return {"larger": smaller, "smaller": larger}
+
+
+def plain(value: object) -> object:
+    """What JSON can hold: null for a number that is not finite, lists for tuples."""
+    if isinstance(value, dict):
+        return {k: plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def csv_text(columns: dict[str, Sequence[object]]) -> str:
+    """Columns as CSV, numbers with twelve digits."""
+    lines = [",".join(columns)]
+    for row in zip(*columns.values(), strict=True):
+        lines.append(",".join(f"{v:.12g}" if isinstance(v, float) else str(v) for v in row))
+    return "\n".join(lines) + "\n"
+
+
+# Okabe and Ito's palette, and black; a grey has three equal channels.
+OKABE_ITO = {"#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7"}
+
+
+def is_safe_colour(colour: str) -> bool:
+    return colour in OKABE_ITO or colour[1:3] == colour[3:5] == colour[5:7]
+
+
+# What makes figures alike, light in dark mode and the same in every run.
+STYLE = {
+    "figure.figsize": [7.0, 4.0],
+    "figure.facecolor": "white",
+    "axes.facecolor": "white",
+    "savefig.facecolor": "white",
+    "svg.fonttype": "path",
+    "svg.hashsalt": "cfltr",
+}

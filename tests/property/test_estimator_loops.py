@@ -1,0 +1,76 @@
+"""Estimates and standard errors on arbitrary small logs, against loops over queries and over sessions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from strategies import Counts, counts
+
+from cfltr_core import (
+    DeterministicPolicy,
+    PositionBasedUser,
+    aggregate_clicks,
+    clipped,
+    ips,
+    naive,
+    power_examination,
+    self_normalised,
+)
+from cfltr_core.estimators import Estimate
+
+# The session-wise reference runs through every way of handing out the clicks: few sessions, short lists.
+SMALL = counts(longest=3, most_sessions=3)
+CLOSE = {"rtol": 1e-10, "atol": 1e-10}
+THETA = {0: 0.0, 1: 1.0, 2: 0.5, 3: 1 / 3}
+
+
+@pytest.mark.oracle("estimators.ips", "estimators.naive", "estimators.clipped", "estimators.self_normalised")
+@given(problem=SMALL, unit=st.sampled_from(["query", "session"]), seed=st.integers(0, 99), cap=st.floats(1, 4))
+def test_estimates(problem: Counts, unit: str, seed: int, cap: float) -> None:
+    n = sum(problem.sessions)
+    observed = (problem.clicks, problem.offsets, problem.sessions)
+    assume(n > 0)
+    policy, user = DeterministicPolicy(problem.rank, problem.offsets), PositionBasedUser(power_examination(1.0))
+    clicked = [d for d, c in enumerate(problem.clicks) for _ in range(c)]
+    log = aggregate_clicks(np.array(clicked, dtype=int), policy, user, problem.sessions)
+    lam = np.random.default_rng(seed).normal(size=problem.offsets[-1])
+    inverse = [1 / THETA[r] if r else 0.0 for r in problem.rank]
+    for found, weight in (
+        (ips(log, lam, unit), inverse),
+        (naive(log, lam, unit), [1.0 if r else 0.0 for r in problem.rank]),
+        (clipped(log, lam, cap, unit), [min(w, cap) for w in inverse]),
+    ):
+        a = [w * v for w, v in zip(weight, lam, strict=True)]
+        value = math.fsum(c * b for c, b in zip(problem.clicks, a, strict=True)) / n
+        expected = oracles.standard_error(unit, *observed, a, value, n)
+        np.testing.assert_allclose([found.value, found.standard_error], [value, expected], **CLOSE)
+        assert (found.n_sessions, found.n_clicks) == (n, len(clicked))
+    found = self_normalised(log, lam, unit)
+    total = math.fsum(c * w for c, w in zip(problem.clicks, inverse, strict=True))
+    if total == 0:
+        assert math.isnan(found.value)
+        assert math.isnan(found.standard_error)
+    else:
+        value = math.fsum(c * w * v for c, w, v in zip(problem.clicks, inverse, lam, strict=True)) / total
+        residual = [(v - value) * w for v, w in zip(lam, inverse, strict=True)]
+        expected = oracles.standard_error(unit, *observed, residual, 0.0, total)
+        np.testing.assert_allclose([found.value, found.standard_error], [value, expected], **CLOSE)
+    assert (found.n_sessions, found.n_clicks) == (n, len(clicked))
+
+
+@pytest.mark.oracle("estimators.Estimate.interval")
+@given(value=st.floats(-5, 5), spread=st.floats(0, 3), level=st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.99]))
+def test_interval(value: float, spread: float, level: float) -> None:
+    found = Estimate(value, spread, 10, 5).interval(level)
+    np.testing.assert_allclose(found, oracles.normal_interval(value, spread, level), rtol=0, atol=1e-12)
+
+
+def test_interval_has_95_per_cent_unless_told() -> None:
+    low, high = Estimate(1.0, 2.0, 10, 5).interval()
+    assert abs(low - (1.0 - 2.0 * 1.959963984540054)) <= 1e-12
+    assert abs(high - (1.0 + 2.0 * 1.959963984540054)) <= 1e-12

@@ -1,0 +1,274 @@
+"""Users, policies and click logs against loops: displayed ranks, exposure, counts, single clicks, their laws."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import Counts, Problem, counts, offsets, problems
+
+from cfltr_core import (
+    ClickLog,
+    DeterministicPolicy,
+    PositionBasedUser,
+    aggregate_clicks,
+    draw_sessions,
+    expand_clicks,
+    power_examination,
+    sessions_for_clicks,
+    simulate_clicks,
+)
+
+CURVES = [
+    (power_examination(1.0), lambda r: oracles.power(1.0, 0.0, r)),
+    (power_examination(0.7, shift=1.0), lambda r: oracles.power(0.7, 1.0, r)),
+    ([1.0, 0.6, 0.3], [1.0, 0.6, 0.3]),
+]
+
+
+@pytest.mark.oracle("users.power_examination")
+@given(eta=st.floats(0, 3), shift=st.floats(0, 2), rank=st.lists(st.integers(1, 200), min_size=1, max_size=5))
+def test_power_examination(eta: float, shift: float, rank: list[int]) -> None:
+    loops = [oracles.power(eta, shift, r) for r in rank]
+    np.testing.assert_allclose(power_examination(eta, shift)(np.array(rank, dtype=float)), loops, rtol=1e-12, atol=0)
+
+
+@pytest.mark.oracle(
+    "users.PositionBasedUser", "users.PositionBasedUser.propensity", "users.PositionBasedUser.click_probability"
+)
+@pytest.mark.parametrize(("curve", "reference"), CURVES)
+@given(
+    rank=st.lists(st.integers(0, 6), min_size=1, max_size=6),
+    noise=st.sampled_from([(1.0, 0.0), (0.8, 0.1), (0.5, 0.5)]),
+    data=st.data(),
+)
+def test_position_based_user(
+    curve, reference, rank: list[int], noise: tuple[float, float], data: st.DataObject
+) -> None:
+    relevance = data.draw(st.lists(st.integers(0, 1), min_size=len(rank), max_size=len(rank)))
+    user = PositionBasedUser(curve, *noise)
+    found = user.propensity(rank)
+    np.testing.assert_allclose(found, [oracles.examined(reference, r) for r in rank], rtol=1e-14, atol=0)
+    clicks = [oracles.clicked(reference, *noise, r, y) for r, y in zip(rank, relevance, strict=True)]
+    np.testing.assert_allclose(user.click_probability(rank, relevance), clicks, rtol=1e-14, atol=0)
+
+
+@pytest.mark.oracle("policies.DeterministicPolicy")
+@given(cuts=offsets(longest=4), data=st.data())
+def test_deterministic_policy_takes_exactly_the_rankings(cuts: list[int], data: st.DataObject) -> None:
+    rank = data.draw(st.lists(st.integers(0, 3), min_size=cuts[-1], max_size=cuts[-1]))
+    if oracles.is_display(rank, cuts):
+        policy = DeterministicPolicy(rank, cuts)
+        assert policy.displayed_rank.tolist() == rank
+        assert policy.offsets.tolist() == cuts
+    else:
+        with pytest.raises(ValueError, match=r"displayed_rank of query \d+ is .*places 1, 2, … once each"):
+            DeterministicPolicy(rank, cuts)
+
+
+@pytest.mark.oracle("policies.DeterministicPolicy.rank_by", "policies.DeterministicPolicy.exposure")
+@given(problem=problems(), cutoff=st.one_of(st.none(), st.integers(1, 4)), seed=st.integers(0, 99))
+def test_rank_by(problem: Problem, cutoff: int | None, seed: int) -> None:
+    policy = DeterministicPolicy.rank_by(problem.scores, problem.offsets, np.random.default_rng(seed), cutoff)
+    whole = DeterministicPolicy.rank_by(problem.scores, problem.offsets, np.random.default_rng(seed))
+    for documents in oracles.lists(problem.offsets):
+        assert oracles.is_order([problem.scores[d] for d in documents], [whole.displayed_rank[d] for d in documents])
+    expected = [r if cutoff is None or r <= cutoff else 0 for r in whole.displayed_rank.tolist()]
+    assert policy.displayed_rank.tolist() == expected
+    for curve, reference in CURVES:
+        loops = [oracles.examined(reference, r) for r in expected]
+        np.testing.assert_allclose(policy.exposure(PositionBasedUser(curve)), loops, rtol=1e-14, atol=0)
+
+
+def world(problem: Counts) -> tuple[DeterministicPolicy, PositionBasedUser]:
+    return DeterministicPolicy(problem.rank, problem.offsets), PositionBasedUser(power_examination(1.0))
+
+
+def single_clicks(problem: Counts) -> list[int]:
+    return [d for d, n in enumerate(problem.clicks) for _ in range(n)]
+
+
+@pytest.mark.oracle("logs.ClickLog")
+@given(
+    terms=st.lists(
+        st.tuples(
+            st.integers(-1, 5),
+            st.integers(0, 3),
+            st.integers(-1, 3),
+            st.integers(-1, 3),
+            st.sampled_from([0.0, 0.5, 1.0, 1.0, 1.5, -0.1, math.nan]),
+        ),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_click_log_takes_exactly_the_possible_counts(terms: list[tuple]) -> None:
+    document, rank, impressions, clicks, propensity = map(list, zip(*terms, strict=True))
+    arguments = (document, rank, impressions, clicks, propensity, [2, 3], [0, 2, 5])
+    fault = oracles.click_log_fault(*arguments)
+    if fault is None:
+        log = ClickLog(*arguments)
+        for name, value in zip(("document", "rank", "impressions", "clicks", "propensity"), arguments, strict=False):
+            assert getattr(log, name).tolist() == value
+    else:
+        with pytest.raises(ValueError, match=rf"^{fault[0]}\[{fault[1]}\] is "):
+            ClickLog(*arguments)
+
+
+@pytest.mark.oracle(
+    "logs.ClickLog.n_sessions",
+    "logs.ClickLog.n_clicks",
+    "logs.ClickLog.query",
+    "logs.aggregate_clicks",
+)
+@given(problem=counts(), seed=st.integers(0, 99))
+def test_aggregate_clicks(problem: Counts, seed: int) -> None:
+    policy, user = world(problem)
+    documents = np.random.default_rng(seed).permutation(single_clicks(problem)).astype(int)
+    log = aggregate_clicks(documents, policy, user, problem.sessions)
+    query = oracles.query_index(problem.offsets)
+    shown = [d for d, r in enumerate(problem.rank) if r > 0 and problem.sessions[query[d]] > 0]
+    assert log.document.tolist() == shown
+    assert log.rank.tolist() == [problem.rank[d] for d in shown]
+    assert log.clicks.tolist() == [problem.clicks[d] for d in shown]
+    assert log.impressions.tolist() == [problem.sessions[query[d]] for d in shown]
+    assert log.query.tolist() == [query[d] for d in shown]
+    loops = [oracles.power(1.0, 0.0, problem.rank[d]) for d in shown]
+    np.testing.assert_allclose(log.propensity, loops, rtol=1e-14, atol=0)
+    assert (log.n_sessions, log.n_clicks) == (sum(problem.sessions), sum(problem.clicks))
+
+
+@pytest.mark.oracle("logs.expand_clicks", "logs.ClickRecords.__len__")
+@given(problem=counts(), seed=st.integers(0, 99))
+def test_expand_and_aggregate_come_back_to_the_counts(problem: Counts, seed: int) -> None:
+    policy, user = world(problem)
+    log = aggregate_clicks(single_clicks(problem), policy, user, problem.sessions)
+    records = expand_clicks(log, np.random.default_rng(seed))
+    query = oracles.query_index(problem.offsets)
+    assert len(records) == sum(problem.clicks)
+    assert Counter(records.document.tolist()) == Counter(single_clicks(problem))
+    # At most one click on a document in a session, and only in sessions that there were.
+    assert len(set(zip(records.document.tolist(), records.session.tolist(), strict=True))) == len(records)
+    for d, q, session, rank, propensity in zip(
+        records.document.tolist(),
+        records.query.tolist(),
+        records.session.tolist(),
+        records.rank.tolist(),
+        records.propensity.tolist(),
+        strict=True,
+    ):
+        assert q == query[d]
+        assert 0 <= session < problem.sessions[q]
+        assert rank == problem.rank[d]
+        assert math.isclose(propensity, oracles.power(1.0, 0.0, rank), rel_tol=1e-14)
+    again = aggregate_clicks(records.document, policy, user, problem.sessions)
+    for name in ("document", "rank", "impressions", "clicks", "propensity", "sessions", "offsets"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(log, name))
+
+
+@pytest.mark.parametrize("clicks", [1, 2, 3])
+def test_expand_clicks_takes_every_subset_of_sessions_equally_often(clicks: int) -> None:
+    """4 sessions, ``clicks`` of them on each of two documents: all pairs of subsets, 20 000 queries in one log.
+
+    3 of 4 is drawn as the complement of 1 of 4.  Each frequency lies within 5 standard deviations.
+    """
+    n = 20_000
+    log = ClickLog(
+        np.arange(2 * n), [1, 2] * n, [4] * 2 * n, [clicks] * 2 * n, [1.0, 0.5] * n, [4] * n, np.arange(n + 1) * 2
+    )
+    records = expand_clicks(log, np.random.default_rng(0))
+    sessions = records.session.reshape(n, 2, clicks)
+    np.testing.assert_array_equal(records.document.reshape(n, 2, clicks)[:, :, 0], np.arange(2 * n).reshape(n, 2))
+    seen = Counter((tuple(a), tuple(b)) for a, b in np.sort(sessions, axis=2).tolist())
+    subsets = list(itertools.combinations(range(4), clicks))
+    assert set(seen) == set(itertools.product(subsets, subsets))
+    p = 1 / len(subsets) ** 2
+    for count in seen.values():
+        assert abs(count - n * p) <= 5 * math.sqrt(n * p * (1 - p))
+
+
+def test_expand_clicks_of_terms_of_very_different_size() -> None:
+    """None, all, a few and almost all of the sessions, in one log."""
+    impressions, clicks = [5, 5, 1000, 1000], [0, 5, 3, 998]
+    log = ClickLog(range(4), [1, 2, 1, 2], impressions, clicks, [1.0, 0.5] * 2, [5, 1000], [0, 2, 4])
+    records = expand_clicks(log, np.random.default_rng(0))
+    for d in range(4):
+        sessions = records.session[records.document == d].tolist()
+        assert len(sessions) == len(set(sessions)) == clicks[d]
+        assert all(0 <= s < impressions[d] for s in sessions)
+
+
+@pytest.mark.oracle("logs.simulate_clicks")
+@given(problem=counts(), relevance=st.integers(0, 2**20), seed=st.integers(0, 99))
+def test_simulated_logs_have_the_right_terms(problem: Counts, relevance: int, seed: int) -> None:
+    policy, user = world(problem)
+    binary = [relevance >> d & 1 for d in range(problem.offsets[-1])]
+    log = simulate_clicks(policy, user, binary, problem.sessions, np.random.default_rng(seed))
+    empty = aggregate_clicks(np.empty(0, dtype=int), policy, user, problem.sessions)
+    for name in ("document", "rank", "impressions", "propensity", "sessions", "offsets"):
+        np.testing.assert_array_equal(getattr(log, name), getattr(empty, name))
+    query = oracles.query_index(problem.offsets)
+    for d, n in zip(log.document.tolist(), log.clicks.tolist(), strict=True):
+        probability = oracles.clicked(lambda r: oracles.power(1.0, 0.0, r), 1.0, 0.0, problem.rank[d], binary[d])
+        assert n <= problem.sessions[query[d]]
+        # Certain clicks and impossible clicks leave no room for chance.
+        if probability in (0.0, 1.0):
+            assert n == probability * problem.sessions[query[d]]
+
+
+@pytest.mark.parametrize(("plus", "minus"), [(1.0, 0.0), (0.9, 0.3)])
+def test_simulated_counts_have_mean_and_variance_of_a_binomial(plus: float, minus: float) -> None:
+    """40 000 queries of three documents with 6 sessions each: means within 5 standard errors, and variances too."""
+    n, sessions = 40_000, 6
+    rank, relevance, curve = [2, 1, 3], [1, 0, 1], [0.9, 0.6, 0.2]
+    policy = DeterministicPolicy(rank * n, np.arange(n + 1) * 3)
+    user = PositionBasedUser(curve, plus, minus)
+    log = simulate_clicks(policy, user, relevance * n, [sessions] * n, np.random.default_rng(0))
+    drawn = log.clicks.reshape(n, 3)
+    for d in range(3):
+        p = oracles.clicked(curve, plus, minus, rank[d], relevance[d])
+        law = [math.comb(sessions, c) * p**c * (1 - p) ** (sessions - c) for c in range(sessions + 1)]
+        mean, variance = oracles.moments([(w, c) for c, w in enumerate(law)])
+        fourth = math.fsum(w * (c - mean) ** 4 for c, w in enumerate(law))
+        assert abs(drawn[:, d].mean() - mean) <= 5 * math.sqrt(variance / n)
+        assert abs(((drawn[:, d] - mean) ** 2).mean() - variance) <= 5 * math.sqrt((fourth - variance**2) / n)
+    # Documents of a query are clicked independently of each other.
+    if minus > 0:
+        correlation = np.corrcoef(drawn.T)
+        assert np.abs(correlation[np.triu_indices(3, 1)]).max() <= 5 / math.sqrt(n)
+
+
+@pytest.mark.oracle("logs.sessions_for_clicks")
+@given(problem=counts(), n_clicks=st.floats(1, 1e6))
+def test_sessions_for_clicks(problem: Counts, n_clicks: float) -> None:
+    policy, user = world(problem)
+    relevance = [1] * problem.offsets[-1]
+    expected = math.fsum(
+        oracles.clicked(lambda r: oracles.power(1.0, 0.0, r), 1.0, 0.0, rank, 1) for rank in problem.rank
+    ) / (len(problem.offsets) - 1)
+    found, target = sessions_for_clicks(n_clicks, policy, user, relevance), n_clicks / expected
+    assert type(found) is int
+    if target < 1:
+        assert found == 1
+    else:
+        assert abs(found - target) <= 0.5 + 1e-9 * target
+
+
+@pytest.mark.oracle("logs.draw_sessions")
+def test_drawn_sessions_are_multinomial() -> None:
+    """Every pair of queries of two sessions over three queries: 9 ways, 6 tables; 30 000 draws, 5 sigma."""
+    rng, n = np.random.default_rng(0), 30_000
+    seen = Counter(tuple(draw_sessions(2, 3, rng).tolist()) for _ in range(n))
+    law: Counter[tuple[int, ...]] = Counter()
+    for probability, log in oracles.every_drawn_log([[1.0]] * 3, [[1]] * 3, 1.0, 0.0, 2):
+        law[oracles.tally(log, [1, 1, 1])[0]] += probability
+    assert set(seen) == set(law)
+    for table, p in law.items():
+        assert abs(seen[table] - n * p) <= 5 * math.sqrt(n * p * (1 - p))
+    assert draw_sessions(10**9, 7, rng).sum() == 10**9

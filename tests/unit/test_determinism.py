@@ -1,0 +1,93 @@
+"""Same seed, same numbers; another seed, others: for every function that draws."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import oracles
+import pytest
+
+import cfltr_core
+from cfltr_core import (
+    DeterministicPolicy,
+    PositionBasedUser,
+    RankingData,
+    additive_metric,
+    aggregate_clicks,
+    dcg,
+    draw_sessions,
+    expand_clicks,
+    fit_linear_ranker,
+    load_corpus,
+    power_examination,
+    rank_weights,
+    ranks,
+    simulate_clicks,
+)
+from cfltr_core.letor import read_collection
+
+N = 40
+CUTS = np.arange(N + 1) * 5
+TIED = np.tile([1.0, 1.0, 0.0, 0.0, 0.0], N)
+RELEVANCE = np.tile([1, 0, 1, 1, 0], N)
+USER = PositionBasedUser(power_examination(1.0), 0.9, 0.2)
+POLICY = DeterministicPolicy(np.tile([1, 2, 3, 4, 5], N), CUTS)
+DATA = RankingData(np.random.default_rng(0).normal(size=(5 * N, 3)), RELEVANCE, CUTS)
+LOG = aggregate_clicks(np.repeat(np.arange(5 * N), 3), POLICY, USER, np.full(N, 9))
+
+
+def generator(seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def one_file(folder: Path, seed: int) -> np.ndarray:
+    text = oracles.svmlight_text(DATA.features.tolist(), RELEVANCE.tolist(), oracles.query_index(CUTS.tolist()))
+    (folder / "all.txt").write_text(text, encoding="utf-8")
+    return read_collection(folder, seed)[0].features
+
+
+DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
+    "metrics.ranks": lambda s, _: ranks(TIED, CUTS, "random", generator(s)),
+    "metrics.rank_weights": lambda s, _: rank_weights(TIED, CUTS, dcg(), "random", generator(s)),
+    "metrics.additive_metric": lambda s, _: additive_metric(TIED, RELEVANCE, CUTS, dcg(), "random", generator(s)),
+    "policies.rank_by": lambda s, _: DeterministicPolicy.rank_by(TIED, CUTS, generator(s)).displayed_rank,
+    "policies.fit_linear_ranker": lambda s, _: fit_linear_ranker(DATA, 0.5, generator(s)),
+    "logs.draw_sessions": lambda s, _: draw_sessions(1000, N, generator(s)),
+    "logs.simulate_clicks": lambda s, _: simulate_clicks(POLICY, USER, RELEVANCE, [9] * N, generator(s)).clicks,
+    "logs.expand_clicks": lambda s, _: expand_clicks(LOG, generator(s)).session,
+    "corpora.load_corpus": lambda s, _: load_corpus("digits", "smoke", s).train.features,
+    "letor.read_collection": lambda s, folder: one_file(folder, s),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_same_seed_same_numbers(name: str, tmp_path: Path) -> None:
+    once, again, other = (DRAWS[name](seed, tmp_path) for seed in (3, 3, 4))
+    np.testing.assert_array_equal(once, again)
+    assert once.shape != other.shape or not np.array_equal(once, other)
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_the_global_generator_is_neither_read_nor_moved(name: str, tmp_path: Path) -> None:
+    results = []
+    for state in (0, 1):
+        np.random.seed(state)  # noqa: NPY002 (this very generator must not matter)
+        before = np.random.get_state()[1].copy()  # noqa: NPY002
+        results.append(DRAWS[name](3, tmp_path))
+        np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+    np.testing.assert_array_equal(*results)
+
+
+def test_the_list_of_functions_that_draw_is_complete() -> None:
+    """Every public function with an argument ``rng`` or ``seed`` is above."""
+    found = set()
+    for path in Path(cfltr_core.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                names = {a.arg for a in (*node.args.args, *node.args.kwonlyargs)}
+                if names & {"rng", "seed"} and path.stem != "checks":
+                    found.add(f"{path.stem}.{node.name}")
+    assert found == set(DRAWS)

@@ -1,0 +1,459 @@
+"""Bad input: each public function names the argument, where it goes wrong, and what to do."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from cfltr_core import (
+    ClickLog,
+    DeterministicPolicy,
+    PositionBasedUser,
+    RankingData,
+    RankWeight,
+    additive_metric,
+    aggregate_clicks,
+    average_rank,
+    clipped,
+    dcg,
+    draw_sessions,
+    enumerate_logs,
+    expand_clicks,
+    fit_linear_ranker,
+    ips,
+    ips_variance,
+    naive,
+    ndcg,
+    power_examination,
+    precision,
+    query_index,
+    rank_weights,
+    ranks,
+    rbp,
+    segment_sum,
+    self_normalised,
+    sessions_for_clicks,
+    simulate_clicks,
+)
+from cfltr_core.estimators import Estimate
+from cfltr_core.ragged import lengths, relevant_queries, segment_max
+
+RNG = np.random.default_rng(0)
+CUTS = [0, 2, 3]
+POLICY = DeterministicPolicy([1, 2, 1], CUTS)
+USER = PositionBasedUser(power_examination(1.0))
+DATA = RankingData(np.zeros((3, 2)), [0, 1, 2], CUTS)
+LOG = ClickLog([0, 1, 2], [1, 2, 1], [4, 4, 2], [3, 1, 2], [1.0, 0.5, 1.0], [4, 2], CUTS)
+EMPTY = ClickLog([], [], [], [], [], [0, 0], CUTS)
+# Document 0 shown at two ranks, as a stochastic policy would.
+TWICE = ClickLog([0, 0], [1, 2], [2, 2], [1, 1], [1.0, 0.5], [4, 2], CUTS)
+
+
+def data(**changes) -> RankingData:
+    fields = {"features": np.zeros((3, 2)), "relevance": [0, 1, 2], "offsets": CUTS, "threshold": 1}
+    return RankingData(**{**fields, **changes})
+
+
+def log(**changes) -> ClickLog:
+    return dataclasses.replace(LOG, **changes)
+
+
+CASES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
+    # offsets, wherever they enter
+    "offsets not 1-d": (lambda: lengths([[0, 1]]), ValueError, r"offsets: expected a 1-d integer array.*\(1, 2\)"),
+    "offsets of floats": (lambda: lengths([0.0, 1.0]), ValueError, "offsets: expected a 1-d integer array.*float64"),
+    "offsets too short": (lambda: query_index([0]), ValueError, "offsets: expected a 1-d integer array of n_queries"),
+    "offsets from 1": (lambda: query_index([1, 2]), ValueError, r"offsets\[0\] is 1: the first list must start at"),
+    "empty list": (lambda: lengths([0, 2, 2]), ValueError, r"offsets\[2\] is 2, not larger.*drop empty queries first"),
+    "offsets backwards": (
+        lambda: lengths([0, 3, 2]),
+        ValueError,
+        r"offsets\[2\] is 2, not larger than offsets\[1\] = 3",
+    ),
+    "wrong end, sum": (
+        lambda: segment_sum([1, 2], [0, 1]),
+        ValueError,
+        r"offsets\[-1\] is 1 but there are 2 documents",
+    ),
+    "wrong end, max": (lambda: segment_max([1], [0, 2]), ValueError, r"offsets\[-1\] is 2 but there are 1 documents"),
+    "wrong end, relevant": (lambda: relevant_queries([1], [0, 2]), ValueError, r"offsets\[-1\] is 2"),
+    "wrong end, ranks": (lambda: ranks([1.0], [0, 2]), ValueError, r"offsets\[-1\] is 2 but there are 1 documents"),
+    "wrong end, ndcg": (lambda: ndcg([1.0], [1], [0, 2]), ValueError, r"offsets\[-1\] is 2 but there are 1 documents"),
+    "wrong end, data": (lambda: data(offsets=[0, 2]), ValueError, r"offsets\[-1\] is 2 but there are 3 documents"),
+    # RankingData
+    "flat features": (lambda: data(features=[0.0] * 3), ValueError, r"features: expected shape \(n_docs, n_features\)"),
+    "feature NaN": (
+        lambda: data(features=[[0, 0], [0, math.nan], [0, 0]]),
+        ValueError,
+        r"features\[1, 1\] is nan: replace non-finite values",
+    ),
+    "feature too large": (
+        lambda: data(features=[[0, 0], [0, 0], [1e300, 0]]),
+        ValueError,
+        r"features\[2, 0\] is inf: replace non-finite values, or cap them",
+    ),
+    "grades too few": (lambda: data(relevance=[0, 1]), ValueError, r"relevance: expected shape \(3,\), got \(2,\)"),
+    "grade negative": (lambda: data(relevance=[0, -1, 0]), ValueError, r"relevance\[1\] is -1: expected 0 or more"),
+    "grade fractional": (lambda: data(relevance=[0, 0, 0.5]), ValueError, r"relevance\[2\] is 0.5: expected a whole"),
+    "grade too large": (lambda: data(relevance=[0, 31, 0]), ValueError, r"relevance\[1\] is 31.*\[0, 30\]: grades are"),
+    "grade enormous": (
+        lambda: data(relevance=[0, 1e300, 0]),
+        ValueError,
+        r"relevance\[1\] is 1e\+300: expected a whole",
+    ),
+    "threshold 0": (lambda: data(threshold=0), ValueError, "threshold is 0: expected a whole number of at least 1"),
+    "no such query": (lambda: DATA.subset([0, 2]), ValueError, r"queries\[1\] is 2.*, outside \[0, 1\]: no such query"),
+    "query from the end": (lambda: DATA.subset([-1]), ValueError, r"queries\[0\] is -1.*no such query"),
+    "mask of queries": (lambda: DATA.subset([True, False]), ValueError, "queries: .*dtype bool.*np.flatnonzero"),
+    "no query": (lambda: DATA.subset([]), ValueError, "queries: no query was chosen"),
+    # metrics
+    "scores 2-d": (
+        lambda: ranks([[1.0, 2.0]], [0, 2]),
+        ValueError,
+        r"scores: expected shape \(n_docs,\), got \(1, 2\)",
+    ),
+    "score NaN": (lambda: ranks([1, math.nan], [0, 2]), ValueError, r"scores\[1\] is nan: replace or drop non-finite"),
+    "score infinite": (
+        lambda: ndcg([math.inf, 0.0], [1, 0], [0, 2]),
+        ValueError,
+        r"scores\[0\] is inf: replace or drop non-finite",
+    ),
+    "ties": (
+        lambda: ranks([1.0], [0, 1], "file order"),
+        ValueError,
+        "ties is 'file order': choose one of average, random, optimistic, pessimistic",
+    ),
+    "ties in weights": (
+        lambda: rank_weights([1.0], [0, 1], dcg(), "last"),
+        ValueError,
+        "ties is 'last': choose one of",
+    ),
+    "no generator": (lambda: ranks([1.0], [0, 1], "random"), TypeError, r"rng is NoneType: pass a numpy\.random\.Gen"),
+    "seed for generator": (
+        lambda: rank_weights([1.0], [0, 1], dcg(), "random", 3),
+        TypeError,
+        r"rng is int: pass a numpy\.random\.Generator, e\.g\. np\.random\.default_rng\(0\)",
+    ),
+    "rank 0": (lambda: dcg()([1, 0]), ValueError, r"rank\[1\] is 0.*: ranks start at 1"),
+    "rank NaN": (lambda: average_rank()(math.nan), ValueError, "rank is nan.*: ranks start at 1"),
+    "weight of another shape": (
+        lambda: RankWeight("mine", lambda r: r.sum())([1, 2]),
+        ValueError,
+        r"rank weight 'mine' returned shape \(\) for ranks of shape \(2,\).*must map an array",
+    ),
+    "weight not finite": (
+        lambda: rank_weights([1, 2], [0, 2], RankWeight("mine", lambda r: np.where(r == 2, np.inf, r))),
+        ValueError,
+        "rank weight 'mine' is not finite at rank 2",
+    ),
+    "cutoff 0": (lambda: dcg(0), ValueError, "cutoff is 0: expected a whole number of at least 1"),
+    "cutoff fraction": (lambda: dcg(2.5), ValueError, r"cutoff is 2\.5: expected a whole number"),
+    "precision at 0": (lambda: precision(0), ValueError, "k is 0: expected a whole number of at least 1"),
+    "persistence 1": (lambda: rbp(1.0), ValueError, r"p is 1\.0: the persistence of RBP lies strictly between 0 and 1"),
+    "persistence NaN": (lambda: rbp(math.nan), ValueError, "p is nan: the persistence of RBP"),
+    "relevance too short": (
+        lambda: additive_metric([1.0, 2.0], [1.0], [0, 2], dcg()),
+        ValueError,
+        r"relevance: expected shape \(2,\), one number per document, got \(1,\)",
+    ),
+    "relevance NaN": (
+        lambda: additive_metric([1.0, 2.0], [1.0, math.nan], [0, 2], dcg()),
+        ValueError,
+        r"relevance\[1\] is nan: replace or drop",
+    ),
+    "ndcg k": (lambda: ndcg([1.0], [1], [0, 1], k=0), ValueError, "k is 0: expected a whole number of at least 1"),
+    "ndcg gain": (
+        lambda: ndcg([1.0], [1], [0, 1], gain="log"),
+        ValueError,
+        "gain is 'log': choose 'exponential'.*'linear'",
+    ),
+    "ndcg empty": (
+        lambda: ndcg([1.0], [1], [0, 1], empty="skip"),
+        ValueError,
+        "empty is 'skip': choose 'drop', 'zero' or",
+    ),
+    "ndcg grades": (lambda: ndcg([1.0, 2.0], [1, 0.5], [0, 2]), ValueError, r"relevance\[1\] is 0.5: expected a whole"),
+    "ndcg large grade": (lambda: ndcg([1.0], [31], [0, 1]), ValueError, r"relevance\[0\] is 31.*needs small grades"),
+    # users
+    "eta negative": (lambda: power_examination(-1.0), ValueError, r"eta is -1\.0: the exponent of position bias"),
+    "eta NaN": (lambda: power_examination(math.nan), ValueError, "eta is nan: the exponent of position bias"),
+    "shift negative": (
+        lambda: power_examination(1.0, -0.5),
+        ValueError,
+        r"shift is -0\.5: expected a finite number >= 0",
+    ),
+    "noise reversed": (
+        lambda: PositionBasedUser([1.0], 0.1, 0.5),
+        ValueError,
+        r"epsilon_plus=0\.1, epsilon_minus=0\.5: expected 0 <= epsilon_minus <= epsilon_plus <= 1",
+    ),
+    "never clicks": (lambda: PositionBasedUser([1.0], 0.0, 0.0), ValueError, "epsilon_plus > 0"),
+    "noise above 1": (lambda: PositionBasedUser([1.0], 1.5), ValueError, r"epsilon_plus=1\.5"),
+    "no curve": (lambda: PositionBasedUser([]), ValueError, "examination: expected one probability per rank, e.g."),
+    "curve above 1": (
+        lambda: PositionBasedUser([1.0, 1.2]),
+        ValueError,
+        r"examination\[1\] is 1\.2, outside \[0, 1\]: examination is a probability",
+    ),
+    "function above 1": (
+        lambda: PositionBasedUser(lambda r: 2 / r).propensity([4, 1]),
+        ValueError,
+        r"examination\[1\] is 2\.0, outside \[0, 1\]: the curve must return probabilities",
+    ),
+    "rank below 0": (
+        lambda: USER.propensity([1, -1]),
+        ValueError,
+        r"displayed_rank\[1\] is -1.*ranks start at 1; 0 means not shown",
+    ),
+    "half a rank in a table": (
+        lambda: PositionBasedUser([1.0, 0.5]).propensity([1, 1.5]),
+        ValueError,
+        r"displayed_rank is 1\.5: a table of examination has whole ranks only",
+    ),
+    "graded relevance": (
+        lambda: USER.click_probability([1, 2], [1, 3]),
+        ValueError,
+        r"relevance\[1\] is 3.*the user model takes binary relevance",
+    ),
+    # policies
+    "places repeated": (
+        lambda: DeterministicPolicy([1, 1, 1], CUTS),
+        ValueError,
+        r"displayed_rank of query 0 is \[1, 1\]: the shown documents must hold the places 1, 2, …",
+    ),
+    "place skipped": (
+        lambda: DeterministicPolicy([1, 2, 2], CUTS),
+        ValueError,
+        r"displayed_rank of query 1 is \[2\]: the shown documents",
+    ),
+    "places too few": (lambda: DeterministicPolicy([1, 2], CUTS), ValueError, r"displayed_rank: expected shape \(3,\)"),
+    "place negative": (
+        lambda: DeterministicPolicy([1, -2, 1], CUTS),
+        ValueError,
+        r"displayed_rank\[1\] is -2: expected 0",
+    ),
+    "place fractional": (
+        lambda: DeterministicPolicy([1, 1.5, 1], CUTS),
+        ValueError,
+        r"displayed_rank\[1\] is 1\.5: expected a whole number",
+    ),
+    "display cutoff": (lambda: DeterministicPolicy.rank_by([1.0], [0, 1], RNG, 0), ValueError, "cutoff is 0: expected"),
+    "fraction above 1": (
+        lambda: fit_linear_ranker(DATA, 1.5, RNG),
+        ValueError,
+        r"fraction is 1\.5, outside \[0, 1\]: a share of the queries",
+    ),
+    "ridge 0": (
+        lambda: fit_linear_ranker(DATA, 0.5, RNG, ridge=0.0),
+        ValueError,
+        r"ridge is 0\.0: expected a number > 0",
+    ),
+    "min_queries 0": (
+        lambda: fit_linear_ranker(DATA, 0.5, RNG, min_queries=0),
+        ValueError,
+        "min_queries is 0: expected a whole number of at least 1",
+    ),
+    "ranker without generator": (lambda: fit_linear_ranker(DATA, 0.5, 0), TypeError, "rng is int: pass a numpy"),
+    # logs
+    "document outside": (lambda: log(document=[0, 1, 3]), ValueError, r"document\[2\] is 3.*no such document"),
+    "displayed rank 0": (lambda: log(rank=[1, 0, 1]), ValueError, r"rank\[1\] is 0.*displayed ranks start at 1"),
+    "ranks too few": (lambda: log(rank=[1, 2]), ValueError, r"rank: expected shape \(3,\), got \(2,\)"),
+    "clicks negative": (lambda: log(clicks=[3, -1, 2]), ValueError, r"clicks\[1\] is -1: expected 0 or more"),
+    "clicks fractional": (lambda: log(clicks=[3, 0.5, 2]), ValueError, r"clicks\[1\] is 0\.5: expected a whole number"),
+    "more clicks than shown": (lambda: log(clicks=[3, 5, 2]), ValueError, r"clicks\[1\] is 5: more clicks than impr"),
+    "more shown than asked": (
+        lambda: log(impressions=[4, 4, 3]),
+        ValueError,
+        r"impressions\[2\] is 3: more impressions than sessions of the query",
+    ),
+    "propensity above 1": (
+        lambda: log(propensity=[1.0, 1.1, 1.0]),
+        ValueError,
+        r"propensity\[1\] is 1\.1, outside \[0, 1\]: a propensity is a probability; clip ratios above 1",
+    ),
+    "propensity negative": (lambda: log(propensity=[1.0, -0.1, 1.0]), ValueError, r"propensity\[1\] is -0\.1, outside"),
+    "propensity NaN": (lambda: log(propensity=[1.0, math.nan, 1.0]), ValueError, r"propensity\[1\] is nan, outside"),
+    "propensities too few": (
+        lambda: log(propensity=[1.0]),
+        ValueError,
+        r"propensity: expected shape \(3,\), got \(1,\)",
+    ),
+    "clicked but never examined": (
+        lambda: log(propensity=[1.0, 0.0, 1.0]),
+        ValueError,
+        r"propensity\[1\] is 0\.0: the document was clicked, so it can be examined: correct the examination curve",
+    ),
+    "sessions too few": (lambda: log(sessions=[4]), ValueError, r"sessions: expected shape \(2,\), got \(1,\)"),
+    "sessions negative": (lambda: log(sessions=[4, -2]), ValueError, r"sessions\[1\] is -2: expected 0 or more"),
+    "no clicks wanted": (
+        lambda: sessions_for_clicks(0, POLICY, USER, [1, 1, 1]),
+        ValueError,
+        "n_clicks is 0: expected a number > 0",
+    ),
+    "endless clicks": (lambda: sessions_for_clicks(math.inf, POLICY, USER, [1, 1, 1]), ValueError, "n_clicks is inf"),
+    "nothing to click": (
+        lambda: sessions_for_clicks(10, POLICY, USER, [0, 0, 0]),
+        ValueError,
+        "relevance: no document can be clicked under this policy and user",
+    ),
+    "relevance of two": (
+        lambda: sessions_for_clicks(10, POLICY, USER, [1, 0]),
+        ValueError,
+        r"relevance: expected shape \(3,\), one number per document, got \(2,\)",
+    ),
+    "no sessions": (
+        lambda: draw_sessions(0, 3, RNG),
+        ValueError,
+        "n_sessions is 0: expected a whole number of at least 1",
+    ),
+    "half a session": (lambda: draw_sessions(2.5, 3, RNG), ValueError, r"n_sessions is 2\.5: expected a whole number"),
+    "no queries": (
+        lambda: draw_sessions(3, 0, RNG),
+        ValueError,
+        "n_queries is 0: expected a whole number of at least 1",
+    ),
+    "sessions without generator": (lambda: draw_sessions(3, 2, None), TypeError, "rng is NoneType: pass a numpy"),
+    "simulated sessions too few": (
+        lambda: simulate_clicks(POLICY, USER, [1, 0, 1], [3], RNG),
+        ValueError,
+        r"sessions: expected shape \(2,\), got \(1,\)",
+    ),
+    "simulated grades": (
+        lambda: simulate_clicks(POLICY, USER, [1, 2, 1], [3, 3], RNG),
+        ValueError,
+        r"relevance\[1\] is 2\.0, outside \[0, 1\]: the user model takes binary relevance",
+    ),
+    "simulated relevance too short": (
+        lambda: simulate_clicks(POLICY, USER, [1, 0], [3, 3], RNG),
+        ValueError,
+        r"relevance: expected shape \(3,\), one number per document, got \(2,\)",
+    ),
+    "simulation without generator": (
+        lambda: simulate_clicks(POLICY, USER, [1, 0, 1], [3, 3], 0),
+        TypeError,
+        "rng is int: pass a numpy",
+    ),
+    "expansion without generator": (lambda: expand_clicks(LOG, 0), TypeError, "rng is int: pass a numpy"),
+    "expansion of two places": (
+        lambda: expand_clicks(TWICE, RNG),
+        ValueError,
+        "log: document 0 was shown at more than one rank; this is exact only when every document has one displayed",
+    ),
+    "click outside": (
+        lambda: aggregate_clicks([0, 3], POLICY, USER, [4, 2]),
+        ValueError,
+        r"documents\[1\] is 3.*no such document",
+    ),
+    "click on a mask": (
+        lambda: aggregate_clicks([True, False, True], POLICY, USER, [4, 2]),
+        ValueError,
+        r"documents: expected a 1-d integer array of indices, .*dtype bool; turn a mask into indices",
+    ),
+    "click on a hidden document": (
+        lambda: aggregate_clicks([1], DeterministicPolicy([1, 0, 1], CUTS), USER, [4, 2]),
+        ValueError,
+        "documents: document 1 was clicked but not shown by the policy",
+    ),
+    "more clicks than sessions": (
+        lambda: aggregate_clicks([2, 2, 2], POLICY, USER, [4, 2]),
+        ValueError,
+        "documents: document 2 has 3 clicks in 2 sessions of its query; count at most one click per session",
+    ),
+    "aggregated sessions too few": (
+        lambda: aggregate_clicks([0], POLICY, USER, [4]),
+        ValueError,
+        r"sessions: expected shape \(2,\), got \(1,\)",
+    ),
+    "click that cannot be": (
+        lambda: aggregate_clicks([1], POLICY, PositionBasedUser([1.0]), [4, 2]),
+        ValueError,
+        r"propensity\[1\] is 0\.0: the document was clicked, so it can be examined",
+    ),
+    # estimators
+    "no session": (lambda: ips(EMPTY, [1.0] * 3), ValueError, "log: there is no session in the log"),
+    "weights too few": (lambda: naive(LOG, [1.0]), ValueError, r"rank_weight: expected shape \(3,\).*got \(1,\)"),
+    "weight NaN": (lambda: ips(LOG, [1.0, math.nan, 1.0]), ValueError, r"rank_weight\[1\] is nan: replace or drop"),
+    "unit": (lambda: ips(LOG, [1.0] * 3, unit="click"), ValueError, "unit is 'click': choose 'query' or 'session'"),
+    "unit without clicks": (
+        lambda: self_normalised(dataclasses.replace(LOG, clicks=[0, 0, 0]), [1.0] * 3, unit="click"),
+        ValueError,
+        "unit is 'click': choose 'query' or 'session'",
+    ),
+    "sessions of two places": (
+        lambda: ips(TWICE, [1.0] * 3, unit="session"),
+        ValueError,
+        "log: document 0 was shown at more than one rank",
+    ),
+    "sessions that show another ranking": (
+        lambda: ips(log(impressions=[4, 3, 2]), [1.0] * 3, unit="session"),
+        ValueError,
+        r"log: impressions\[1\] is 3, but its query had 4 sessions; .*same ranking.*use unit=\"query\"",
+    ),
+    "expansion of sessions that show another ranking": (
+        lambda: expand_clicks(log(impressions=[4, 3, 2]), RNG),
+        ValueError,
+        r"log: impressions\[1\] is 3, but its query had 4 sessions; this is exact only when every session",
+    ),
+    "clip below 1": (lambda: clipped(LOG, [1.0] * 3, 0.5), ValueError, r"clip is 0\.5: expected a largest weight >= 1"),
+    "clip NaN": (lambda: clipped(LOG, [1.0] * 3, math.nan), ValueError, "clip is nan: expected a largest weight >= 1"),
+    "level 1": (lambda: Estimate(0.0, 1.0, 2, 1).interval(1.0), ValueError, r"level is 1\.0: expected a probability"),
+    "variance without sessions": (
+        lambda: ips_variance([1.0], [0.5], [1.0], [0, 1], [0]),
+        ValueError,
+        "the sum of sessions is 0: expected a whole number of at least 1",
+    ),
+    "variance of half a session": (
+        lambda: ips_variance([1.0], [0.5], [1.0], [0, 1], 2.5),
+        ValueError,
+        r"sessions is 2\.5: expected a whole number of at least 1",
+    ),
+    "variance, probability": (
+        lambda: ips_variance([1.0], [1.5], [1.0], [0, 1], 2),
+        ValueError,
+        r"click_probability\[0\] is 1\.5, outside \[0, 1\]: a probability",
+    ),
+    "variance, weight": (
+        lambda: ips_variance([1.0], [0.5], [math.inf], [0, 1], 2),
+        ValueError,
+        r"weight\[0\] is inf: replace or drop",
+    ),
+    # enumeration
+    "too many outcomes": (
+        lambda: next(enumerate_logs(POLICY, USER, [1, 1, 1], [2000, 2000])),
+        ValueError,
+        "sessions, relevance: 8012006001 outcomes are too many to enumerate.*use fewer documents or sessions",
+    ),
+    "enumerated sessions": (
+        lambda: next(enumerate_logs(POLICY, USER, [1, 1, 1], [1])),
+        ValueError,
+        r"sessions: expected shape \(2,\), got \(1,\)",
+    ),
+    "enumerated relevance": (
+        lambda: next(enumerate_logs(POLICY, USER, [1, 1], [1, 1])),
+        ValueError,
+        r"relevance: expected shape \(3,\), one number per document, got \(2,\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_message(case: str) -> None:
+    call, kind, message = CASES[case]
+    with pytest.raises(kind, match=message):
+        call()
+
+
+def test_the_unbroken_arguments_are_accepted() -> None:
+    """Each case breaks one thing: without it there is nothing to complain about."""
+    assert data().n_docs == DATA.subset([1, 0]).n_docs == 3
+    assert log().n_clicks == 6
+    assert simulate_clicks(POLICY, USER, [1, 0, 1], [3, 3], RNG).n_sessions == 6
+    assert aggregate_clicks([0, 2], POLICY, USER, [4, 2]).n_clicks == 2
+    assert math.isfinite(ips(TWICE, [1.0] * 3, unit="query").value)
+    assert math.isfinite(ips(log(impressions=[4, 3, 2]), [1.0] * 3, unit="query").standard_error)
+    assert ips_variance([1.0], [0.5], [1.0], [0, 1], np.int64(2)) == 0.125
+    assert sum(p for p, _ in enumerate_logs(POLICY, USER, [1, 1, 1], [1, 1])) == 1.0

@@ -1,0 +1,246 @@
+"""Figures: what is refused, what is written, the same bytes twice; and the numbers that prose quotes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import oracles
+import pandas as pd
+import pytest
+
+from cfltr_core import METHODS, figure, record, style
+from cfltr_core.figures import band
+
+CAPTION = "Estimates of two methods on a generated corpus; bands are 95 % intervals over 5 seeds."
+ALT = "Line plot of estimate against clicks: the line of IPS stays at 2.5, the naive one falls to 1.1."
+DATA = {"clicks": [10, 100, 1000], "ips": [2.5, 1 / 3, 1e-9], "method": ["a", "b", "c"]}
+
+
+@pytest.fixture(autouse=True)
+def canvas() -> Iterator[None]:
+    """No window, and the plotting defaults as they were."""
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    with mpl.rc_context():
+        yield
+    plt.close("all")
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The folder of a run, which need not exist before."""
+    monkeypatch.setenv("CFLTR_RUN_DIR", str(tmp_path / "new" / "run"))
+    return tmp_path / "new" / "run"
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[tuple[dict, dict]]:
+    """What a notebook would be given to show; IPython itself is not needed."""
+    bundles: list[tuple[dict, dict]] = []
+    shell = types.ModuleType("IPython.core.getipython")
+    shell.get_ipython = lambda: object()
+    screen = types.ModuleType("IPython.display")
+    screen.display = lambda bundle, raw, metadata: bundles.append((bundle, metadata)) or None
+    for name, module in (
+        ("IPython", types.ModuleType("IPython")),
+        ("IPython.core", types.ModuleType("IPython.core")),
+        ("IPython.core.getipython", shell),
+        ("IPython.display", screen),
+    ):
+        monkeypatch.setitem(sys.modules, name, module)
+    return bundles
+
+
+def plot():
+    import matplotlib.pyplot as plt
+
+    fig, ax = plt.subplots()
+    ax.plot([1, 2, 3], [2.5, 2.0, 1.0], label="ips", **METHODS["ips"])
+    ax.fill_between([1, 2, 3], [2, 1, 0], [3, 3, 2], alpha=0.2)
+    ax.set_xlabel("clicks")
+    ax.legend()
+    return fig
+
+
+@pytest.mark.oracle("figures.METHODS")
+def test_methods_differ_in_colour_and_in_marker() -> None:
+    assert {"truth", "naive", "ips"} <= set(METHODS)
+    colours, markers = [m["color"] for m in METHODS.values()], [m["marker"] for m in METHODS.values()]
+    assert len(set(colours)) == len(set(markers)) == len(METHODS)
+    for colour in colours:
+        assert oracles.is_safe_colour(colour)
+    assert not oracles.is_safe_colour("#FF0000")
+    with pytest.raises(TypeError):
+        METHODS["mine"] = {}
+
+
+@pytest.mark.oracle("figures.style")
+def test_style_sets_what_the_book_promises() -> None:
+    style()
+    for name, value in oracles.STYLE.items():
+        assert mpl.rcParams[name] == value
+
+
+@pytest.mark.oracle("figures.band")
+def test_band() -> None:
+    import matplotlib.pyplot as plt
+
+    values = np.random.default_rng(0).normal(size=(5, 4))
+    fig, ax = plt.subplots()
+    band(ax, [1.0, 2.0, 3.0, 4.0], values, "ips")
+    band(ax, [1.0, 2.0, 3.0, 4.0], values + 1, "naive", label="raw clicks")
+    expected = np.array([oracles.mean_interval(column, 0.95) for column in values.T.tolist()])
+    line = ax.lines[0]
+    np.testing.assert_allclose(line.get_xydata()[:, 1], expected[:, 0], rtol=1e-9)
+    assert (line.get_color(), line.get_marker(), line.get_label()) == (*METHODS["ips"].values(), "ips")
+    assert ax.lines[1].get_label() == "raw clicks"
+    corners = ax.collections[0].get_paths()[0].vertices
+    for x, (_, low, high) in zip([1.0, 2.0, 3.0, 4.0], expected, strict=True):
+        heights = corners[corners[:, 0] == x, 1]
+        np.testing.assert_allclose([heights.min(), heights.max()], [low, high], rtol=1e-9)
+    with pytest.raises(ValueError, match=r"values: expected shape \(seeds, 3\), got \(5, 4\)"):
+        band(ax, [1.0, 2.0, 3.0], values, "ips")
+    with pytest.raises(ValueError, match=r"values: expected shape \(seeds, 4\), got \(4,\)"):
+        band(ax, [1.0, 2.0, 3.0, 4.0], values[0], "ips")
+    with pytest.raises(ValueError, match="method is 'mine': choose one of truth, naive"):
+        band(ax, [1.0, 2.0, 3.0, 4.0], values, "mine")
+    assert len(ax.lines) == 2
+    assert fig.axes == [ax]
+
+
+@pytest.mark.oracle("figures.figure")
+@pytest.mark.parametrize("dense", [False, True])
+def test_figure_writes_image_data_and_text(run: Path, dense: bool) -> None:
+    import matplotlib.pyplot as plt
+
+    style()
+    kind = "png" if dense else "svg"
+    fig = plot()
+    figure(fig, "fig-two-methods", CAPTION, ALT, DATA, dense=dense)
+    assert not plt.fignum_exists(fig.number)
+    folder = run / "figures"
+    assert sorted(p.name for p in run.rglob("*.*")) == sorted(f"fig-two-methods.{x}" for x in ("csv", "json", kind))
+    assert (folder / "fig-two-methods.csv").read_text(encoding="utf-8") == oracles.csv_text(DATA)
+    assert json.loads((folder / "fig-two-methods.json").read_text(encoding="utf-8")) == {
+        "id": "fig-two-methods",
+        "caption": CAPTION,
+        "alt": ALT,
+        "image": f"fig-two-methods.{kind}",
+        "data": "fig-two-methods.csv",
+    }
+    image = (folder / f"fig-two-methods.{kind}").read_bytes()
+    assert image.startswith(b"\x89PNG" if dense else b"<?xml")
+    # The same call writes the same bytes: no date and no random identifiers in them.
+    first = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.iterdir()}
+    figure(plot(), "fig-two-methods", CAPTION, ALT, pd.DataFrame(DATA), dense=dense)
+    assert {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.iterdir()} == first
+    assert b"<dc:date>" not in image
+
+
+def test_another_plot_gives_another_image(run: Path) -> None:
+    """The comparison above can fail."""
+    style()
+    fig = plot()
+    figure(fig, "fig-one", CAPTION, ALT, DATA)
+    other = plot()
+    other.axes[0].lines[0].set_ydata([2.5, 2.0, 1.1])
+    figure(other, "fig-two", CAPTION, ALT, DATA)
+    assert (run / "figures" / "fig-one.svg").read_bytes() != (run / "figures" / "fig-two.svg").read_bytes()
+
+
+def test_nothing_is_written_unless_the_book_is_being_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("CFLTR_RUN_DIR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    figure(plot(), "fig-one", CAPTION, ALT, DATA)
+    record("some-number", 1.5)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_notebook_is_shown_image_alternative_text_and_caption(shown: list, dense: bool) -> None:
+    style()
+    figure(plot(), "fig-one", CAPTION, ALT, DATA, dense=dense)
+    (image, about), (text, label) = shown
+    mime = "image/png" if dense else "image/svg+xml"
+    assert set(image) == {mime, "text/plain"}
+    assert image["text/plain"] == ALT
+    assert image[mime].startswith(b"\x89PNG" if dense else "<?xml")
+    assert about == {"cfltr": {"figure": "fig-one"}}
+    assert text == {"text/markdown": f"*{CAPTION}*", "text/plain": CAPTION}
+    assert label == {"cfltr": {"caption": "fig-one"}}
+
+
+def test_outside_a_notebook_nothing_is_shown(shown: list, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["IPython.core.getipython"], "get_ipython", lambda: None)
+    record("some-number", 1.5)
+    assert shown == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"id": "two-methods"}, "id is 'two-methods': expected fig-words-in-lower-case"),
+        ({"id": "fig-Two"}, "id is 'fig-Two': expected fig-words-in-lower-case"),
+        ({"id": "fig-two.svg"}, "id is 'fig-two.svg'"),
+        ({"id": "fig-../up"}, "id is 'fig-../up'"),
+        ({"caption": ""}, "caption of fig-one: say what is shown, on what data, and what bands mean"),
+        ({"caption": "   Too short.   "}, "caption of fig-one: say what is shown"),
+        ({"alt": ""}, "alt of fig-one: expected at least 40 characters with a number"),
+        ({"alt": "A plot of 2 lines."}, "alt of fig-one: expected at least 40 characters"),
+        ({"alt": ALT.replace("2.5", "above").replace("1.1", "below")}, "alt of fig-one: .* with a number in them"),
+        ({"alt": CAPTION}, "alt of fig-one: .* not the caption again"),
+        ({"alt": f" {CAPTION}\n"}, "alt of fig-one: .* not the caption again"),
+        ({"data": {}}, "data of fig-one is empty: pass the numbers that are plotted"),
+        ({"data": {"clicks": []}}, "data of fig-one is empty: pass the numbers that are plotted"),
+        ({"data": pd.DataFrame()}, "data of fig-one is empty"),
+        ({"data": {"a": [1, 2], "b": [1]}}, "same length"),
+    ],
+)
+def test_figure_refuses(run: Path, changes: dict, message: str) -> None:
+    arguments = {"id": "fig-one", "caption": CAPTION, "alt": ALT, "data": DATA, **changes}
+    with pytest.raises(ValueError, match=message):
+        figure(plot(), **arguments)
+    assert list(run.rglob("*")) == []
+
+
+@pytest.mark.oracle("figures.record")
+@pytest.mark.parametrize(
+    ("value", "form", "text"),
+    [
+        (1 / 3, "{:.3g}", "0.333"),
+        (np.float64(0.256), "{:.0%}", "26%"),
+        (1234, "{:,d}", "1,234"),
+        (math.inf, "{:.2f}", "inf"),
+    ],
+)
+def test_record(run: Path, shown: list, value: float, form: str, text: str) -> None:
+    record("share-of-clicks", value, form)
+    written = json.loads((run / "records" / "share-of-clicks.json").read_text(encoding="utf-8"))
+    assert written == oracles.plain({"name": "share-of-clicks", "value": float(value), "text": text})
+    assert shown == [
+        (
+            {"application/papermill.record/text/plain": text},
+            {"scrapbook": {"name": "share-of-clicks", "mime_prefix": "application/papermill.record/"}},
+        )
+    ]
+
+
+def test_record_has_three_digits_unless_told(shown: list) -> None:
+    record("some-number", 2 / 3)
+    assert shown[0][0] == {"application/papermill.record/text/plain": "0.667"}
+
+
+@pytest.mark.parametrize("name", ["Some", "some number", "some_number", "", "-some", "a/b"])
+def test_record_refuses(run: Path, name: str) -> None:
+    with pytest.raises(ValueError, match=r"name is .*: expected lower-case words joined by hyphens"):
+        record(name, 1.0)
+    assert list(run.rglob("*")) == []
