@@ -45,6 +45,8 @@ ARRAYS: Mapping[str, tuple[str, ...]] = {
 EXACT = ("identity", "inequality")
 VERDICTS = ("supported", "contradicted", "inconclusive")
 SCALE_ORDER = ("smoke", "ci", "paper")
+# ``letor`` stands for every collection of the user; a conflict profile is a corpus of its own.
+CORPORA = ("yahoo-like", "yahoo-like:conflict", "istella-like", "istella-like:conflict", "digits", "letor")
 FAMILY_ALPHA = 0.05
 BUDGET = (
     f"Intervals are two-sided Student intervals across seeds. Within a chapter they hold together at "
@@ -77,14 +79,14 @@ class Claim:
 
     def gates(self, scale: str, corpus: str) -> bool:
         """True where the expected verdict must be met: at this scale or larger, on a named corpus."""
-        named = corpus.partition(":")[0] in self.corpora
+        named = _corpus_family(corpus) in self.corpora
         return named and SCALE_ORDER.index(scale) >= SCALE_ORDER.index(self.scale)
 
     def expected(self, corpus: str) -> str:
         """The verdict expected on a corpus; on one that is not named, that of the first named corpus."""
         if isinstance(self.expect, str):
             return self.expect
-        return self.expect.get(corpus.partition(":")[0], self.expect[self.corpora[0]])
+        return self.expect.get(_corpus_family(corpus), self.expect[self.corpora[0]])
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,8 @@ def parse_registry(entries: list[dict[str, Any]]) -> dict[str, Claim]:
             raise ValueError(f"claims.yml: {spec.id} stands twice")
         if spec.kind not in ARRAYS or spec.scale not in SCALE_ORDER:
             raise ValueError(f"claims.yml, {name}: unknown kind or scale")
+        if not set(spec.corpora) <= set(CORPORA):
+            raise ValueError(f"claims.yml, {name}: corpora {spec.corpora} are not all among {CORPORA}")
         expects = dict.fromkeys(spec.corpora, spec.expect) if isinstance(spec.expect, str) else spec.expect
         if set(expects) != set(spec.corpora) or not set(expects.values()) <= set(VERDICTS):
             raise ValueError(f"claims.yml, {name}: expect is one of {VERDICTS}, or one of them per corpus")
@@ -277,12 +281,17 @@ def claim(id: str, scale: str, corpus: str, **arrays: ArrayLike) -> ClaimResult:
     return result
 
 
-def write_json(path: Path, record: Mapping[str, Any]) -> None:
-    """Write a JSON file in one step: a reader sees the whole file or none."""
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file in one step: a reader sees the whole file or none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(path.name + ".part")
-    scratch.write_text(json.dumps(_plain(record), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    scratch.write_bytes(content)
     scratch.replace(path)
+
+
+def write_json(path: Path, record: Mapping[str, Any]) -> None:
+    """Write a JSON file in one step."""
+    write_whole(path, (json.dumps(_plain(record), indent=1, ensure_ascii=False) + "\n").encode("utf-8"))
 
 
 def _plain(value: Any) -> Any:
@@ -294,6 +303,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value
+
+
+def _corpus_family(corpus: str) -> str:
+    return "letor" if corpus.startswith("letor:") else corpus
 
 
 def _side(yes: bool, no: bool) -> str:

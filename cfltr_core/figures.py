@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cfltr_core.claims import mean_interval, write_json
+from cfltr_core.claims import mean_interval, write_json, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +48,6 @@ def style() -> None:
             "savefig.facecolor": "white",
             "figure.constrained_layout.use": True,
             "svg.fonttype": "path",
-            "svg.hashsalt": "cfltr",
             "lines.markersize": 6,
             "legend.framealpha": 0.9,
         }
@@ -94,6 +93,7 @@ def figure(fig: Figure, id: str, caption: str, alt: str, data: Any, dense: bool 
     ValueError
         For an id, caption, alternative text or data that would leave a reader without them.
     """
+    import matplotlib as mpl
     import matplotlib.pyplot as plt
     import pandas as pd
 
@@ -111,14 +111,18 @@ def figure(fig: Figure, id: str, caption: str, alt: str, data: Any, dense: bool 
         raise ValueError(f"data of {id} is empty: pass the numbers that are plotted")
     kind = "png" if dense else "svg"
     buffer = io.BytesIO()
-    fig.savefig(buffer, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else {"Software": None})
+    metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
+    # The fixed salt makes the names inside the SVG, and so its bytes, the same in every run.
+    with mpl.rc_context({"svg.hashsalt": "cfltr"}):
+        fig.savefig(buffer, format=kind, dpi=150, metadata=metadata)
     plt.close(fig)
     folder = os.environ.get("CFLTR_RUN_DIR")
     if folder:
         base = Path(folder) / "figures"
         base.mkdir(parents=True, exist_ok=True)
-        (base / f"{id}.{kind}").write_bytes(buffer.getvalue())
-        frame.to_csv(base / f"{id}.csv", index=False, float_format="%.12g", lineterminator="\n")
+        table = frame.to_csv(index=False, float_format="%.12g", lineterminator="\n")
+        write_whole(base / f"{id}.{kind}", buffer.getvalue())
+        write_whole(base / f"{id}.csv", table.encode("utf-8"))
         record = {"id": id, "caption": caption, "alt": alt, "image": f"{id}.{kind}", "data": f"{id}.csv"}
         write_json(base / f"{id}.json", record)
     mime = "image/png" if dense else "image/svg+xml"

@@ -18,7 +18,7 @@ from cfltr_core.policies import DeterministicPolicy
 from cfltr_core.users import PositionBasedUser
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ClickLog:
     """Aggregated clicks: one *term* per (query, document, displayed rank) that was shown.
 
@@ -95,6 +95,9 @@ class ClickLog:
             index = int(np.argmax(bad))
             raise ValueError(f"{name}[{index}] is {values[index]}: {why}")
 
+    def __repr__(self) -> str:
+        return f"ClickLog({self.n_clicks} clicks in {self.n_sessions} sessions, {len(self.document)} terms)"
+
     @property
     def n_sessions(self) -> int:
         """Sessions over all queries."""
@@ -111,7 +114,7 @@ class ClickLog:
         return np.searchsorted(self.offsets, self.document, side="right") - 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ClickRecords:
     """Single clicks, one row each: ``session`` is numbered within its query, 0 … sessions[query] − 1."""
 
@@ -120,6 +123,9 @@ class ClickRecords:
     document: IntArray
     rank: IntArray
     propensity: FloatArray
+
+    def __repr__(self) -> str:
+        return f"ClickRecords({len(self)} clicks)"
 
     def __len__(self) -> int:
         return len(self.document)

@@ -205,7 +205,7 @@ def additive_metric(
     return np.asarray(np.add.reduceat(lam * rel, np.asarray(offsets)[:-1]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NDCG:
     """Result of :func:`ndcg`: the mean over the queries that count, each query's value, the share dropped."""
 

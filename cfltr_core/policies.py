@@ -14,7 +14,7 @@ from cfltr_core.ragged import RankingData, document_index
 from cfltr_core.users import PositionBasedUser
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class DeterministicPolicy:
     """Shows every session of a query the same ranking.
 
@@ -45,6 +45,11 @@ class DeterministicPolicy:
             )
         object.__setattr__(self, "offsets", offsets)
         object.__setattr__(self, "displayed_rank", rank)
+
+    def __repr__(self) -> str:
+        shown = int((self.displayed_rank > 0).sum())
+        of = f"{shown} of {len(self.displayed_rank)} documents shown"
+        return f"DeterministicPolicy({len(self.offsets) - 1} queries, {of})"
 
     @classmethod
     def rank_by(

@@ -15,7 +15,7 @@ from cfltr_core import checks
 from cfltr_core.checks import BoolArray, FloatArray, IntArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RankingData:
     """Queries with their candidate documents.
 
@@ -60,6 +60,12 @@ class RankingData:
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "relevance", grades.astype(np.int8))
         object.__setattr__(self, "offsets", offsets)
+
+    def __repr__(self) -> str:
+        return (
+            f"RankingData({self.name!r}: {self.n_queries} queries, {self.n_docs} documents, "
+            f"{self.features.shape[1]} features, relevant from grade {self.threshold})"
+        )
 
     @property
     def n_queries(self) -> int:

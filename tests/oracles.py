@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -807,5 +808,13 @@ STYLE = {
     "axes.facecolor": "white",
     "savefig.facecolor": "white",
     "svg.fonttype": "path",
-    "svg.hashsalt": "cfltr",
 }
+
+
+def listing(folder: str) -> dict[str, bytes]:
+    """Name and content of every file of a folder, read one by one."""
+    found = {}
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), "rb") as file:
+            found[name] = file.read()
+    return found
