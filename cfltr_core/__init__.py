@@ -1,7 +1,8 @@
 """Counterfactual learning to rank: the tested code behind the book.
 
 Floors, imports only point down: ``ragged``, ``letor`` and ``corpora`` (data), then ``metrics``, then ``users``,
-``policies``, ``logs`` and ``exact``, then ``estimators``.  ``claims`` and ``figures`` stand beside them.
+``policies``, ``logs`` and ``exact``, then ``estimators``, then ``sweeps``.  ``claims`` and
+``figures`` stand beside them.
 """
 
 from cfltr_core.claims import claim, mean_interval
@@ -31,6 +32,7 @@ from cfltr_core.metrics import (
 )
 from cfltr_core.policies import DeterministicPolicy, fit_linear_ranker
 from cfltr_core.ragged import RankingData, query_index, segment_sum
+from cfltr_core.sweeps import sweep
 from cfltr_core.users import PositionBasedUser, power_examination
 
 __all__ = [
@@ -74,5 +76,6 @@ __all__ = [
     "sessions_for_clicks",
     "simulate_clicks",
     "style",
+    "sweep",
 ]
 __version__ = "0.1.0"

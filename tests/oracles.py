@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -818,3 +819,21 @@ def listing(folder: str) -> dict[str, bytes]:
         with open(os.path.join(folder, name), "rb") as file:
             found[name] = file.read()
     return found
+
+
+def uniforms(entropy: list[int], n: int) -> list[float]:
+    """n uniform draws of the generator seeded with ``entropy``, one by one."""
+    rng = np.random.default_rng(entropy)
+    return [float(rng.random()) for _ in range(n)]
+
+
+def sweep_cells(corpora: list[str], seeds: list[int], settings: list[dict[str, object]]) -> list[tuple[object, ...]]:
+    """The cells of the sweep of ``test_sweeps.experiment``, by nested loops."""
+    out: list[tuple[object, ...]] = []
+    for corpus in corpora:
+        for seed in seeds:
+            for setting in settings:
+                draws = uniforms([seed, zlib.crc32(corpus.encode())], 3)
+                total = float(np.array(draws).sum() * setting["eta"])
+                out.append((corpus, seed, setting, {"sum": total, "draws": draws, "corpus": corpus, "n": seed}))
+    return out
