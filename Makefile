@@ -17,6 +17,8 @@ SEED    ?= 0
 JOBS    ?= 2
 CHAPTER ?=
 PORT    ?= 8000
+# The size at which the copies for Colab are tried.
+COLAB_SCALE ?= smoke
 PYTEST_ARGS ?=
 
 BIN   := $(VENV)/bin
@@ -32,7 +34,7 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export NUMEXPR_NUM_THREADS := 1
 
-.PHONY: help setup book chapter test verify lint format lock serve clean
+.PHONY: help setup book chapter browser colab publish test verify lint format lock serve clean
 
 help: ## list the targets
 	@echo "make TARGET [VARIABLE=value …]"
@@ -46,7 +48,7 @@ $(WHOLE): pyproject.toml $(LOCK)
 	  { echo "PYTHON=$(PYTHON): Python 3.11 or newer is needed; name one, as in 'make setup PYTHON=python3.12'" >&2; exit 1; }
 	@if [ -e $(WHOLE) ]; then rm $(WHOLE); else $(PYTHON) -m venv --clear $(VENV); fi
 	$(PIP) --quiet --retries 0 $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch
-	$(PIP) --quiet --editable '.[book,test,lint]'
+	$(PIP) --quiet --editable '.[book,browser,test,lint]'
 	@touch $(WHOLE)
 
 book: $(WHOLE) ## execute the chapters and build the site into _build/html
@@ -55,6 +57,22 @@ book: $(WHOLE) ## execute the chapters and build the site into _build/html
 chapter: $(WHOLE) ## execute one chapter: make chapter CHAPTER=01
 	@[ -n '$(CHAPTER)' ] || { echo "CHAPTER is not set; name one, as in 'make chapter CHAPTER=01'" >&2; exit 2; }
 	$(TOOLS) run $(RUN_OPTIONS) --chapter '$(CHAPTER)'
+
+browser: $(WHOLE) ## open every built page in headless Chromium, on a phone's and a desk's screen
+	$(TOOLS) browser
+
+colab: $(WHOLE) ## run the chapters' copies as Colab would: alone, bare, installed from the committed revision
+	$(TOOLS) colab-check --scale '$(COLAB_SCALE)' --torch-index '$(TORCH_INDEX)' \
+	  $(if $(CHAPTER),--chapter '$(CHAPTER)')
+
+# Colab opens what lies in a repository; the copies are built, so they get a branch of their own, without history.
+publish: ## push the copies to the branch colab of origin, where Colab finds them
+	@set -e; ls _build/html/colab/*.ipynb > /dev/null || { echo "no copies to publish; run 'make book'" >&2; exit 2; }; \
+	tree=$$(for copy in _build/html/colab/*.ipynb; do \
+	  printf '100644 blob %s\t%s\n' "$$(git hash-object -w "$$copy")" "$${copy##*/}"; done | git mktree); \
+	commit=$$(git -c user.name='The book' -c user.email=book@localhost commit-tree "$$tree" \
+	  -m "Copies of the chapters for Colab, made from $$(git rev-parse HEAD)"); \
+	git push --force origin "$$commit:refs/heads/colab"
 
 test: $(WHOLE) ## run the tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)

@@ -58,14 +58,21 @@ def _anchors(page: BeautifulSoup) -> set[str]:
     return {str(tag[key]) for key in ("id", "name") for tag in page.select(f"[{key}]")}
 
 
+def alternative_text_problem(alt: str) -> str | None:
+    """Return what is wrong with an image's alternative text, or None when it says something."""
+    alt = alt.strip()
+    if not alt or FILE_NAME.fullmatch(alt):
+        return "has no alternative text"
+    if len(alt) < SHORTEST_ALT:
+        return f"has an alternative text, {alt!r}, that is shorter than {SHORTEST_ALT} characters"
+    return None
+
+
 def _images(page: BeautifulSoup) -> Iterator[str]:
     for image in _content(page).find_all("img"):
-        alt = str(image.get("alt") or "").strip()
-        source = str(image.get("src"))
-        if not alt or FILE_NAME.fullmatch(alt):
-            yield f"image {source} has no alternative text"
-        elif len(alt) < SHORTEST_ALT:
-            yield f"image {source}: alternative text {alt!r} is shorter than {SHORTEST_ALT} characters"
+        problem = alternative_text_problem(str(image.get("alt") or ""))
+        if problem:
+            yield f"image {image.get('src')} {problem}"
 
 
 def _links(page: BeautifulSoup, path: Path, site: Path, anchors: dict[Path, set[str]]) -> Iterator[str]:

@@ -79,6 +79,18 @@ def _verify(book: Book, options: argparse.Namespace) -> None:
     verify(book, published_claims())
 
 
+def _browser(book: Book, options: argparse.Namespace) -> None:
+    from book_tools.browser_check import check_in_browser
+
+    check_in_browser(book)
+
+
+def _colab_check(book: Book, options: argparse.Namespace) -> None:
+    from book_tools.colab_check import check_copies
+
+    check_copies(book, options.scale, options.chapter or [], options.torch_index)
+
+
 def _reference(book: Book, options: argparse.Namespace) -> None:
     from book_tools.reference import update_reference
 
@@ -115,6 +127,11 @@ def _parser() -> argparse.ArgumentParser:
         _add_run_options(add(name, command, text), with_chapters=name == "run")
     add("site", _site, "build the site from a complete run")
     add("verify", _verify, "check claims and numbers of the run; non-zero exit when one changed")
+    add("browser", _browser, "open every built page in a headless browser; non-zero exit when one is faulty")
+    colab = add("colab-check", _colab_check, "run the chapters' copies as Colab would, and compare what they compute")
+    colab.add_argument("--scale", default="smoke", help="smoke, ci or paper (default: %(default)s)")
+    colab.add_argument("--chapter", action="append", metavar="NN", help="only this chapter, by number or name")
+    colab.add_argument("--torch-index", default="", help="where pip may also look for torch")
     reference = add("reference", _reference, "make the numbers of the present run the committed ones")
     reference.add_argument("--update", action="store_true", required=True, help="confirm the overwriting")
     serve = add("serve", _serve, "serve the built site on this machine only")

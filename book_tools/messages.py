@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from book_tools.notebooks import read_notebook, source_index
+from book_tools.notebooks import read_notebook, source_index, source_line
 
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 # The builder numbers the lines of a notebook as 10000 × (cell + 1) + line.
@@ -30,4 +30,6 @@ def _place(match: re.Match[str], stage: Path) -> str:
     path = stage / name
     if not path.is_file():
         return match[0]
-    return f"{name}, cell {source_index(read_notebook(path), int(cell) - 1)}, line {max(1, int(line) - 1)}:"
+    notebook, index = read_notebook(path), int(cell) - 1
+    within = source_line(notebook.cells[index], max(1, int(line) - 1))
+    return f"{name}, cell {source_index(notebook, index)}, line {within}:"

@@ -12,6 +12,8 @@ from book_tools.files import write_whole
 
 # The tag of the cell in which papermill sets the parameters of a run.
 INJECTED = "injected-parameters"
+# The mark-up below a staged chapter's title that leads to its copies, and how many lines it adds there.
+LAUNCH, LAUNCH_LINES = '<p class="launch">', 3
 
 
 def read_notebook(path: Path) -> NotebookNode:
@@ -41,6 +43,12 @@ def title_of(notebook: NotebookNode) -> str:
 def source_index(notebook: NotebookNode, index: int) -> int:
     """Return where cell ``index`` of an executed notebook stands in the chapter, which lacks the injected one."""
     return index - sum(INJECTED in tags_of(cell) for cell in notebook.cells[:index])
+
+
+def source_line(cell: NotebookNode, line: int) -> int:
+    """Return where ``line`` of a staged cell, counted from 1, stands in the chapter."""
+    added = any(text.startswith(LAUNCH) for text in cell.source.splitlines()[: line - 1])
+    return max(1, line - LAUNCH_LINES) if added else line
 
 
 def tags_of(cell: NotebookNode) -> list[str]:

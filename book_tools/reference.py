@@ -112,7 +112,7 @@ def compare_csv(path: Path, reference: Path, tolerance: Tolerance) -> list[str]:
         return [f"{len(rows) - 1} rows, the reference has {len(expected) - 1}"]
     for line, (row, reference_row) in enumerate(zip(rows[1:], expected[1:], strict=True), start=1):
         for column, value, wanted in zip(rows[0], row, reference_row, strict=False):
-            if not _same(value, wanted, tolerance):
+            if not same(value, wanted, tolerance):
                 return [f"row {line}, {column}: {value}, the reference has {wanted}"]
         if len(row) != len(reference_row):
             return [f"row {line}: {len(row)} cells, the reference has {len(reference_row)}"]
@@ -124,7 +124,8 @@ def _rows(path: Path) -> list[list[str]]:
         return list(csv.reader(stream))
 
 
-def _same(value: Any, reference: Any, tolerance: Tolerance) -> bool:
+def same(value: Any, reference: Any, tolerance: Tolerance) -> bool:
+    """Tell whether two entries are equal, as texts or as numbers within ``tolerance``."""
     if value == reference:
         return True
     try:
@@ -144,7 +145,7 @@ def _record_problems(book: Book, folder: Path, chapters: list[Chapter], toleranc
             problems.append(f"record {name}: not in {folder.name}/{RECORDS}; add it with reference --update")
         elif name not in present:
             problems.append(f"record {name}: in {folder.name}/{RECORDS} but no chapter records it")
-        elif not _same(present[name], committed[name], tolerance):
+        elif not same(present[name], committed[name], tolerance):
             problems.append(f"record {name}: {present[name]}, the reference has {committed[name]}")
     return problems
 

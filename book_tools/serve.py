@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 from book_tools.book import Book
 from book_tools.errors import UsageError
+
+LOOPBACK = "127.0.0.1"
 
 
 def serve(book: Book, port: int) -> None:
@@ -15,9 +21,29 @@ def serve(book: Book, port: int) -> None:
         raise UsageError("no site to serve; build it with 'make book'")
     handler = partial(SimpleHTTPRequestHandler, directory=str(book.html))
     try:
-        server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+        server = ThreadingHTTPServer((LOOPBACK, port), handler)
     except OSError as error:
         raise UsageError(f"--port {port}: {error.strerror}; choose another port") from None
     with server:
         print(f"serving on port {server.server_address[1]} of this machine; Ctrl-C ends it", flush=True)
         server.serve_forever()
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """Serve ``folder`` silently on a free port of the loopback address, and yield the address of its root."""
+    with ThreadingHTTPServer((LOOPBACK, 0), partial(_Silent, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://{LOOPBACK}:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class _Silent(SimpleHTTPRequestHandler):
+    """A handler that does not print every request."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Print nothing."""

@@ -10,12 +10,14 @@ from pathlib import Path
 
 from book_tools.book import Book
 from book_tools.check_html import html_problems
+from book_tools.colab import FOLDER, write_copies
 from book_tools.errors import BookError, UsageError
 from book_tools.files import remove_tree, replace_tree
 from book_tools.library import ClaimsLibrary
 from book_tools.lock import exclusive
 from book_tools.messages import builder_messages
 from book_tools.pages import generated_pages
+from book_tools.repository import origin_of
 from book_tools.stage import stage
 from book_tools.state import state_of
 
@@ -36,9 +38,11 @@ def build_site(book: Book, library: ClaimsLibrary) -> None:
         for leftover in (*book.build.glob(f"{SCRATCH_PREFIX}*"), *book.build.glob(".*.old")):
             remove_tree(leftover)
         remove_tree(book.html)
-        stage(book, generated_pages(book, state.parameters, library))
+        origin = origin_of(book)
+        stage(book, generated_pages(book, state.parameters, library), origin)
         with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=book.build) as scratch:
             html = _jupyter_book(book, Path(scratch))
+            write_copies(book, html, html / FOLDER, origin, state.parameters)
             problems = html_problems(html)
             if problems:
                 raise BookError(*problems, f"no site: {len(problems)} problems on the built pages")

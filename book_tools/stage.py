@@ -7,17 +7,19 @@ from collections.abc import Mapping
 
 from book_tools.artefacts import figures_in
 from book_tools.book import Book
+from book_tools.colab import add_launch_line
 from book_tools.dress import DATA_FOLDER, dress
 from book_tools.errors import BookError
 from book_tools.execute import NOTEBOOK
 from book_tools.files import remove_tree, write_whole
 from book_tools.notebooks import read_notebook, write_notebook
+from book_tools.repository import Origin
 
 # What the builder reads beside the pages; each may be absent in a small book.
 ACCOMPANYING = ("references.bib", "_static")
 
 
-def stage(book: Book, generated: Mapping[str, str]) -> None:
+def stage(book: Book, generated: Mapping[str, str], origin: Origin) -> None:
     """Fill ``_build/stage`` anew; ``generated`` holds the text of each generated page."""
     remove_tree(book.stage)
     book.stage.mkdir(parents=True)
@@ -37,10 +39,10 @@ def stage(book: Book, generated: Mapping[str, str]) -> None:
             target = book.stage / source_file.relative_to(book.root)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source_file, target)
-    _stage_chapters(book)
+    _stage_chapters(book, origin)
 
 
-def _stage_chapters(book: Book) -> None:
+def _stage_chapters(book: Book, origin: Origin) -> None:
     problems: list[str] = []
     for chapter in book.chapters():
         folder = book.folder_of(chapter)
@@ -54,6 +56,8 @@ def _stage_chapters(book: Book) -> None:
         except BookError as error:
             problems.extend(error.problems)
             continue
+        page = chapter.source.relative_to(book.root).with_suffix("").as_posix()
+        add_launch_line(notebook, page, origin)
         write_notebook(target, notebook)
         for figure in figures:
             shutil.copy2(figure.data, data)

@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cfltr_core.checks import FloatArray
+from cfltr_core.files import write_json
 
 ARRAYS: Mapping[str, tuple[str, ...]] = {
     "identity": ("left", "right"),
@@ -279,30 +280,6 @@ def claim(id: str, scale: str, corpus: str, **arrays: ArrayLike) -> ClaimResult:
         }
         write_json(Path(folder) / "claims" / f"{id}.json", record)
     return result
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file in one step: a reader sees the whole file or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(path.name + ".part")
-    scratch.write_bytes(content)
-    scratch.replace(path)
-
-
-def write_json(path: Path, record: Mapping[str, Any]) -> None:
-    """Write a JSON file in one step."""
-    write_whole(path, (json.dumps(_plain(record), indent=1, ensure_ascii=False) + "\n").encode("utf-8"))
-
-
-def _plain(value: Any) -> Any:
-    """Infinite ends of an interval become null: JSON knows no infinity."""
-    if isinstance(value, Mapping):
-        return {k: _plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value
 
 
 def _corpus_family(corpus: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from cfltr_core import checks
-from cfltr_core.claims import write_json
+from cfltr_core.files import write_json
 
 Experiment = Callable[[str, int, Mapping[str, Any], np.random.Generator], Mapping[str, Any]]
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from colab_book import ADDRESS, write_book
 from toy import FIGURE, RECORD, REPOSITORY, Toy
 
 # The pipeline is no installed package; it belongs to this checkout.
@@ -37,3 +39,21 @@ def executed(executed_once: Toy, tmp_path: Path) -> Toy:
     """A copy of the executed book, for a test to change."""
     shutil.copytree(executed_once.root, tmp_path / "copy")
     return Toy.at(tmp_path / "copy")
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Toy:
+    """A built book whose files are all in a revision of a repository on GitHub; to be looked at only."""
+    toy = Toy(tmp_path_factory.mktemp("colab") / "book")
+    write_book(toy)
+    (toy.root / ".gitignore").write_text("_build/\n")
+    for command in (
+        ["init", "--quiet"],
+        ["add", "--all"],
+        ["-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "-m", "x"],
+        ["remote", "add", "origin", ADDRESS],
+    ):
+        subprocess.run(["git", "-C", str(toy.root), *command], check=True)
+    result = toy.cli("book", "--scale", "smoke", CFLTR_REPOSITORY="")
+    assert result.returncode == 0, result.stdout
+    return toy

@@ -65,7 +65,8 @@ def test_make_alone_lists_every_target() -> None:
     phony = re.search(r"^\.PHONY: (.*)$", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
     assert phony is not None
     targets = phony[1].split()
-    assert {"setup", "book", "chapter", "test", "verify", "lint", "lock", "serve", "clean"} <= set(targets)
+    named = {"setup", "book", "chapter", "browser", "colab", "test", "verify", "lint", "lock", "serve", "clean"}
+    assert named <= set(targets)
     listed = [line.split()[0] for line in result.stdout.splitlines() if line.startswith("  ")]
     assert sorted(listed) == sorted(targets)
 
@@ -141,22 +142,23 @@ def test_no_file_names_a_registry_or_a_folder_of_one_machine() -> None:
 def test_the_workflow_only_calls_make() -> None:
     commands = [step["run"] for job in WORKFLOW["jobs"].values() for step in job["steps"] if "run" in step]
     assert commands
-    assert [command for command in commands if not re.fullmatch(r"make \w+( LOCK=)?", command)] == []
+    assert [command for command in commands if not re.fullmatch(r"make \w+( LOCK=| SCALE=smoke)?", command)] == []
 
 
 def test_only_the_deployment_may_write_and_only_from_main() -> None:
     assert WORKFLOW["permissions"] == {"contents": "read"}
     writing = {name: job["permissions"] for name, job in WORKFLOW["jobs"].items() if "permissions" in job}
-    assert writing == {"deploy": {"pages": "write", "id-token": "write"}}
-    deploy = WORKFLOW["jobs"]["deploy"]
-    assert "github.ref == 'refs/heads/main'" in deploy["if"]
-    assert set(deploy["needs"]) == {"test", "book"}
+    assert writing == {"deploy": {"pages": "write", "id-token": "write"}, "publish": {"contents": "write"}}
+    for name in writing:
+        job = WORKFLOW["jobs"][name]
+        assert "github.ref == 'refs/heads/main' && github.event_name != 'pull_request'" in job["if"]
+        assert set(job["needs"]) == {"test", "book", "colab"}
 
 
 def test_ci_runs_what_the_readme_promises_with_the_tests_last() -> None:
     script = (REPOSITORY / ".ci" / "run").read_text()
-    targets = re.findall(r"^make --no-print-directory (\w+)", script, re.MULTILINE)
-    assert targets == ["book", "verify", "lint", "test"]
+    targets = re.findall(r"^ *make --no-print-directory (\w+)", script, re.MULTILINE)
+    assert targets == ["book", "browser", "verify", "colab", "lint", "test"]
     assert (REPOSITORY / ".ci" / "run").stat().st_mode & 0o111
 
 

@@ -28,6 +28,7 @@ from cfltr_core import (
     simulate_clicks,
 )
 from cfltr_core.letor import read_collection
+from cfltr_core.sweeps import cell_generator
 
 N = 40
 CUTS = np.arange(N + 1) * 5
@@ -57,6 +58,7 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "policies.fit_linear_ranker": lambda s, _: fit_linear_ranker(DATA, 0.5, generator(s)),
     "logs.draw_sessions": lambda s, _: draw_sessions(1000, N, generator(s)),
     "logs.simulate_clicks": lambda s, _: simulate_clicks(POLICY, USER, RELEVANCE, [9] * N, generator(s)).clicks,
+    "sweeps.cell_generator": lambda s, _: cell_generator("digits", s).random(5),
     "logs.expand_clicks": lambda s, _: expand_clicks(LOG, generator(s)).session,
     "corpora.load_corpus": lambda s, _: load_corpus("digits", "smoke", s).train.features,
     "letor.read_collection": lambda s, folder: one_file(folder, s),

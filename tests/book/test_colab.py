@@ -1,0 +1,147 @@
+"""The copies of the chapters: what stands in them, and how pages and readers find them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from colab_book import ADDRESS, GLUE, SITE
+from nbformat import validator
+from nbformat.v4 import reads
+from toy import FIGURE, RECORD, REPOSITORY, Toy
+
+COLAB = "https://colab.research.google.com"
+
+
+def copy_in(toy: Toy, name: str = "91_alpha") -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((toy.root / "_build" / "html" / "colab" / f"{name}.ipynb").read_text())
+    return content
+
+
+def source_of(cell: dict[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def page_of(toy: Toy, name: str = "91_alpha") -> str:
+    return (toy.root / "_build" / "html" / "chapters" / f"{name}.html").read_text()
+
+
+def test_the_copy_of_a_chapter(built: Toy) -> None:
+    git = subprocess.run(
+        ["git", "-C", str(built.root), "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+    )
+    revision = git.stdout.strip()
+    notebook = copy_in(built)
+    validator.validate(reads(json.dumps(notebook)))  # type: ignore[no-untyped-call]
+    page = f"{SITE}chapters/91_alpha.html"
+    cells = notebook["cells"]
+    assert [source_of(cell) for cell in cells] == [
+        f"# The chapter 91_alpha\n\n*A copy of [a page of the book]({page}), to be run and changed; "
+        f"made from revision {revision}.*\n\nIt says hello.",
+        "# @title Install the package of the book, where it is missing\nimport importlib.util\n\n"
+        'if importlib.util.find_spec("cfltr_core") is None:\n'
+        f'    %pip install -q "cfltr-core @ git+{ADDRESS}@{revision}"\n    importlib.invalidate_caches()',
+        'scale = "smoke"\ncorpus = "yahoo-like"\nseed = 0',
+        f"# @title Code of Fig. 1\n{FIGURE.strip()}",
+        (RECORD + "from IPython.display import display" + GLUE).strip(),
+        "Text\n\n> **Theorem 1 (Growth).**\n>\n> It grows:\n>\n> $$ y = x \\tag{1} $$\n\n"
+        f"By [Theorem 1]({page}#thm-growth), [(1)]({page}#equation-eq-growth) and [Fig. 1]({page}#fig-toy), "
+        f"the length is 60.25.\nSo Doe *et al.* [[2018]({SITE}chapters/references.html#id2)]. "
+        f"Go [on]({SITE}chapters/92_beta.html).\n\n**Exercise 1.**\n\nCount.\n\n**Solution to Exercise 1.**",
+        "# @title Solution\n1 + 1",
+        "Text\n\nThe end.",
+    ]
+    folded = {"cellView": "form", "jupyter": {"source_hidden": True}}
+    kept = [cell["metadata"] for cell in cells if cell["cell_type"] == "code"]
+    assert kept == [folded, {"tags": ["parameters"]}, folded, {}, folded]
+    assert all(cell.get("outputs", []) == [] and cell.get("execution_count") is None for cell in cells)
+    assert "Theorem 1" in page_of(built, "92_beta"), "the number is that of the site"
+    assert f"[Theorem 1]({page}#thm-growth)" in source_of(copy_in(built, "92_beta")["cells"][-1])
+
+
+def test_the_page_leads_to_its_copy_and_to_colab(built: Toy) -> None:
+    (line,) = re.findall(r'<p class="launch">(.*?)</p>', page_of(built))
+    assert line == (
+        f'<a href="{COLAB}/github/someone/toy-book/blob/colab/91_alpha.ipynb">Open in Colab</a>'
+        ' · <a href="../colab/91_alpha.ipynb" download>Download as a notebook</a>'
+    )
+
+
+def test_changes_that_no_revision_holds_are_not_passed_off_as_one(built: Toy, tmp_path: Path) -> None:
+    shutil.copytree(built.root, tmp_path / "copy", symlinks=True)
+    changed = Toy.at(tmp_path / "copy")
+    changed.chapter("92_beta", "x = 4\nx")
+    assert changed.cli("book", "--scale", "smoke", CFLTR_REPOSITORY="").returncode == 0
+    text = json.dumps(copy_in(changed))
+    assert "uncommitted changes on top of revision" in text
+    assert "%pip" not in text
+    assert "Open in Colab" not in page_of(changed)
+    assert "Download as a notebook" in page_of(changed)
+    refused = changed.cli("colab-check")
+    assert refused.returncode == 2
+    assert "built from changes that no revision holds" in refused.stdout
+
+
+def test_without_a_repository_there_is_no_button_and_no_link(executed: Toy) -> None:
+    result = executed.cli("site", CFLTR_REPOSITORY="")
+    assert result.returncode == 0, result.stdout
+    text = json.dumps(copy_in(executed))
+    assert "no public repository is known" in text
+    assert "](" not in text
+    assert "See Fig. 1." in text
+    assert "colab.research" not in page_of(executed)
+    assert '<a href="../colab/91_alpha.ipynb" download>' in page_of(executed)
+
+
+def test_what_a_copy_cannot_show_leaves_no_site(executed: Toy) -> None:
+    executed.chapter("92_beta", "x = 3", "Text\n\nPress {kbd}`Enter`.")
+    assert executed.cli("run", "--scale", "smoke").returncode == 0
+    result = executed.cli("site")
+    assert result.returncode == 1
+    assert "92_beta.ipynb, cell 3: the role {kbd} has no counterpart in a plain notebook" in result.stdout
+    assert not (executed.root / "_build" / "html").exists()
+
+
+def test_a_message_about_a_page_counts_the_lines_of_the_chapter(executed: Toy) -> None:
+    path = executed.chapter("92_beta", "x = 3")
+    content = json.loads(path.read_text())
+    content["cells"][0]["source"] += "\n\nSee {numref}`fig-nowhere`."
+    path.write_text(json.dumps(content))
+    assert executed.cli("run", "--scale", "smoke").returncode == 0
+    assert "chapters/92_beta.ipynb, cell 0, line 5: WARNING" in executed.cli("site").stdout
+
+
+def test_publishing_puts_the_copies_on_a_branch_of_their_own(built: Toy, tmp_path: Path) -> None:
+    book, origin = tmp_path / "book", tmp_path / "origin.git"
+    shutil.copytree(built.root, book, symlinks=True)
+    shutil.copy(REPOSITORY / "Makefile", book)
+    subprocess.run(["git", "init", "--quiet", "--bare", str(origin)], check=True)
+    subprocess.run(["git", "-C", str(book), "remote", "set-url", "origin", str(origin)], check=True)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+
+    def publish() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["make", "publish"], cwd=book, env=environment, capture_output=True, text=True, check=False
+        )
+
+    for _ in range(2):
+        done = publish()
+        assert done.returncode == 0, done.stderr
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", "-C", str(origin), *arguments], capture_output=True, text=True, check=True).stdout
+
+    assert git("branch", "--format=%(refname:short)").split() == ["colab"]
+    assert git("ls-tree", "--name-only", "colab").split() == ["91_alpha.ipynb", "92_beta.ipynb"]
+    assert git("rev-list", "--count", "colab").strip() == "1"
+    published = git("show", "colab:91_alpha.ipynb")
+    assert published == (built.root / "_build" / "html" / "colab" / "91_alpha.ipynb").read_text()
+    shutil.rmtree(book / "_build")
+    empty = publish()
+    assert empty.returncode == 2
+    assert "no copies to publish; run 'make book'" in empty.stderr
