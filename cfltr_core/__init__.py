@@ -1,8 +1,8 @@
 """Counterfactual learning to rank: the tested code behind the book.
 
-Floors, imports only point down: ``ragged``, ``letor`` and ``corpora`` (data), then ``metrics``, then ``users``,
-``policies``, ``logs`` and ``exact``, then ``estimators``, then ``sweeps``.  ``claims`` and
-``figures`` stand beside them.
+Floors, imports only point down: ``ragged``, ``svmlight``, ``letor`` and ``corpora`` (data), then ``metrics``, then
+``users``, ``policies``, ``logs`` and ``exact``, then ``estimators``, then ``sweeps``. ``claims`` and ``figures``
+stand beside them.
 """
 
 from cfltr_core.claims import claim, mean_interval
@@ -10,7 +10,7 @@ from cfltr_core.corpora import SCALES, load_corpus
 from cfltr_core.estimators import clipped, ips, ips_variance, naive, self_normalised
 from cfltr_core.exact import enumerate_logs, expectation, mean_and_variance
 from cfltr_core.figures import METHODS, band, figure, record, style
-from cfltr_core.letor import read_svmlight
+from cfltr_core.letor import ReaderOptions, read_collection, read_svmlight, verify_archive
 from cfltr_core.logs import (
     ClickLog,
     aggregate_clicks,
@@ -43,6 +43,7 @@ __all__ = [
     "PositionBasedUser",
     "RankWeight",
     "RankingData",
+    "ReaderOptions",
     "additive_metric",
     "aggregate_clicks",
     "average_rank",
@@ -69,6 +70,7 @@ __all__ = [
     "rank_weights",
     "ranks",
     "rbp",
+    "read_collection",
     "read_svmlight",
     "record",
     "segment_sum",
@@ -77,5 +79,6 @@ __all__ = [
     "simulate_clicks",
     "style",
     "sweep",
+    "verify_archive",
 ]
 __version__ = "0.1.0"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 
@@ -20,15 +21,18 @@ from cfltr_core.ragged import RankingData
 class Scale:
     """Sizes of one scale: one code path, three sizes.
 
-    ``generated`` and ``digits`` hold queries for train / validation / test; ``clicks`` the expected numbers
-    of clicks on a learning curve; ``seeds`` the number of populations (each with its own log) where rankers are
-    learnt, ``light_seeds`` where they are only evaluated, which costs a second each; ``repetitions`` how often a
-    log is drawn again to measure a spread.
+    ``generated`` (of yahoo-like), ``istella`` (of istella-like) and ``digits`` hold queries for train / validation /
+    test, ``features`` and ``istella_features`` the widths; a profile does not change them.  ``clicks`` holds the
+    expected numbers of clicks on a learning curve; ``seeds`` the number of populations (each with its own log)
+    where rankers are learnt, ``light_seeds`` where they are only evaluated, which costs a second each;
+    ``repetitions`` how often a log is drawn again to measure a spread.
     """
 
     name: str
     generated: tuple[int, int, int]
     features: int
+    istella: tuple[int, int, int]
+    istella_features: int
     digits: tuple[int, int, int]
     clicks: tuple[int, ...]
     seeds: int
@@ -44,6 +48,8 @@ SCALES: Mapping[str, Scale] = MappingProxyType(
             name="smoke",
             generated=(200, 80, 120),
             features=20,
+            istella=(60, 30, 40),
+            istella_features=20,
             digits=(100, 50, 100),
             clicks=(500, 5_000),
             seeds=2,
@@ -54,6 +60,8 @@ SCALES: Mapping[str, Scale] = MappingProxyType(
             name="ci",
             generated=(3_000, 1_000, 1_000),
             features=60,
+            istella=(800, 300, 300),
+            istella_features=60,
             digits=(800, 250, 500),
             clicks=_CURVE,
             seeds=5,
@@ -64,6 +72,8 @@ SCALES: Mapping[str, Scale] = MappingProxyType(
             name="paper",
             generated=(20_000, 3_000, 7_000),
             features=700,
+            istella=(19_000, 7_000, 6_500),
+            istella_features=220,
             digits=(890, 290, 590),
             clicks=_CURVE,
             seeds=10,
@@ -93,14 +103,15 @@ def check_scale(scale: str) -> Scale:
 
 def check_corpus(corpus: str) -> str:
     """Return ``corpus`` if it can be loaded here; a ValueError that says what to do if not."""
-    if corpus in ("yahoo-like", "digits"):
+    if corpus in GENERATED or corpus == "digits":
         return corpus
     if corpus.startswith("letor:") and len(corpus) > len("letor:"):
         letor_folder(corpus)
         return corpus
     raise ValueError(
         f"corpus is {corpus!r}: choose yahoo-like, digits or letor:<folder>, "
-        "a folder below the one that CFLTR_DATA names"
+        "a folder below the one that CFLTR_DATA names; "
+        "or istella-like, yahoo-like:conflict, istella-like:conflict"
     )
 
 
@@ -123,7 +134,8 @@ def load_corpus(corpus: str, scale: str, seed: int) -> Corpus:
 
     Parameters
     ----------
-    corpus : "yahoo-like", "digits" or "letor:<folder>"
+    corpus : "yahoo-like", "istella-like", "digits" or "letor:<folder>"
+        A generated name may carry the profile, as in "yahoo-like:conflict"; the plain name is the aligned profile.
         ``letor:`` ignores ``scale``; its ``seed`` chooses the fold or the random split.
     scale : "smoke", "ci" or "paper"
     seed : int >= 0
@@ -134,8 +146,10 @@ def load_corpus(corpus: str, scale: str, seed: int) -> Corpus:
     checks.positive_int(seed, "seed", least=0)
     if corpus == "digits":
         return _digits(size, seed)
-    if corpus == "yahoo-like":
-        return _generate(YAHOO_LIKE, size, seed)
+    if corpus in GENERATED:
+        if corpus.startswith("istella-like"):
+            return _generate(GENERATED[corpus], size.istella, size.istella_features, seed)
+        return _generate(GENERATED[corpus], size.generated, size.features, seed)
     train, validation, test = read_collection(letor_folder(corpus), seed)
     return Corpus(corpus, train, validation, test)
 
@@ -147,11 +161,12 @@ def load_corpus(corpus: str, scale: str, seed: int) -> Corpus:
 class Knobs:
     """What a generated population looks like.
 
-    List lengths are 1 + Gamma, cut at ``longest``.  A document has ``factors`` latent factors that matter and
-    ``nuisance`` ones that do not but show up in the same features, ``redundancy`` times as strongly.  Its
-    utility is linear in the factors, plus pairwise interactions, plus a saturating term, plus Student-t(3)
-    noise and a shift shared by the query; grades cut the utility at fixed global ``shares``.  The first
-    ``query_level`` share of the features says nothing about the document.
+    List lengths are 1 + Gamma cut at ``longest``, or 1 + Beta times ``longest``.  A document has ``factors`` latent
+    factors that matter and ``nuisance`` ones that do not but show up in the same features, ``redundancy`` times as
+    strongly.  Its utility is linear in the factors, plus pairwise interactions, plus a saturating term, plus
+    Student-t(3) noise and a shift shared by the query; grades cut the utility at fixed global ``shares``.  Each
+    feature is, with probability ``query_level``, the same for all documents of a query.  A ``minority`` share of the
+    queries has another linear utility, at ``angle`` degrees from that of the others; no feature tells which.
 
     The values are frozen: on seeds 0-9 they leave a logger room to improve, and a network room above a linear
     ranker (``benchmarks/corpus_usefulness.py`` measures both).
@@ -172,9 +187,30 @@ class Knobs:
     query_level: float = 0.15
     redundancy: float = 2.0
     threshold: int = 3
+    lengths: Literal["gamma", "beta"] = "gamma"
+    minority: float = 0.0
+    angle: float = 70.0
+
+
+def _conflict(aligned: Knobs) -> Knobs:
+    """The profile *conflict*: one query in three wants something else, labels are noisier, lists twice as long."""
+    return replace(
+        aligned,
+        name=f"{aligned.name}:conflict",
+        mean_length=2 * aligned.mean_length,
+        longest=2 * aligned.longest,
+        noise=1.5 * aligned.noise,
+        minority=1 / 3,
+    )
 
 
 YAHOO_LIKE = Knobs("yahoo-like", mean_length=23, shape=2.0, longest=139, shares=(0.26, 0.36, 0.28, 0.08, 0.02))
+ISTELLA_LIKE = Knobs(
+    "istella-like", mean_length=103, shape=2.0, longest=182, shares=(0.89, 0.02, 0.04, 0.03, 0.02), lengths="beta"
+)
+GENERATED: Mapping[str, Knobs] = MappingProxyType(
+    {knobs.name: knobs for base in (YAHOO_LIKE, ISTELLA_LIKE) for knobs in (base, _conflict(base))}
+)
 
 
 @dataclass(frozen=True)
@@ -185,6 +221,7 @@ class _Population:
     noise: FloatArray
     warp: IntArray
     query_level: np.ndarray
+    other: FloatArray
 
 
 def _population(knobs: Knobs, n_features: int, rng: np.random.Generator) -> _Population:
@@ -206,14 +243,23 @@ def _population(knobs: Knobs, n_features: int, rng: np.random.Generator) -> _Pop
         noise=knobs.feature_noise * rng.uniform(0.3, 1.7, size=n_features),
         warp=rng.choice(4, size=n_features, p=(0.4, 0.25, 0.2, 0.15)),
         query_level=rng.random(n_features) < knobs.query_level,
+        other=_turned(utility, knobs.angle, rng),
     )
 
 
-def _generate(knobs: Knobs, scale: Scale, seed: int) -> Corpus:
+def _turned(utility: FloatArray, angle: float, rng: np.random.Generator) -> FloatArray:
+    """A unit vector at ``angle`` degrees from the unit vector ``utility``, otherwise in a random direction."""
+    away = rng.normal(size=len(utility))
+    away -= (away @ utility) * utility
+    away /= np.linalg.norm(away)
+    return np.asarray(np.cos(np.radians(angle)) * utility + np.sin(np.radians(angle)) * away)
+
+
+def _generate(knobs: Knobs, sizes: tuple[int, int, int], n_features: int, seed: int) -> Corpus:
     # One child stream per part: the training queries do not change when the test set grows.
     streams = [np.random.default_rng([seed, part]) for part in range(4)]
-    population = _population(knobs, scale.features, streams[0])
-    parts = [_draw(knobs, population, n, rng) for n, rng in zip(scale.generated, streams[1:], strict=True)]
+    population = _population(knobs, n_features, streams[0])
+    parts = [_draw(knobs, population, n, rng) for n, rng in zip(sizes, streams[1:], strict=True)]
     cuts = np.quantile(parts[0][1], np.cumsum(knobs.shares)[:-1])
     train, validation, test = (
         RankingData(x, np.searchsorted(cuts, u).astype(np.int8), offsets, knobs.threshold, knobs.name)
@@ -226,8 +272,7 @@ def _draw(
     knobs: Knobs, population: _Population, n_queries: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, FloatArray, IntArray]:
     """Features, utilities and offsets of ``n_queries`` queries."""
-    spread = (knobs.mean_length - 0.5) / knobs.shape  # the floor below takes half a document
-    sizes = 1 + np.minimum(rng.gamma(knobs.shape, spread, size=n_queries), knobs.longest - 1).astype(np.int64)
+    sizes = _lengths(knobs, n_queries, rng)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     query = np.repeat(np.arange(n_queries), sizes)
     n_docs, total = len(query), knobs.factors + knobs.nuisance
@@ -245,7 +290,21 @@ def _draw(
     signal = factors @ population.loadings.T + population.noise * rng.normal(size=(n_docs, len(population.noise)))
     shared = topic @ population.loadings.T + rng.normal(size=(n_queries, len(population.noise)))
     signal[:, population.query_level] = shared[query][:, population.query_level]
+    if knobs.minority:  # drawn last, so that the aligned profile does not depend on it
+        turned = (rng.random(n_queries) < knobs.minority)[query]
+        utility[turned] += z[turned] @ (population.other - population.utility)
     return _warp(signal, population.warp), utility, offsets
+
+
+def _lengths(knobs: Knobs, n_queries: int, rng: np.random.Generator) -> IntArray:
+    """Documents of each query, 1 … ``longest``, ``mean_length`` on average; the floor takes half a document."""
+    mean = knobs.mean_length - 0.5
+    if knobs.lengths == "beta":
+        share = rng.beta(knobs.shape, knobs.shape * (knobs.longest / mean - 1.0), size=n_queries)
+        return 1 + np.minimum(share * knobs.longest, knobs.longest - 1).astype(np.int64)
+    return 1 + np.minimum(rng.gamma(knobs.shape, mean / knobs.shape, size=n_queries), knobs.longest - 1).astype(
+        np.int64
+    )
 
 
 def _warp(signal: FloatArray, warp: IntArray) -> np.ndarray:

@@ -1,122 +1,405 @@
-"""LETOR collections: SVMlight files with ``qid``, read through scikit-learn."""
+"""LETOR collections: reading files and folders, what was found in them, a cache, and archives known by checksum.
+
+Nothing is downloaded.  Nothing is written unless a cache folder is named.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import tempfile
+import warnings
 import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cfltr_core import checks
+from cfltr_core import checks, svmlight
 from cfltr_core.ragged import RankingData
 
 SUFFIXES = (".txt", ".svm", ".txt.gz", ".svm.gz")
+# Clicks and dwell time of real users: in a simulation of clicks they give the answer away.
+MSLR_LEAKS = (134, 135, 136)
+_LARGEST = float(np.finfo(np.float32).max)
+_FORMAT = "letor cache 1"  # another number makes old entries unreachable
 
 
-def read_svmlight(path: str | Path, n_features: int | None = None) -> RankingData:
-    """Read one ``label qid:N 1:x 2:y … # comment`` file, plain or gzip.
+@dataclass(frozen=True)
+class ReaderOptions:
+    """What the reader does to the values it finds, in the order of the fields.
 
-    Documents of a query must stand together.  The threshold of binary relevance is 3 when grades go beyond
-    2, else 1.
+    Parameters
+    ----------
+    cap : float
+        Values beyond ±cap become ±cap, infinite ones too.  The default is the largest float32: Istella holds
+        values near 1.8e308, which would not fit.
+    drop : ids of features, from 1
+        Left out; the other columns keep their order.  For MSLR ``drop=MSLR_LEAKS``.
+    log1p : bool
+        sign(x) · log(1 + |x|), for raw counts.
+    normalise : bool
+        Per query and feature (x − min) / (max − min), and 0 where all documents agree.
+    threshold : int, optional
+        Grades from here on are relevant in the binary sense; without it 3 when grades go beyond 2, else 1.
+
+    Raises
+    ------
+    ValueError
+        For a cap, a feature id or a threshold that cannot be.
+    """
+
+    cap: float = _LARGEST
+    drop: tuple[int, ...] = ()
+    log1p: bool = False
+    normalise: bool = False
+    threshold: int | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.cap, bool) or not (isinstance(self.cap, (int, float)) and 0 < self.cap <= _LARGEST):
+            raise ValueError(f"cap is {self.cap!r}: expected a number > 0 that float32 holds, at most {_LARGEST:g}")
+        ids = tuple(checks.positive_int(f, f"drop[{i}]") for i, f in enumerate(self.drop))
+        if self.threshold is not None:
+            checks.positive_int(self.threshold, "threshold")
+        # One spelling for equal options, because the cache's key is made from it.
+        object.__setattr__(self, "cap", float(self.cap))
+        object.__setattr__(self, "drop", tuple(sorted(set(ids))))
+        object.__setattr__(self, "log1p", bool(self.log1p))
+        object.__setattr__(self, "normalise", bool(self.normalise))
+
+
+@dataclass(frozen=True)
+class ReadReport:
+    """What was read, and what was done to it.  ``print(report)`` shows it.
+
+    ``without_positive`` counts queries whose grades are all 0, ``without_relevant`` those with no grade at the
+    threshold.  ``constant`` and ``dropped`` are ids of features as in the files.  ``capped`` and ``nulls`` count
+    values over all features of the files, dropped ones too.  ``duplicates`` counts documents that have the
+    features of an earlier document of the same query.  ``cache`` says what became of the cache, file by file:
+    off, read, written, or rebuilt after damage.
+    """
+
+    name: str
+    queries: int
+    documents: int
+    features: int
+    single_document: int
+    without_positive: int
+    without_relevant: int
+    threshold: int
+    constant: tuple[int, ...]
+    dropped: tuple[int, ...]
+    capped: int
+    nulls: int
+    duplicates: int
+    cache: tuple[str, ...]
+
+    def __str__(self) -> str:
+        def named(ids: tuple[int, ...]) -> str:
+            return f"{len(ids)}" + (f" ({', '.join(map(str, ids))})" if ids else "")
+
+        rows = {
+            "queries of one document": f"{self.single_document:,}",
+            "queries with grades of 0 only": f"{self.without_positive:,}",
+            f"queries without a grade of {self.threshold} or more": f"{self.without_relevant:,}",
+            "constant features": named(self.constant),
+            "dropped features": named(self.dropped),
+            "values capped": f"{self.capped:,}",
+            "NULL values read as 0": f"{self.nulls:,}",
+            "documents that repeat one of their query": f"{self.duplicates:,}",
+            "cache": ", ".join(self.cache),
+        }
+        head = f"{self.name}: {self.queries:,} queries, {self.documents:,} documents, {self.features:,} features"
+        return "\n".join([head, *(f"  {key:42s} {value}" for key, value in rows.items())])
+
+
+Report = Callable[[ReadReport], object]
+
+
+def read_svmlight(
+    path: str | Path,
+    n_features: int | None = None,
+    *,
+    options: ReaderOptions | None = None,
+    cache: str | Path | None = None,
+    report: Report | None = None,
+) -> RankingData:
+    """Read one ``label qid:N id:value … # comment`` file, plain or gzip.
+
+    Documents of a query must stand together.  Comments, blank lines, Windows line ends, tabs, ids in any order and
+    ``NULL`` (read as 0) are understood; an absent feature is 0.
 
     Parameters
     ----------
     path : file
     n_features : int, optional
         Number of features, needed when the last ones may be absent from this file.
+    options : ReaderOptions, optional
+    cache : folder, optional
+        Where arrays are kept between runs, under the checksum of the file's bytes and the options; without it the
+        folder that the environment variable ``CFLTR_CACHE`` names; without that there is no cache.
+    report : callable, optional
+        Called with a :class:`ReadReport`, for instance ``print``.
 
     Raises
     ------
     FileNotFoundError
         No such file.
     ValueError
-        Not SVMlight, no ``qid``, labels that are not grades, a query that comes back after another one.
+        Naming file and line: not SVMlight, no ``qid``, a label that is no grade (whole, 0 … 30), a feature id twice
+        in a line, a query that comes back after another one, a damaged gzip stream.
     """
-    from sklearn.datasets import load_svmlight_file
+    chosen = options or ReaderOptions()
+    data, done = _read(Path(path), n_features, chosen, cache)
+    if report is not None:
+        report(_survey(data.name, [data], [done], chosen))
+    return data
 
-    file = Path(path)
+
+@dataclass(frozen=True)
+class _Done:
+    """What reading one file did: its features before dropping, and counts."""
+
+    width: int
+    capped: int
+    nulls: int
+    cache: str
+
+
+def _read(
+    file: Path, n_features: int | None, options: ReaderOptions, cache: str | Path | None
+) -> tuple[RankingData, _Done]:
+    if n_features is not None:
+        checks.positive_int(n_features, "n_features")
     if not file.is_file():
         raise FileNotFoundError(f"path: there is no file {file}")
+    folder = cache if cache is not None else os.environ.get("CFLTR_CACHE") or None
+    if folder is None:
+        data, done = _parse(file, n_features, options)
+        return data, done
+    before = file.stat()
+    settings = (_FORMAT, _sha256(file), n_features, replace(options, threshold=None))
+    entry = Path(folder).expanduser() / f"{hashlib.sha256(repr(settings).encode()).hexdigest()[:40]}.npy"
+    there = entry.is_file()
+    if there:
+        kept = _load(entry)
+        if kept is not None:
+            features, grades, offsets, counts = kept
+            width, capped, nulls = counts.tolist()
+            threshold = _threshold(grades, options)
+            return RankingData(features, grades, offsets, threshold, file.name), _Done(width, capped, nulls, "read")
+    data, done = _parse(file, n_features, options)
+    after = file.stat()
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+        return data, done  # it changed while it was read: the checksum may belong to other bytes
+    counts = np.array([done.width, done.capped, done.nulls], dtype=np.int64)
     try:
-        features, grades, qid = load_svmlight_file(
-            str(file), n_features=n_features, query_id=True, zero_based=False, dtype=np.float64
-        )
-    except (ValueError, OverflowError, EOFError, OSError, zlib.error) as error:
-        raise ValueError(f"path: {file.name} is not an SVMlight file with qid ({error})") from error
-    if len(grades) == 0:
-        raise ValueError(f"path: {file.name} holds no document")
-    if len(qid) != len(grades):
-        raise ValueError(
-            f"path: {file.name} has {len(grades)} documents but {len(qid)} with a qid; every line needs one"
-        )
-    checks.counts(grades, len(grades), f"labels of {file.name}")
-    starts = np.flatnonzero(np.diff(qid, prepend=qid[0] - 1))
-    if len(np.unique(qid[starts])) != len(starts):
-        first, again = _first_return(qid[starts])
-        raise ValueError(
-            f"path: in {file.name} query {qid[starts][first]} comes back at line {starts[again] + 1} "
-            "(comments not counted): sort the file by qid"
-        )
-    return RankingData(
-        features.toarray(),
-        grades.astype(np.int64),
-        np.append(starts, len(grades)),
-        threshold=3 if grades.max() > 2 else 1,
-        name=file.name,
+        _store(entry, (data.features, data.relevance, data.offsets, counts))
+    except OSError as error:
+        warnings.warn(f"cache: nothing was kept in {folder} ({error}): name a folder to write in", stacklevel=3)
+        return data, done
+    return data, replace(done, cache="rebuilt" if there else "written")
+
+
+def _parse(file: Path, n_features: int | None, options: ReaderOptions) -> tuple[RankingData, _Done]:
+    with file.open("rb") as stream:
+        found = svmlight.parse(stream, file.name, n_features, options.cap, options.drop)
+    if found.features.shape[1] == 0:
+        raise ValueError(f"drop: {file.name} has {found.width} features, and all are dropped; keep one")
+    if options.log1p or options.normalise:
+        _transform(found.features, found.offsets, options)
+    data = RankingData(found.features, found.grades, found.offsets, _threshold(found.grades, options), file.name)
+    return data, _Done(found.width, found.capped, found.nulls, "off")
+
+
+def _threshold(grades: NDArray[np.int8], options: ReaderOptions) -> int:
+    return options.threshold or (3 if grades.max() > 2 else 1)
+
+
+def _transform(features: NDArray[np.float32], offsets: checks.IntArray, options: ReaderOptions) -> None:
+    """Change ``features`` in place, computing in float64, some queries at a time so that little memory is needed."""
+    first = 0
+    while first < len(offsets) - 1:
+        last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + 256, side="right")) - 1)
+        cuts = offsets[first : last + 1] - offsets[first]
+        part = features[offsets[first] : offsets[last]]
+        x = part.astype(np.float64)
+        if options.log1p:
+            x = np.copysign(np.log1p(np.abs(x)), x)
+        if options.normalise:
+            low = np.minimum.reduceat(x, cuts[:-1], axis=0)
+            span = np.maximum.reduceat(x, cuts[:-1], axis=0) - low
+            span[span == 0] = 1.0
+            sizes = np.diff(cuts)
+            x = (x - np.repeat(low, sizes, axis=0)) / np.repeat(span, sizes, axis=0)
+        part[:] = x
+        first = last
+
+
+def _survey(name: str, parts: Sequence[RankingData], done: Sequence[_Done], options: ReaderOptions) -> ReadReport:
+    """The report on ``parts``, which are as wide as each other."""
+    width = max(d.width for d in done)
+    ids = [i for i in range(1, width + 1) if i not in options.drop]
+    low = np.min([p.features.min(axis=0) for p in parts], axis=0)
+    high = np.max([p.features.max(axis=0) for p in parts], axis=0)
+    best = np.concatenate([np.maximum.reduceat(p.relevance, p.offsets[:-1]) for p in parts])
+    repeated = 0
+    for p in parts:
+        for begin, end in zip(p.offsets[:-1].tolist(), p.offsets[1:].tolist(), strict=True):
+            rows = p.features[begin:end] + np.float32(0.0)  # −0 becomes 0: equal numbers, equal bytes
+            repeated += end - begin - len({row.tobytes() for row in rows})
+    return ReadReport(
+        name=name,
+        queries=sum(p.n_queries for p in parts),
+        documents=sum(p.n_docs for p in parts),
+        features=parts[0].features.shape[1],
+        single_document=sum(int((np.diff(p.offsets) == 1).sum()) for p in parts),
+        without_positive=int((best == 0).sum()),
+        without_relevant=int((best < parts[0].threshold).sum()),
+        threshold=parts[0].threshold,
+        constant=tuple(i for i, same in zip(ids, low == high, strict=True) if same),
+        dropped=tuple(i for i in options.drop if i <= width),
+        capped=sum(d.capped for d in done),
+        nulls=sum(d.nulls for d in done),
+        duplicates=repeated,
+        cache=tuple(d.cache for d in done),
     )
 
 
-def _first_return(values: np.ndarray) -> tuple[int, int]:
-    seen: dict[int, int] = {}
-    for index, value in enumerate(values.tolist()):
-        if value in seen:
-            return seen[value], index
-        seen[value] = index
-    raise AssertionError("no repeated value")
+# --- the cache ----------------------------------------------------------------------------------------
 
 
-def read_collection(folder: str | Path, seed: int) -> tuple[RankingData, RankingData, RankingData]:
-    """Train, validation and test of the collection in ``folder``.
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _store(entry: Path, arrays: tuple[np.ndarray, ...]) -> None:
+    """Write ``arrays`` and their checksums, one .npy after the other, to a temporary name, and rename it."""
+    entry.parent.mkdir(parents=True, exist_ok=True)
+    sums = np.array([_checksum(a) for a in arrays], dtype=np.uint32)
+    handle, temporary = tempfile.mkstemp(prefix=entry.stem, suffix=".part", dir=entry.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            for a in (*arrays, sums):
+                np.save(stream, a, allow_pickle=False)
+        os.replace(temporary, entry)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _load(entry: Path) -> tuple[np.ndarray, ...] | None:
+    """What :func:`_store` wrote; None if a byte of it is missing or not as it was."""
+    try:
+        with entry.open("rb") as stream:
+            *arrays, sums = [np.load(stream, allow_pickle=False) for _ in range(5)]
+            if stream.read(1):
+                return None
+        kinds = [(a.dtype, a.ndim) for a in arrays]
+        if kinds != [(np.float32, 2), (np.int8, 1), (np.int64, 1), (np.int64, 1)]:
+            return None
+        if sums.dtype != np.uint32 or sums.tolist() != [_checksum(a) for a in arrays]:
+            return None
+    except Exception:  # a damaged header can make NumPy raise almost anything; every case ends in a rebuilt entry
+        return None
+    return tuple(arrays)
+
+
+def _checksum(values: np.ndarray) -> int:
+    return zlib.crc32(np.ascontiguousarray(values).data.cast("B"), zlib.crc32(repr(values.shape).encode()))
+
+
+# --- collections --------------------------------------------------------------------------------------
+
+
+def read_collection(
+    folder: str | Path,
+    seed: int,
+    *,
+    options: ReaderOptions | None = None,
+    cache: str | Path | None = None,
+    report: Report | None = None,
+) -> tuple[RankingData, RankingData, RankingData]:
+    """Train, validation and test of the collection in ``folder``, or in the one folder inside it that holds one.
 
     Layouts: five parts ``S1 … S5`` (LETOR 4.0: fold k takes three consecutive parts for training and the next
-    two for validation and test; ``seed`` modulo 5 chooses the fold); ``Fold1 … Fold5`` or one folder with
-    ``train``, ``vali`` or ``valid``, and ``test`` (MSLR, Istella-S, Yahoo ``set1.*``); or a single file, whose
-    queries ``seed`` splits at random 60 / 20 / 20.
+    two for validation and test; ``seed`` modulo 5 chooses the fold); ``Fold1 … Fold5`` (MSLR), ``sample``
+    (Istella-S) or the folder itself with ``train``, ``vali`` or ``valid``, and ``test``, also as ``set1.train`` …
+    (Yahoo); or a single file, whose queries ``seed`` splits at random 60 / 20 / 20.
+
+    ``options``, ``cache`` and ``report`` are those of :func:`read_svmlight`; the report is on all files together.
+    The parts get one number of features and one threshold, whatever each lacks.
     """
-    root = Path(folder)
-    files = {_stem(p): p for p in sorted(root.iterdir()) if p.name.endswith(SUFFIXES)}
-    fold = seed % 5
-    parts = [files.get(f"S{1 + (fold + i) % 5}") for i in range(5)]
-    if all(parts):
-        read = [read_svmlight(p) for p in parts if p is not None]
-        first, second, third = _aligned(concatenate(read[:3]), read[3], read[4])
-        return first, second, third
-    if (root / f"Fold{fold + 1}").is_dir():
-        return read_collection(root / f"Fold{fold + 1}", seed)
-    if (root / "sample").is_dir():
-        return read_collection(root / "sample", seed)
-    for train, valid, test in (
+    root, chosen = Path(folder), options or ReaderOptions()
+    checks.positive_int(seed, "seed", least=0)
+    if not root.is_dir():
+        raise FileNotFoundError(f"folder: there is no folder {root}")
+    groups = _layout(root, seed % 5)
+    if groups is None:
+        inside = [p for p in sorted(root.iterdir()) if p.is_dir()]
+        nested = {p.name: found for p in inside if (found := _layout(p, seed % 5)) is not None}
+        if len(nested) != 1:
+            seen = sorted(_files(root)) or "no SVMlight file"
+            what = f", and collections in {sorted(nested)}: name one of these" if nested else ""
+            raise ValueError(
+                f"folder {root.name!r} holds {seen}{what}: expected S1 … S5, or train / vali / test, or Fold1 … Fold5 "
+                f"with these, or a single file, ending in one of {', '.join(SUFFIXES)}"
+            )
+        groups = next(iter(nested.values()))
+    read = [[_read(file, None, chosen, cache) for file in group] for group in groups]
+    done = [d for group in read for _, d in group]
+    parts = [group[0][0] if len(group) == 1 else concatenate([data for data, _ in group]) for group in read]
+    parts = _aligned(*parts)
+    if report is not None:
+        report(_survey(root.name, parts, done, chosen))
+    if len(parts) == 1:
+        order = np.random.default_rng([seed, 20]).permutation(parts[0].n_queries)
+        cuts = [round(0.6 * len(order)), round(0.8 * len(order))]
+        if min(cuts[0], cuts[1] - cuts[0], len(order) - cuts[1]) == 0:
+            raise ValueError(f"folder {root.name!r} holds {len(order)} queries: too few to split into three parts")
+        parts = [parts[0].subset(np.sort(part)) for part in np.split(order, cuts)]
+    train, validation, test = parts
+    return train, validation, test
+
+
+def _layout(root: Path, fold: int) -> list[list[Path]] | None:
+    """The files of train, validation and test; or of one group, to be split; None when there is no layout here."""
+    files = _files(root)
+    parts = [f"S{1 + (fold + i) % 5}" for i in range(5)]
+    if all(name in files for name in parts):
+        return [[files[name] for name in parts[:3]], [files[parts[3]]], [files[parts[4]]]]
+    folds = sorted(p.name for p in root.glob("Fold[1-5]") if p.is_dir())
+    if folds and f"Fold{fold + 1}" not in folds:
+        raise ValueError(
+            f"folder {root.name!r} has {', '.join(folds)} but no Fold{fold + 1}, which the seed asks for: "
+            "unpack it, or use a seed whose remainder by 5 is the number of a fold minus 1"
+        )
+    for inner in (f"Fold{fold + 1}", "sample"):
+        if (root / inner).is_dir() and (found := _layout(root / inner, fold)) is not None:
+            return found
+    for names in (
         ("train", "vali", "test"),
         ("train", "valid", "test"),
         ("set1.train", "set1.valid", "set1.test"),
     ):
-        if train in files and valid in files and test in files:
-            first, second, third = _aligned(*(read_svmlight(files[name]) for name in (train, valid, test)))
-            return first, second, third
-    if len(files) == 1:
-        whole = read_svmlight(next(iter(files.values())))
-        order = np.random.default_rng([seed, 20]).permutation(whole.n_queries)
-        cuts = [round(0.6 * len(order)), round(0.8 * len(order))]
-        train_q, valid_q, test_q = (np.sort(part) for part in np.split(order, cuts))
-        return whole.subset(train_q), whole.subset(valid_q), whole.subset(test_q)
-    raise ValueError(
-        f"folder {root.name!r} holds {sorted(files) or 'no SVMlight file'}: expected S1 … S5, or train / vali / test, "
-        f"or a single file, ending in one of {', '.join(SUFFIXES)}"
-    )
+        if all(name in files for name in names):
+            return [[files[name]] for name in names]
+    return [list(files.values())] if len(files) == 1 else None
 
 
-def _stem(path: Path) -> str:
-    return path.name.removesuffix(".gz").removesuffix(".txt").removesuffix(".svm")
+def _files(root: Path) -> dict[str, Path]:
+    """The SVMlight files of a folder by the name without ending; ValueError when a file is there plain and gzip."""
+    out: dict[str, Path] = {}
+    for path in sorted(root.iterdir()):
+        if path.name.endswith(SUFFIXES) and path.is_file():
+            stem = path.name.removesuffix(".gz").removesuffix(".txt").removesuffix(".svm")
+            if stem in out:
+                raise ValueError(f"folder {root.name!r} holds {out[stem].name} and {path.name}: keep one of the two")
+            out[stem] = path
+    return out
 
 
 def concatenate(parts: list[RankingData]) -> RankingData:
@@ -137,8 +420,126 @@ def _aligned(*parts: RankingData) -> list[RankingData]:
     width = max(p.features.shape[1] for p in parts)
     threshold = max(p.threshold for p in parts)
     return [
-        RankingData(
-            np.pad(p.features, ((0, 0), (0, width - p.features.shape[1]))), p.relevance, p.offsets, threshold, p.name
-        )
+        p
+        if (p.features.shape[1], p.threshold) == (width, threshold)
+        else replace(p, features=np.pad(p.features, ((0, 0), (0, width - p.features.shape[1]))), threshold=threshold)
         for p in parts
     ]
+
+
+# --- archives -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class KnownArchive:
+    """A published archive: enough to tell a whole download from a damaged or another one.
+
+    ``file`` is the publisher's name for it and ``bytes`` its size, where they are known; ``queries`` and
+    ``documents`` count the whole collection, all parts; ``leaks`` are features to drop before clicks are simulated.
+    """
+
+    collection: str
+    sha256: str
+    file: str | None
+    bytes: int | None
+    features: int
+    queries: int
+    documents: int
+    page: str
+    leaks: tuple[int, ...] = ()
+
+
+_MICROSOFT = "the page 'Microsoft Learning to Rank Datasets' of Microsoft Research (Microsoft Research Licence)"
+_ISTELLA = "the page 'Istella LETOR' of the Istella search engine (Istella LETOR Licence, non-commercial use)"
+_YAHOO = "Yahoo Webscope, dataset C14B 'Yahoo! Learning to Rank Challenge' (on request, by its data sharing agreement)"
+
+KNOWN = (
+    KnownArchive(
+        collection="MSLR-WEB10K",
+        sha256="2902142ea33f18c59414f654212de5063033b707d5c3939556124b1120d3a0ba",
+        file="MSLR-WEB10K.zip",
+        bytes=1_234_144_912,
+        features=136,
+        queries=10_000,
+        documents=1_200_193,
+        page=_MICROSOFT,
+        leaks=MSLR_LEAKS,
+    ),
+    KnownArchive(
+        collection="MSLR-WEB30K",
+        sha256="08cb7977e1d5cbdeb57a9a2537a0923dbca6d46a76db9a6afc69e043c85341ae",
+        file="MSLR-WEB30K.zip",
+        bytes=3_849_406_307,
+        features=136,
+        queries=31_531,
+        documents=3_771_126,
+        page=_MICROSOFT,
+        leaks=MSLR_LEAKS,
+    ),
+    KnownArchive(
+        collection="Istella-S",
+        sha256="41b21116a3650cc043dbe16f02ee39f4467f9405b37fdbcc9a6a05e230a38981",
+        file="istella-s-letor.tar.gz",
+        bytes=472_129_615,
+        features=220,
+        queries=33_018,
+        documents=3_408_630,
+        page=_ISTELLA,
+    ),
+    KnownArchive(
+        collection="Istella",
+        sha256="d45899d9a6a0e48afb250aac7ee3dc50e73e263687f15761d754515cd8284e0b",
+        file="istella-letor.tar.gz",
+        bytes=1_288_401_248,
+        features=220,
+        queries=33_018,
+        documents=10_454_629,
+        page=_ISTELLA,
+    ),
+    # Two packings of set 1 circulate, under several names.
+    *(
+        KnownArchive(
+            collection=f"Yahoo C14B set 1 ({packing})",
+            sha256=sha256,
+            file=None,
+            bytes=None,
+            features=699,
+            queries=29_921,
+            documents=709_877,
+            page=_YAHOO,
+        )
+        for packing, sha256 in (
+            (".tgz", "d82bcaa8eae8f89db88c87a9fce819ec6fa86dba3fa8b09e531364cc23f916a7"),
+            (".tar.bz2", "2d96b587828f5a4d43c508ba7ec3412a760b9be798f69313b38516544a33a6de"),
+        )
+    ),
+)
+
+
+def verify_archive(path: str | Path) -> KnownArchive:
+    """Which published archive the file ``path`` is, by its SHA-256.  Nothing is unpacked or fetched.
+
+    Raises
+    ------
+    FileNotFoundError
+        No such file.
+    ValueError
+        Not one of ``KNOWN``: says what differs, and where the collection is published.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise FileNotFoundError(f"path: there is no file {file}")
+    found, size = _sha256(file), file.stat().st_size
+    for archive in KNOWN:
+        if archive.sha256 == found:
+            return archive
+    for archive in KNOWN:
+        if archive.file is not None and archive.file.lower() == file.name.lower():
+            what = "its size" if size != archive.bytes else "its content"
+            raise ValueError(
+                f"path: {file.name} is not the {archive.collection} that was published: {what} differs "
+                f"({size:,} bytes for {archive.bytes:,}; sha256 {found[:12]}… for {archive.sha256[:12]}…): "
+                f"get it again from {archive.page}"
+            )
+    pages = "; ".join(f"{a.collection}: {a.page}" for a in KNOWN)
+    raise ValueError(f"path: {file.name} ({size:,} bytes, sha256 {found}) is none of the known archives. {pages}")

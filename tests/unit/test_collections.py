@@ -148,19 +148,17 @@ GOOD = "1 qid:1 1:0.5\n0 qid:1 1:0.25\n"
     [
         ("", "holds no document"),
         ("# only a comment\n", "holds no document"),
-        ("<html>not found</html>\n", "is not an SVMlight file with qid"),
-        ("1 0.5 0.25\n", "is not an SVMlight file with qid"),
-        ("1 qid:1 1:NULL\n", "is not an SVMlight file with qid"),
-        ("1 qid:1 0:0.5\n", "is not an SVMlight file with qid"),
-        ("1 qid:1 2:0.5 1:0.25\n", "is not an SVMlight file with qid"),
-        ("1 1:0.5\n0 1:0.25\n", "has 2 documents but 0 with a qid; every line needs one"),
-        (GOOD + "1 1:0.75\n", "has 3 documents but 2 with a qid"),
-        (GOOD + "0.5 qid:2 1:1\n", r"labels of bad\.txt\[2\] is 0\.5: expected a whole number"),
-        (GOOD + "-1 qid:2 1:1\n", r"labels of bad\.txt\[2\] is -1: expected 0 or more"),
-        (GOOD + "31 qid:2 1:1\n", r"relevance\[2\] is 31.*grades are small whole numbers"),
-        (GOOD + "0 qid:2 1:1\n0 qid:1 1:1\n", r"query 1 comes back at line 4 \(comments not counted\): sort the file"),
-        (GOOD + "0 qid:2 1:1.79e308\n", r"features\[2, 0\] is inf: replace non-finite values"),
-        (GOOD + "0 qid:2 1:nan\n", r"features\[2, 0\] is nan: replace non-finite values"),
+        ("<html>not found</html>\n", "line 1: label '<html>not' is not a number: this is not SVMlight"),
+        ("1 0.5 0.25\n", r"line 1: expected qid:N after the label, found '0\.5': every line needs a qid"),
+        ("1 qid:1 0:0.5\n", "line 1: feature id '0' in '0:0.5' is not between 1 and"),
+        ("1 qid:1 1:0.5 1:0.25\n", "line 1: feature 1 occurs twice"),
+        ("1 1:0.5\n0 1:0.25\n", "line 1: expected qid:N after the label"),
+        (GOOD + "1 1:0.75\n", "line 3: expected qid:N after the label"),
+        (GOOD + "0.5 qid:2 1:1\n", r"line 3: label '0\.5': grades are whole numbers from 0 to 30"),
+        (GOOD + "-1 qid:2 1:1\n", "line 3: label '-1': grades are whole numbers from 0 to 30"),
+        (GOOD + "31 qid:2 1:1\n", "line 3: label '31': grades are whole numbers from 0 to 30"),
+        (GOOD + "0 qid:2 1:1\n0 qid:1 1:1\n", "line 4: query 1 comes back after line 2: sort the file by qid"),
+        (GOOD + "0 qid:2 1:nan\n", "line 3: feature 1 has the value 'nan': expected a finite number or NULL"),
     ],
 )
 def test_bad_files_are_named(tmp_path: Path, content: str, message: str) -> None:
@@ -176,14 +174,14 @@ def test_a_broken_archive_and_a_missing_file(tmp_path: Path) -> None:
     broken[20:30] = b"\xff" * 10
     for name, content in (("cut.svm.gz", whole[:-30]), ("none.svm.gz", b"plain"), ("broken.svm.gz", bytes(broken))):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(ValueError, match=f"path: {name} is not an SVMlight file"):
+        with pytest.raises(ValueError, match=rf"^path: {name}, line \d+: "):
             read_svmlight(tmp_path / name)
     with pytest.raises(FileNotFoundError, match=r"path: there is no file .*absent\.txt"):
         read_svmlight(tmp_path / "absent.txt")
     with pytest.raises(FileNotFoundError, match="path: there is no file"):
         read_svmlight(tmp_path)
     (tmp_path / "wide.txt").write_text("1 qid:1 5:1\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"wide\.txt is not an SVMlight file.*n_features"):
+    with pytest.raises(ValueError, match=r"wide\.txt, line 1: feature id '5' .* is not between 1 and n_features=3"):
         read_svmlight(tmp_path / "wide.txt", n_features=3)
 
 
