@@ -1,16 +1,17 @@
 """Counterfactual learning to rank: the tested code behind the book.
 
-Floors, imports only point down: ``ragged``, ``svmlight``, ``letor`` and ``corpora`` (data), then ``metrics``, then
-``users``, ``policies``, ``logs`` and ``exact``, then ``estimators``, then ``sweeps``. ``claims`` and ``figures``
-stand beside them.
+Floors, imports only point down: ``ragged``, ``svmlight``, ``letor``, ``archives`` and ``corpora`` (data), then
+``metrics``, then ``users``, ``policies``, ``logs`` and ``exact``, then ``estimators``, then ``sweeps``.  ``claims`` and
+``figures`` stand beside them.
 """
 
+from cfltr_core.archives import verify_archive
 from cfltr_core.claims import claim, mean_interval
 from cfltr_core.corpora import SCALES, load_corpus
 from cfltr_core.estimators import clipped, ips, ips_variance, naive, self_normalised
 from cfltr_core.exact import enumerate_logs, expectation, mean_and_variance
 from cfltr_core.figures import METHODS, band, figure, record, style
-from cfltr_core.letor import ReaderOptions, read_collection, read_svmlight, verify_archive
+from cfltr_core.letor import ReaderOptions, read_collection, read_svmlight
 from cfltr_core.logs import (
     ClickLog,
     aggregate_clicks,

@@ -13,7 +13,7 @@ import numpy as np
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.letor import read_collection
+from cfltr_core.letor import ReaderOptions, read_collection
 from cfltr_core.ragged import RankingData
 
 
@@ -129,7 +129,7 @@ def letor_folder(corpus: str) -> Path:
     return folder
 
 
-def load_corpus(corpus: str, scale: str, seed: int) -> Corpus:
+def load_corpus(corpus: str, scale: str, seed: int, *, options: ReaderOptions | None = None) -> Corpus:
     """Load or generate a corpus.  Same arguments, same numbers; nothing is downloaded or written.
 
     Parameters
@@ -140,7 +140,12 @@ def load_corpus(corpus: str, scale: str, seed: int) -> Corpus:
     scale : "smoke", "ci" or "paper"
     seed : int >= 0
         Another seed is another population (generated) or another split of the same data (digits, letor).
+    options : ReaderOptions, optional
+        For ``letor:`` alone: how values are read.  Without it they are taken as they are, which suits collections
+        that are scaled already; raw ones such as MSLR want ``normalise`` and ``drop=MSLR_LEAKS``.
     """
+    if options is not None and not corpus.startswith("letor:"):
+        raise ValueError(f"options: {corpus} is not read from files; leave them out, or name letor:<folder>")
     size = check_scale(scale)
     check_corpus(corpus)
     checks.positive_int(seed, "seed", least=0)
@@ -150,7 +155,7 @@ def load_corpus(corpus: str, scale: str, seed: int) -> Corpus:
         if corpus.startswith("istella-like"):
             return _generate(GENERATED[corpus], size.istella, size.istella_features, seed)
         return _generate(GENERATED[corpus], size.generated, size.features, seed)
-    train, validation, test = read_collection(letor_folder(corpus), seed)
+    train, validation, test = read_collection(letor_folder(corpus), seed, options=options)
     return Corpus(corpus, train, validation, test)
 
 

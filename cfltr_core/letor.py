@@ -1,4 +1,4 @@
-"""LETOR collections: reading files and folders, what was found in them, a cache, and archives known by checksum.
+"""LETOR collections: reading files and folders, and what was found in them.
 
 Nothing is downloaded.  Nothing is written unless a cache folder is named.
 """
@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 import warnings
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cfltr_core import checks, svmlight
+from cfltr_core.files import load_arrays, sha256_of, store_arrays
 from cfltr_core.ragged import RankingData
 
 SUFFIXES = (".txt", ".svm", ".txt.gz", ".svm.gz")
-# Clicks and dwell time of real users: in a simulation of clicks they give the answer away.
-MSLR_LEAKS = (134, 135, 136)
 _LARGEST = float(np.finfo(np.float32).max)
 _FORMAT = "letor cache 1"  # another number makes old entries unreachable
+# Features, grades, offsets, counts: the types and dimensions of a cache entry.
+_KINDS = ((np.float32, 2), (np.int8, 1), (np.int64, 1), (np.int64, 1))
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class ReaderOptions:
         Values beyond ±cap become ±cap, infinite ones too.  The default is the largest float32: Istella holds
         values near 1.8e308, which would not fit.
     drop : ids of features, from 1
-        Left out; the other columns keep their order.  For MSLR ``drop=MSLR_LEAKS``.
+        Left out; the other columns keep their order.  For MSLR ``drop=MSLR_LEAKS`` of ``archives``.
     log1p : bool
         sign(x) · log(1 + |x|), for raw counts.
     normalise : bool
@@ -180,11 +179,11 @@ def _read(
         data, done = _parse(file, n_features, options)
         return data, done
     before = file.stat()
-    settings = (_FORMAT, _sha256(file), n_features, replace(options, threshold=None))
+    settings = (_FORMAT, sha256_of(file), n_features, replace(options, threshold=None))
     entry = Path(folder).expanduser() / f"{hashlib.sha256(repr(settings).encode()).hexdigest()[:40]}.npy"
     there = entry.is_file()
     if there:
-        kept = _load(entry)
+        kept = load_arrays(entry, _KINDS)
         if kept is not None:
             features, grades, offsets, counts = kept
             width, capped, nulls = counts.tolist()
@@ -196,7 +195,7 @@ def _read(
         return data, done  # it changed while it was read: the checksum may belong to other bytes
     counts = np.array([done.width, done.capped, done.nulls], dtype=np.int64)
     try:
-        _store(entry, (data.features, data.relevance, data.offsets, counts))
+        store_arrays(entry, (data.features, data.relevance, data.offsets, counts))
     except OSError as error:
         warnings.warn(f"cache: nothing was kept in {folder} ({error}): name a folder to write in", stacklevel=3)
         return data, done
@@ -266,50 +265,6 @@ def _survey(name: str, parts: Sequence[RankingData], done: Sequence[_Done], opti
         duplicates=repeated,
         cache=tuple(d.cache for d in done),
     )
-
-
-# --- the cache ----------------------------------------------------------------------------------------
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _store(entry: Path, arrays: tuple[np.ndarray, ...]) -> None:
-    """Write ``arrays`` and their checksums, one .npy after the other, to a temporary name, and rename it."""
-    entry.parent.mkdir(parents=True, exist_ok=True)
-    sums = np.array([_checksum(a) for a in arrays], dtype=np.uint32)
-    handle, temporary = tempfile.mkstemp(prefix=entry.stem, suffix=".part", dir=entry.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            for a in (*arrays, sums):
-                np.save(stream, a, allow_pickle=False)
-        os.replace(temporary, entry)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _load(entry: Path) -> tuple[np.ndarray, ...] | None:
-    """What :func:`_store` wrote; None if a byte of it is missing or not as it was."""
-    try:
-        with entry.open("rb") as stream:
-            *arrays, sums = [np.load(stream, allow_pickle=False) for _ in range(5)]
-            if stream.read(1):
-                return None
-        kinds = [(a.dtype, a.ndim) for a in arrays]
-        if kinds != [(np.float32, 2), (np.int8, 1), (np.int64, 1), (np.int64, 1)]:
-            return None
-        if sums.dtype != np.uint32 or sums.tolist() != [_checksum(a) for a in arrays]:
-            return None
-    except Exception:  # a damaged header can make NumPy raise almost anything; every case ends in a rebuilt entry
-        return None
-    return tuple(arrays)
-
-
-def _checksum(values: np.ndarray) -> int:
-    return zlib.crc32(np.ascontiguousarray(values).data.cast("B"), zlib.crc32(repr(values.shape).encode()))
 
 
 # --- collections --------------------------------------------------------------------------------------
@@ -425,121 +380,3 @@ def _aligned(*parts: RankingData) -> list[RankingData]:
         else replace(p, features=np.pad(p.features, ((0, 0), (0, width - p.features.shape[1]))), threshold=threshold)
         for p in parts
     ]
-
-
-# --- archives -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class KnownArchive:
-    """A published archive: enough to tell a whole download from a damaged or another one.
-
-    ``file`` is the publisher's name for it and ``bytes`` its size, where they are known; ``queries`` and
-    ``documents`` count the whole collection, all parts; ``leaks`` are features to drop before clicks are simulated.
-    """
-
-    collection: str
-    sha256: str
-    file: str | None
-    bytes: int | None
-    features: int
-    queries: int
-    documents: int
-    page: str
-    leaks: tuple[int, ...] = ()
-
-
-_MICROSOFT = "the page 'Microsoft Learning to Rank Datasets' of Microsoft Research (Microsoft Research Licence)"
-_ISTELLA = "the page 'Istella LETOR' of the Istella search engine (Istella LETOR Licence, non-commercial use)"
-_YAHOO = "Yahoo Webscope, dataset C14B 'Yahoo! Learning to Rank Challenge' (on request, by its data sharing agreement)"
-
-KNOWN = (
-    KnownArchive(
-        collection="MSLR-WEB10K",
-        sha256="2902142ea33f18c59414f654212de5063033b707d5c3939556124b1120d3a0ba",
-        file="MSLR-WEB10K.zip",
-        bytes=1_234_144_912,
-        features=136,
-        queries=10_000,
-        documents=1_200_193,
-        page=_MICROSOFT,
-        leaks=MSLR_LEAKS,
-    ),
-    KnownArchive(
-        collection="MSLR-WEB30K",
-        sha256="08cb7977e1d5cbdeb57a9a2537a0923dbca6d46a76db9a6afc69e043c85341ae",
-        file="MSLR-WEB30K.zip",
-        bytes=3_849_406_307,
-        features=136,
-        queries=31_531,
-        documents=3_771_126,
-        page=_MICROSOFT,
-        leaks=MSLR_LEAKS,
-    ),
-    KnownArchive(
-        collection="Istella-S",
-        sha256="41b21116a3650cc043dbe16f02ee39f4467f9405b37fdbcc9a6a05e230a38981",
-        file="istella-s-letor.tar.gz",
-        bytes=472_129_615,
-        features=220,
-        queries=33_018,
-        documents=3_408_630,
-        page=_ISTELLA,
-    ),
-    KnownArchive(
-        collection="Istella",
-        sha256="d45899d9a6a0e48afb250aac7ee3dc50e73e263687f15761d754515cd8284e0b",
-        file="istella-letor.tar.gz",
-        bytes=1_288_401_248,
-        features=220,
-        queries=33_018,
-        documents=10_454_629,
-        page=_ISTELLA,
-    ),
-    # Two packings of set 1 circulate, under several names.
-    *(
-        KnownArchive(
-            collection=f"Yahoo C14B set 1 ({packing})",
-            sha256=sha256,
-            file=None,
-            bytes=None,
-            features=699,
-            queries=29_921,
-            documents=709_877,
-            page=_YAHOO,
-        )
-        for packing, sha256 in (
-            (".tgz", "d82bcaa8eae8f89db88c87a9fce819ec6fa86dba3fa8b09e531364cc23f916a7"),
-            (".tar.bz2", "2d96b587828f5a4d43c508ba7ec3412a760b9be798f69313b38516544a33a6de"),
-        )
-    ),
-)
-
-
-def verify_archive(path: str | Path) -> KnownArchive:
-    """Which published archive the file ``path`` is, by its SHA-256.  Nothing is unpacked or fetched.
-
-    Raises
-    ------
-    FileNotFoundError
-        No such file.
-    ValueError
-        Not one of ``KNOWN``: says what differs, and where the collection is published.
-    """
-    file = Path(path)
-    if not file.is_file():
-        raise FileNotFoundError(f"path: there is no file {file}")
-    found, size = _sha256(file), file.stat().st_size
-    for archive in KNOWN:
-        if archive.sha256 == found:
-            return archive
-    for archive in KNOWN:
-        if archive.file is not None and archive.file.lower() == file.name.lower():
-            what = "its size" if size != archive.bytes else "its content"
-            raise ValueError(
-                f"path: {file.name} is not the {archive.collection} that was published: {what} differs "
-                f"({size:,} bytes for {archive.bytes:,}; sha256 {found[:12]}… for {archive.sha256[:12]}…): "
-                f"get it again from {archive.page}"
-            )
-    pages = "; ".join(f"{a.collection}: {a.page}" for a in KNOWN)
-    raise ValueError(f"path: {file.name} ({size:,} bytes, sha256 {found}) is none of the known archives. {pages}")

@@ -6,6 +6,7 @@ that, and that every public function is compared with something from this file.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 import os
@@ -837,3 +838,17 @@ def sweep_cells(corpora: list[str], seeds: list[int], settings: list[dict[str, o
                 total = float(np.array(draws).sum() * setting["eta"])
                 out.append((corpus, seed, setting, {"sum": total, "draws": draws, "corpus": corpus, "n": seed}))
     return out
+
+
+def sha256(content: bytes) -> str:
+    """SHA-256 fed byte by byte."""
+    digest = hashlib.sha256()
+    for byte in content:
+        digest.update(bytes([byte]))
+    return digest.hexdigest()
+
+
+def npy_sequence(path: str, count: int) -> list[np.ndarray]:
+    """The first ``count`` arrays of a file of .npy arrays, one after the other."""
+    with open(path, "rb") as stream:
+        return [np.load(stream) for _ in range(count)]

@@ -11,8 +11,9 @@ import numpy as np
 import oracles
 import pytest
 
-from cfltr_core import ReaderOptions, letor, load_corpus, ndcg, read_collection, read_svmlight, verify_archive
-from cfltr_core.letor import KNOWN, KnownArchive, ReadReport, concatenate
+from cfltr_core import ReaderOptions, archives, load_corpus, ndcg, read_collection, read_svmlight, verify_archive
+from cfltr_core.archives import KNOWN, KnownArchive
+from cfltr_core.letor import ReadReport, concatenate
 
 
 def write(path: Path, value: float, width: int = 2, n_queries: int = 1) -> None:
@@ -110,7 +111,7 @@ def test_a_corpus_uses_the_cache_that_the_environment_names(tmp_path: Path, monk
 # --- archives -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.oracle("letor.verify_archive")
+@pytest.mark.oracle("archives.verify_archive")
 def test_an_archive_is_known_by_its_checksum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = oracles.svmlight_text([[0.5]], [1], [1]).encode()
     mine = KnownArchive(
@@ -123,7 +124,7 @@ def test_an_archive_is_known_by_its_checksum(tmp_path: Path, monkeypatch: pytest
         documents=1,
         page="the page 'Mine' of the publisher",
     )
-    monkeypatch.setattr(letor, "KNOWN", (*KNOWN, mine))
+    monkeypatch.setattr(archives, "KNOWN", (*KNOWN, mine))
     for name in ("Mine.zip", "renamed.bin"):
         (tmp_path / name).write_bytes(content)
         assert verify_archive(tmp_path / name) == mine
@@ -187,3 +188,16 @@ def test_report_on_mq2008() -> None:
 def test_webis_is_read_whole() -> None:
     data = read_svmlight(real("webis-clueweb09") / "all.svm.gz")
     assert (data.n_queries, data.n_docs, data.features.shape[1]) == (61, 26_646, 42)
+
+
+def test_load_corpus_hands_the_options_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine").mkdir()
+    lines = [f"{d % 2} qid:{q} 1:{q + d} 2:{10 * d}" for q in range(1, 11) for d in range(3)]
+    (tmp_path / "mine" / "all.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
+    raw = load_corpus("letor:mine", "ci", 0).train.features
+    scaled = load_corpus("letor:mine", "ci", 0, options=ReaderOptions(normalise=True, drop=(2,))).train.features
+    assert raw.shape == (18, 2)
+    assert scaled.tolist() == [[0.0], [0.5], [1.0]] * 6
+    with pytest.raises(ValueError, match="options: digits is not read from files"):
+        load_corpus("digits", "smoke", 0, options=ReaderOptions())

@@ -14,7 +14,8 @@ import oracles
 import pytest
 
 from cfltr_core import ReaderOptions, letor, read_collection, read_svmlight
-from cfltr_core.letor import MSLR_LEAKS, ReadReport
+from cfltr_core.archives import MSLR_LEAKS
+from cfltr_core.letor import ReadReport
 
 
 def some_file(path: Path, seed: int = 0, n_docs: int = 60, width: int = 6) -> dict:

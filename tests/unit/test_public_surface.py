@@ -33,6 +33,7 @@ OPERATORS = {"__call__": "", "__len__": "len"}
 FLOORS = {
     "checks": 0,
     "files": 0,
+    "archives": 0,
     "svmlight": 0,
     "ragged": 0,
     "letor": 0,
