@@ -107,6 +107,7 @@ def check_corpus(corpus: str) -> str:
         return corpus
     if corpus.startswith("letor:") and len(corpus) > len("letor:"):
         letor_folder(corpus)
+        _letor_threshold(corpus)
         return corpus
     raise ValueError(
         f"corpus is {corpus!r}: choose yahoo-like, digits or letor:<folder>, "
@@ -123,10 +124,18 @@ def letor_folder(corpus: str) -> Path:
             f"corpus is {corpus!r}, but the environment variable CFLTR_DATA is not set: "
             "set it to the folder that holds your collections"
         )
-    folder = Path(root).expanduser().resolve() / corpus.removeprefix("letor:")
+    folder = Path(root).expanduser().resolve() / corpus.removeprefix("letor:").partition("@")[0]
     if not folder.is_dir():
         raise ValueError(f"corpus is {corpus!r}, but there is no folder {folder.name!r} in CFLTR_DATA")
     return folder
+
+
+def _letor_threshold(corpus: str) -> int | None:
+    """The grade after the @ in ``letor:<folder>@<grade>``, from which on a document counts as relevant."""
+    text = corpus.partition("@")[2]
+    if "@" in corpus and not (text.isdecimal() and int(text) >= 1):
+        raise ValueError(f"corpus is {corpus!r}: after the @ stands the lowest relevant grade, a whole number from 1")
+    return int(text) if text else None
 
 
 def load_corpus(corpus: str, scale: str, seed: int, *, options: ReaderOptions | None = None) -> Corpus:
@@ -136,7 +145,8 @@ def load_corpus(corpus: str, scale: str, seed: int, *, options: ReaderOptions | 
     ----------
     corpus : "yahoo-like", "istella-like", "digits" or "letor:<folder>"
         A generated name may carry the profile, as in "yahoo-like:conflict"; the plain name is the aligned profile.
-        ``letor:`` ignores ``scale``; its ``seed`` chooses the fold or the random split.
+        ``letor:`` ignores ``scale``; its ``seed`` chooses the fold or the random split.  ``letor:<folder>@<grade>``
+        names the lowest relevant grade; without it that is 3 when grades go beyond 2, else 1.
     scale : "smoke", "ci" or "paper"
     seed : int >= 0
         Another seed is another population (generated) or another split of the same data (digits, letor).
@@ -155,6 +165,9 @@ def load_corpus(corpus: str, scale: str, seed: int, *, options: ReaderOptions | 
         if corpus.startswith("istella-like"):
             return _generate(GENERATED[corpus], size.istella, size.istella_features, seed)
         return _generate(GENERATED[corpus], size.generated, size.features, seed)
+    threshold = _letor_threshold(corpus)
+    if threshold is not None:
+        options = replace(options or ReaderOptions(), threshold=threshold)
     train, validation, test = read_collection(letor_folder(corpus), seed, options=options)
     return Corpus(corpus, train, validation, test)
 

@@ -201,3 +201,19 @@ def test_load_corpus_hands_the_options_on(tmp_path: Path, monkeypatch: pytest.Mo
     assert scaled.tolist() == [[0.0], [0.5], [1.0]] * 6
     with pytest.raises(ValueError, match="options: digits is not read from files"):
         load_corpus("digits", "smoke", 0, options=ReaderOptions())
+
+
+def test_the_name_of_a_corpus_can_name_the_lowest_relevant_grade(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").mkdir()
+    lines = [f"{d} qid:{q} 1:{q + d}" for q in range(1, 11) for d in range(5)]
+    (tmp_path / "mine" / "all.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
+    for name, lowest in (("letor:mine", 3), ("letor:mine@1", 1), ("letor:mine@4", 4)):
+        data = load_corpus(name, "ci", 0).test
+        assert data.threshold == lowest
+        assert data.binary.tolist() == [float(d >= lowest) for _ in range(2) for d in range(5)]
+    for name in ("letor:mine@", "letor:mine@0", "letor:mine@1.5", "letor:mine@-1"):
+        with pytest.raises(ValueError, match="after the @ stands the lowest relevant grade"):
+            load_corpus(name, "ci", 0)
