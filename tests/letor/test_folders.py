@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -152,17 +152,7 @@ def test_the_table_of_archives() -> None:
 # --- real data ----------------------------------------------------------------------------------------
 
 
-def real(folder: str) -> Path:
-    root = os.environ.get("CFLTR_DATA")
-    if not root:
-        pytest.skip("CFLTR_DATA is not set: no real collections on this machine")
-    path = Path(root).expanduser() / folder
-    if not path.is_dir():
-        pytest.skip(f"there is no folder {folder} in CFLTR_DATA")
-    return path
-
-
-def test_ridge_regression_on_mq2008() -> None:
+def test_ridge_regression_on_mq2008(real: Callable[[str], Path]) -> None:
     """Five-fold nDCG@10, gain 2^y − 1, queries without positives left out: .679, as others measured."""
     folder, values = real("mq2008"), []
     for fold in range(5):
@@ -176,7 +166,7 @@ def test_ridge_regression_on_mq2008() -> None:
     assert np.mean(values) == pytest.approx(0.679, abs=0.005)
 
 
-def test_report_on_mq2008() -> None:
+def test_report_on_mq2008(real: Callable[[str], Path]) -> None:
     """784 queries, 15,211 documents, 46 features of which 6 are constant; 220 queries without a relevant document."""
     found: list[ReadReport] = []
     read_collection(real("mq2008"), 0, report=found.append)
@@ -185,7 +175,7 @@ def test_report_on_mq2008() -> None:
     assert (len(report.constant), report.without_positive) == (6, 220)
 
 
-def test_webis_is_read_whole() -> None:
+def test_webis_is_read_whole(real: Callable[[str], Path]) -> None:
     data = read_svmlight(real("webis-clueweb09") / "all.svm.gz")
     assert (data.n_queries, data.n_docs, data.features.shape[1]) == (61, 26_646, 42)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -218,17 +218,7 @@ def test_the_folder_of_a_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert [check_corpus(name) for name in ("yahoo-like", "digits")] == ["yahoo-like", "digits"]
 
 
-def real(folder: str) -> Path:
-    root = os.environ.get("CFLTR_DATA")
-    if not root:
-        pytest.skip("CFLTR_DATA is not set: no real collections on this machine")
-    path = Path(root).expanduser() / folder
-    if not path.is_dir():
-        pytest.skip(f"there is no folder {folder} in CFLTR_DATA")
-    return path
-
-
-def test_mq2008_is_read_whole() -> None:
+def test_mq2008_is_read_whole(real: Callable[[str], Path]) -> None:
     """784 queries, 15,211 documents, 46 features; what fold 0 tests on, fold 1 validates on."""
     real("mq2008")
     corpora = [load_corpus("letor:mq2008", "ci", fold) for fold in (0, 1)]
@@ -243,7 +233,7 @@ def test_mq2008_is_read_whole() -> None:
     np.testing.assert_array_equal(corpora[0].test.features, corpora[1].validation.features)
 
 
-def test_mq2008_against_the_literal_parser() -> None:
+def test_mq2008_against_the_literal_parser(real: Callable[[str], Path]) -> None:
     path = real("mq2008") / "S1.svm.gz"
     features, grades, offsets = oracles.svmlight_parse(gzip.decompress(path.read_bytes()).decode("latin-1"), 46)
     data = read_svmlight(path)
@@ -252,7 +242,7 @@ def test_mq2008_against_the_literal_parser() -> None:
     assert data.offsets.tolist() == offsets
 
 
-def test_webis_is_read_whole() -> None:
+def test_webis_is_read_whole(real: Callable[[str], Path]) -> None:
     """61 queries, 26,646 documents, 42 features, grades 0 … 4."""
     real("webis-clueweb09")
     corpus = load_corpus("letor:webis-clueweb09", "ci", 0)
