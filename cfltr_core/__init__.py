@@ -1,11 +1,13 @@
 """Counterfactual learning to rank: the tested code behind the book.
 
 Floors, imports only point down: ``ragged``, ``svmlight``, ``letor``, ``archives`` and ``corpora`` (data), then
-``metrics``, then ``users``, ``policies``, ``logs`` and ``exact``, then ``estimators``, then ``sweeps``.  ``claims`` and
+``metrics``, then ``users``, ``policies``, ``logs`` and ``exact``, then ``estimators``
+and ``bounds``, then ``proprank`` and ``propdcg``, then ``sweeps``.  ``claims`` and
 ``figures`` stand beside them.
 """
 
 from cfltr_core.archives import verify_archive
+from cfltr_core.bounds import bound_loss, surrogate_ranks
 from cfltr_core.claims import claim, mean_interval
 from cfltr_core.corpora import SCALES, load_corpus
 from cfltr_core.estimators import clipped, ips, ips_variance, naive, self_normalised
@@ -32,6 +34,8 @@ from cfltr_core.metrics import (
     rbp,
 )
 from cfltr_core.policies import DeterministicPolicy, fit_linear_ranker
+from cfltr_core.propdcg import fit_propdcg, select_C
+from cfltr_core.proprank import fit_proprank
 from cfltr_core.ragged import RankingData, query_index, segment_sum
 from cfltr_core.sweeps import sweep
 from cfltr_core.users import PositionBasedUser, power_examination
@@ -49,6 +53,7 @@ __all__ = [
     "aggregate_clicks",
     "average_rank",
     "band",
+    "bound_loss",
     "claim",
     "clipped",
     "dcg",
@@ -58,6 +63,8 @@ __all__ = [
     "expectation",
     "figure",
     "fit_linear_ranker",
+    "fit_propdcg",
+    "fit_proprank",
     "ips",
     "ips_variance",
     "load_corpus",
@@ -75,10 +82,12 @@ __all__ = [
     "read_svmlight",
     "record",
     "segment_sum",
+    "select_C",
     "self_normalised",
     "sessions_for_clicks",
     "simulate_clicks",
     "style",
+    "surrogate_ranks",
     "sweep",
     "verify_archive",
 ]

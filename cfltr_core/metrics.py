@@ -32,6 +32,8 @@ class RankWeight:
         Maps an array of ranks (floats >= 1) to weights of the same shape.
     larger_is_better : bool
         True when the metric is a gain, so that one reports ``-risk`` (DCG); False for average rank.
+    derivative : callable or None
+        λ′(r) for real r >= 1; learning needs it, judging does not.
 
     Source: Agarwal et al. 2018, Eq. 1 and Table 1.
     """
@@ -39,11 +41,23 @@ class RankWeight:
     name: str
     function: Callable[[FloatArray], FloatArray]
     larger_is_better: bool = True
+    derivative: Callable[[FloatArray], FloatArray] | None = None
 
     def __call__(self, rank: ArrayLike) -> FloatArray:
         """λ at ``rank`` (any shape, float64, >= 1)."""
+        return self._at(self.function, rank)
+
+    def slope(self, rank: ArrayLike) -> FloatArray:
+        """λ′ at ``rank`` (any shape, float64, real numbers >= 1)."""
+        if self.derivative is None:
+            raise ValueError(
+                f"rank weight {self.name!r} has no derivative: give RankWeight(…, derivative=…) to learn with it"
+            )
+        return self._at(self.derivative, rank)
+
+    def _at(self, function: Callable[[FloatArray], FloatArray], rank: ArrayLike) -> FloatArray:
         r = checks.within(rank, 1, np.inf, "rank", "ranks start at 1")
-        out = np.asarray(self.function(r), dtype=np.float64)
+        out = np.asarray(function(r), dtype=np.float64)
         if out.shape != r.shape:
             raise ValueError(
                 f"rank weight {self.name!r} returned shape {out.shape} for ranks of shape {r.shape}: "
@@ -61,21 +75,29 @@ class RankWeight:
 
 def average_rank() -> RankWeight:
     """λ(r) = r: the sum of the ranks of the relevant documents (smaller is better)."""
-    return RankWeight("average rank", lambda r: r.copy(), larger_is_better=False)
+    return RankWeight("average rank", lambda r: r.copy(), larger_is_better=False, derivative=np.ones_like)
 
 
 def dcg(cutoff: int | None = None) -> RankWeight:
     """λ(r) = −1 / log₂(1 + r), and 0 beyond ``cutoff`` if one is given."""
+
+    def derivative(r: FloatArray) -> FloatArray:
+        return np.asarray(np.log(2.0) / ((1.0 + r) * np.log1p(r) ** 2))
+
     if cutoff is None:
-        return RankWeight("DCG", lambda r: -1.0 / np.log2(1.0 + r))
+        return RankWeight("DCG", lambda r: -1.0 / np.log2(1.0 + r), derivative=derivative)
     k = checks.positive_int(cutoff, "cutoff")
-    return RankWeight(f"DCG@{k}", lambda r: np.where(r <= k, -1.0 / np.log2(1.0 + r), 0.0))
+    return RankWeight(
+        f"DCG@{k}",
+        lambda r: np.where(r <= k, -1.0 / np.log2(1.0 + r), 0.0),
+        derivative=lambda r: np.where(r <= k, derivative(r), 0.0),
+    )
 
 
 def precision(k: int) -> RankWeight:
     """λ(r) = −1[r <= k] / k."""
     k = checks.positive_int(k, "k")
-    return RankWeight(f"Prec@{k}", lambda r: np.where(r <= k, -1.0 / k, 0.0))
+    return RankWeight(f"Prec@{k}", lambda r: np.where(r <= k, -1.0 / k, 0.0), derivative=np.zeros_like)
 
 
 def rbp(p: float) -> RankWeight:
@@ -85,7 +107,11 @@ def rbp(p: float) -> RankWeight:
     """
     if not 0.0 < p < 1.0:
         raise ValueError(f"p is {p}: the persistence of RBP lies strictly between 0 and 1")
-    return RankWeight(f"RBP({p:g})", lambda r: -(1.0 - p) * p ** (r - 1.0))
+    return RankWeight(
+        f"RBP({p:g})",
+        lambda r: -(1.0 - p) * p ** (r - 1.0),
+        derivative=lambda r: -(1.0 - p) * np.log(p) * p ** (r - 1.0),
+    )
 
 
 def _tie_bounds(scores: FloatArray, offsets: IntArray) -> tuple[IntArray, IntArray]:

@@ -1,0 +1,244 @@
+"""Surrogate bounds on the rank of a document, and on any additive risk through its rank weight λ.
+
+A rank is a sum of steps, rank(d) = 1 + Σ_{y ≠ d} 1[s_y > s_d].  Each step lies below a surrogate of the score
+difference s_d − s_y, and so the rank lies below the *surrogate rank* 1 + S_d, where S_d sums
+
+    hinge      max(z, 0),                 z = 1 − (s_d − s_y)
+    smoothed   max_{0 ≤ a ≤ 1} a z + (μ/2) a (1 − a), between max(z, 0) and max(z, 0) + μ/8
+    logistic   log₂(1 + exp(−σ (s_d − s_y)))
+
+over the other documents y of the list.  If λ increases, λ(rank) ≤ λ(1 + S_d): an upper bound for a risk, and with
+the sign turned a lower bound for a gain.  Source: Agarwal et al. 2018, §4 and Eq. 7; the logistic form is in
+Joachims et al. 2017 and Wang et al. 2018.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cfltr_core import checks
+from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.metrics import RankWeight, average_rank
+
+Surrogate = Literal["hinge", "logistic"]
+# Floating scores: a solver may work in single precision, the public functions do not.
+Scores = NDArray[np.floating]
+# Pairs that are held at once.  So few stay in the processor's cache, through all the steps on them.
+BLOCK = 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """Result of :func:`bound_loss`: the bound on the risk, its gradient in the scores, the surrogate ranks."""
+
+    value: float
+    gradient: FloatArray
+    ranks: FloatArray
+
+
+def surrogate_ranks(
+    scores: ArrayLike,
+    offsets: ArrayLike,
+    documents: ArrayLike,
+    surrogate: Surrogate = "hinge",
+    sigma: float = 1.0,
+    smoothing: float = 0.0,
+) -> FloatArray:
+    """Upper bound 1 + S_d on the rank of each of ``documents`` in its list, shape (len(documents),).
+
+    It bounds every kind of rank, ``pessimistic`` included: a tied pair adds 1 to the bound, and at most 1 to a rank.
+
+    Parameters
+    ----------
+    scores : (n_docs,) finite
+    offsets : (n_queries + 1,)
+    documents : (n_terms,)
+        Flat document indices, in any order.
+    surrogate : "hinge" or "logistic"
+    sigma : float
+        Steepness σ > 0 of the logistic form, which is log₂: with the natural logarithm a tie would count .69.
+    smoothing : float
+        μ ≥ 0 of the smoothed hinge; 0 is the hinge itself.
+
+    Raises
+    ------
+    ValueError
+        For non-finite scores, bad offsets, documents that do not exist, an unknown surrogate, σ ≤ 0, μ outside [0, 2].
+    """
+    return bound_loss(scores, offsets, documents, None, average_rank(), surrogate, sigma, smoothing).ranks
+
+
+def bound_loss(
+    scores: ArrayLike,
+    offsets: ArrayLike,
+    documents: ArrayLike,
+    weights: ArrayLike | None,
+    rank_weight: RankWeight | None = None,
+    surrogate: Surrogate = "hinge",
+    sigma: float = 1.0,
+    smoothing: float = 0.0,
+) -> Bound:
+    """Bound Σ_t weights_t · λ(1 + S_t) on a weighted additive risk, with its gradient in the scores.
+
+    With weights_t = clicks_t / (p_t · n) it is the right-hand side of Eq. 7 of Agarwal et al. 2018.  The work is
+    Σ_t (length of the list of t), so O(list) for one clicked document; memory is O(``BLOCK`` + longest list).
+
+    Parameters
+    ----------
+    weights : (n_terms,) or None
+        One finite weight ≥ 0 for each of ``documents``; None = all 1.
+    rank_weight : RankWeight
+        λ, increasing and with a ``derivative``; average rank if none is given.
+
+    Returns
+    -------
+    Bound
+        ``gradient`` has shape (n_docs,) and sums to 0 in each list.  At a kink of the hinge (z = 0) it is the
+        subgradient with slope 0; with ``smoothing`` the function has no kink.
+
+    Raises
+    ------
+    ValueError
+        As :func:`surrogate_ranks`; also for weights that are negative or do not match, and λ without a derivative.
+    """
+    cuts = checks.offsets_of(offsets)
+    values = checks.finite_vector(scores, int(cuts[-1]), "scores")
+    terms = checks.indices(documents, "documents")
+    checks.within(terms, 0, len(values) - 1, "documents", "no such document")
+    c = np.ones(len(terms)) if weights is None else checks.finite_vector(weights, len(terms), "weights")
+    checks.within(c, 0, np.inf, "weights", "a negative weight would turn the bound round")
+    lam = average_rank() if rank_weight is None else rank_weight
+    if surrogate not in ("hinge", "logistic"):
+        raise ValueError(f"surrogate is {surrogate!r}: choose 'hinge' or 'logistic'")
+    if not (np.isfinite(sigma) and sigma > 0):
+        raise ValueError(f"sigma is {sigma}: expected a number > 0")
+    checks.within(smoothing, 0, 2, "smoothing", "0 is the hinge itself; beyond 2 a document would compete with itself")
+    step: Step = hinge
+    if surrogate == "logistic":
+        step = logistic(sigma)
+    elif smoothing > 0:
+        step = smooth_hinge(smoothing)
+    lists = ClickedLists(cuts, terms)
+    s, force = lists.sums(values, step, lambda rows, total: c[rows] * lam.slope(1.0 + total))
+    return Bound(float((c * lam(1.0 + s)).sum()), -force, 1.0 + s)
+
+
+# A step takes z = 1 − (s_d − s_y), which it may overwrite, and returns (value, slope) of the surrogate of 1[s_y ≥ s_d].
+Step = Callable[[Scores], tuple[Scores, Scores]]
+
+
+def hinge(z: Scores) -> tuple[Scores, Scores]:
+    """max(z, 0) and its slope, 0 at the kink."""
+    slope = (z > 0).astype(z.dtype)
+    return np.maximum(z, 0, out=z), slope
+
+
+def smooth_hinge(mu: float) -> Step:
+    """The centred smoothed hinge h_μ(z) = a z + (μ/2) a (1 − a) at its maximiser a = clip(½ + z/μ, 0, 1), its slope."""
+
+    def step(z: Scores) -> tuple[Scores, Scores]:
+        a = z * z.dtype.type(1 / mu)
+        a += z.dtype.type(0.5)
+        np.clip(a, 0, 1, out=a)
+        z += z.dtype.type(mu / 2) * (1 - a)
+        z *= a
+        return z, a
+
+    return step
+
+
+def logistic(sigma: float) -> Step:
+    """log₂(1 + exp(σ (z − 1))) and its slope, in the form that neither overflows nor loses small values."""
+
+    def step(z: Scores) -> tuple[Scores, Scores]:
+        z -= 1
+        z *= z.dtype.type(sigma)
+        small = np.exp(-np.abs(z))
+        value = (np.maximum(z, 0) + np.log1p(small)) / np.log(2)
+        slope = np.where(z > 0, 1, small) / (1 + small) * (sigma / np.log(2))
+        return value, slope
+
+    return step
+
+
+class ClickedLists:
+    """The list of every clicked document, as rectangles without padding: one row per term, one column per document.
+
+    Terms whose lists are equally long stand in one rectangle, cut into blocks of about ``BLOCK`` pairs; the terms of a
+    query stand together.  A row of scores is then a contiguous copy, and the forces on the documents of a query are a
+    sum of its rows: no index of a pair is ever stored.
+
+    Parameters
+    ----------
+    offsets : (n_queries + 1,) checked
+    documents : (n_terms,) checked
+    """
+
+    def __init__(self, offsets: IntArray, documents: IntArray) -> None:
+        query = np.searchsorted(offsets, documents, side="right") - 1
+        width = np.diff(offsets)[query]
+        self.offsets = offsets
+        self.documents = documents
+        self.n_pairs = int(width.sum()) - len(documents)
+        order = np.lexsort((query, width))
+        cuts = np.flatnonzero(np.diff(width[order])) + 1
+        self._blocks = []
+        for same in np.split(order, cuts) if len(order) else []:
+            m = int(width[same[0]])
+            rows = max(1, BLOCK // m)
+            for start in range(0, len(same), rows):
+                terms = same[start : start + rows]
+                first = np.flatnonzero(np.diff(query[terms], prepend=-1))
+                self._blocks.append((terms, m, offsets[query[terms]], first))
+
+    def gaps(self, scores: Scores) -> Iterator[tuple[IntArray, IntArray, IntArray, Scores]]:
+        """Yield ``(terms, start, first, z)`` per block: z = 1 − (s_d − s_y), row by row, the own document included.
+
+        ``start`` is the first document of each row's list, ``first`` the rows that begin another query.
+        """
+        for terms, m, start, first in self._blocks:
+            z = _windows(scores, m)[start]
+            z += (1 - scores[self.documents[terms]])[:, None]
+            yield terms, start, first, z
+
+    def own(self, scores: Scores, step: Step) -> Scores:
+        """What a document would add to its own sum, with the rounding of :meth:`gaps`, to be taken off again."""
+        mine = scores[self.documents]
+        return step((1 - mine) + mine)[0]
+
+    def sums(
+        self, scores: Scores, step: Step, price: Callable[[IntArray, FloatArray], FloatArray]
+    ) -> tuple[FloatArray, FloatArray]:
+        """S_t of every term, and the force Σ_t price_t Σ_y slope_ty (e_t − e_y) on every document, (n_docs,).
+
+        ``price(terms, sums)`` is what one unit of S_t costs; the force is minus the gradient of Σ_t cost(S_t).
+        """
+        total = np.empty(len(self.documents))
+        force = np.zeros(len(scores))
+        own = self.own(scores, step)
+        for terms, start, first, z in self.gaps(scores):
+            value, slope = step(z)
+            total[terms] = value.sum(axis=1) - own[terms]
+            cost = price(terms, total[terms])
+            self.push(force, terms, start, first, slope, cost)
+        return total, force
+
+    def push(
+        self, force: FloatArray, terms: IntArray, start: IntArray, first: IntArray, slope: Scores, cost: FloatArray
+    ) -> None:
+        """Add Σ_t cost_t Σ_y slope_ty (e_t − e_y) of one block to ``force``; the own document cancels."""
+        np.add.at(force, self.documents[terms], cost * slope.sum(axis=1))
+        slope *= cost.astype(slope.dtype)[:, None]
+        pulled = np.add.reduceat(slope, first, axis=0) if len(first) < len(terms) else slope
+        # Each query occurs once in a block, so that a plain subtraction in place loses nothing.
+        _windows(force, slope.shape[1])[start[first]] -= pulled
+
+
+def _windows(array: NDArray[np.floating], m: int) -> NDArray[np.floating]:
+    """All windows of ``m`` neighbours of a contiguous vector, as a view, without the checks of sliding_window_view."""
+    return np.ndarray((len(array) - m + 1, m), array.dtype, array, strides=2 * array.strides)

@@ -1,0 +1,219 @@
+"""SVM PropDCG: the propensity-weighted SVM for any rank weight λ, by the convex-concave procedure where λ is concave.
+
+The objective, with S_t(w) the hinge sum of the clicked document t and c_t = (C/n) Σ clicks/p, is
+
+    F(w) = ½‖w‖² + Σ_t c_t λ(1 + S_t(w)).
+
+A concave λ lies below its tangent at the present sums S⁰: λ(1 + S) ≤ λ(1 + S⁰) + λ′(1 + S⁰) (S − S⁰).  So
+½‖w‖² + Σ c′_t S_t(w) with c′_t = c_t λ′(1 + S⁰_t), an SVM PropRank problem, lies above F up to a constant, and
+touches it at the present point.  Weights that are not worse in the surrogate are not worse in F: the objective never
+increases, at whatever accuracy the surrogate is solved.  A convex λ makes F convex, and it is minimised directly.
+Source: Agarwal et al. 2018, §4.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cfltr_core import checks
+from cfltr_core.bounds import hinge
+from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.estimators import self_normalised
+from cfltr_core.logs import ClickLog
+from cfltr_core.metrics import RankWeight, dcg, rank_weights
+from cfltr_core.proprank import Cost, LinearFit, minimise, training_problem
+
+Curvature = Literal["linear", "convex", "concave"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CCPFit(LinearFit):
+    """A :class:`LinearFit` of the last convex problem, with the course of the objective.
+
+    ``objective`` holds F at the start and after each round, ``round_passes`` the multiplications with the feature
+    matrix of each round, ``effective_weights`` the c′_t / c_t of the last round, one per clicked document in
+    ``documents``.  ``primal`` and ``dual`` certify the last *surrogate*, not F, which has no certificate unless λ is
+    convex.
+    """
+
+    objective: FloatArray
+    round_passes: FloatArray
+    documents: IntArray
+    effective_weights: FloatArray
+
+
+def curvature(weight: RankWeight, longest: int) -> Curvature:
+    """Whether λ is linear, convex or concave on ranks from 1 to 4 · ``longest``, and increasing.
+
+    Found by comparing λ with its chords.  Raises ValueError naming the ranks when λ decreases somewhere, or is convex
+    in one place and concave in another, as Prec@k and cut-off metrics are: neither the convex-concave procedure nor a
+    convex solver applies then.
+    """
+    r = np.concatenate([np.arange(1.0, 64.0, 0.5), np.geomspace(64, 4 * max(17, longest), 200)])
+    value = weight(r)
+    scale = float(np.ptp(value)) or 1.0
+    fall = np.flatnonzero(np.diff(value) < -1e-9 * scale)
+    if len(fall):
+        i = fall[0]
+        raise ValueError(
+            f"rank weight {weight.name!r} decreases between ranks {r[i]:g} and {r[i + 1]:g}: a bound on the rank "
+            "bounds the risk only if λ increases"
+        )
+    above = weight((r[2:] + r[:-2]) / 2) - (value[2:] + value[:-2]) / 2
+    over, under = above > 1e-9 * scale, above < -1e-9 * scale
+    if over.any() and under.any():
+        i, j = int(np.argmax(over)), int(np.argmax(under))
+        raise ValueError(
+            f"rank weight {weight.name!r} is neither convex nor concave: it lies above its chord between ranks "
+            f"{r[i]:g} and {r[i + 2]:g}, and below it between {r[j]:g} and {r[j + 2]:g}. "
+            "Use a weight of one curvature, such as DCG without a cut-off"
+        )
+    return "concave" if over.any() else "convex" if under.any() else "linear"
+
+
+def fit_propdcg(
+    features: ArrayLike,
+    offsets: ArrayLike,
+    log: ClickLog,
+    C: float = 1.0,
+    weight: RankWeight | None = None,
+    tol: float = 1e-3,
+    inner_tol: float = 1e-3,
+    start: LinearFit | None = None,
+    max_rounds: int = 50,
+) -> CCPFit:
+    """SVM PropDCG: minimise ½‖w‖² + (C/n) Σ clicks/p · λ(1 + Σ_y max(1 − w·(x_d − x_y), 0)).
+
+    Parameters
+    ----------
+    features, offsets, log, C
+        As for :func:`cfltr_core.proprank.fit_proprank`.
+    weight : RankWeight
+        λ with a derivative; DCG, −1/log₂(1 + r), if none is given.  With natural logarithms C is larger by 1/ln 2.
+    tol : float
+        Stop when a round lowers F by less than ``tol`` · |F|.
+    inner_tol : float
+        Relative gap of every convex problem.
+    start : LinearFit
+        Where to begin; w = 0 without one.  With a concave λ, F may have many stationary points, and the start
+        decides which is found.
+    max_rounds : int
+
+    Raises
+    ------
+    ValueError
+        As ``fit_proprank``; also when λ is neither convex nor concave, or decreases.
+    """
+    lam = dcg() if weight is None else weight
+    x, lists, mass = training_problem(features, offsets, log, C)
+    if not tol > 0:
+        raise ValueError(f"tol is {tol}: expected a relative decrease > 0")
+    checks.positive_int(max_rounds, "max_rounds")
+    shape = curvature(lam, int(np.diff(lists.offsets).max()))
+
+    def at(fit: LinearFit) -> tuple[float, FloatArray]:
+        """F and the sums S_t at the weights of ``fit``, in double precision."""
+        s, _ = lists.sums(fit.score(x), hinge, lambda terms, _: np.zeros(len(terms)))
+        return float(0.5 * fit.weights @ fit.weights + mass @ lam(1 + s)), s
+
+    best = LinearFit(np.zeros(x.shape[1]), C, np.inf, -np.inf, 0, 1.0) if start is None else start
+    value, s = at(best)
+    objective, passes = [value], []
+    while True:
+        slope = lam.slope(1 + s)
+        if shape == "convex":
+            cost = Cost(lambda t: lam(1 + t), lambda t: lam.slope(1 + t))
+            fit = minimise(x, lists, mass, C, inner_tol, start, cost=cost)
+        else:
+            fit = minimise(x, lists, mass * slope, C, inner_tol, best)
+        value, s = at(fit)
+        passes.append(fit.passes + 1)
+        # Single precision may have solved the surrogate: weights that do not lower F itself are not taken.
+        if value < objective[-1] or len(passes) == 1:
+            best, used = fit, slope
+        objective.append(min(value, objective[-1]) if len(passes) > 1 else value)
+        small = objective[-2] - objective[-1] <= tol * abs(objective[-1])
+        if shape != "concave" or small or len(passes) == max_rounds:
+            break
+    return CCPFit(
+        **{**vars(best), "passes": float(sum(passes))},
+        objective=np.array(objective),
+        round_passes=np.array(passes),
+        documents=lists.documents,
+        effective_weights=used,
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Selection:
+    """The chosen fit, the estimated risk for each C that was tried, and whether the choice lies at their edge."""
+
+    fit: LinearFit
+    estimates: dict[float, float]
+    at_edge: bool
+
+    def __repr__(self) -> str:
+        edge = ", at the edge of what was tried" if self.at_edge else ""
+        return f"Selection(C={self.fit.C:g} of {len(self.estimates)} values{edge})"
+
+
+def select_C(
+    fit: Callable[[float, LinearFit | None], LinearFit],
+    grid: Sequence[float],
+    features: ArrayLike,
+    offsets: ArrayLike,
+    log: ClickLog,
+    weight: RankWeight | None = None,
+    extend: int = 6,
+) -> Selection:
+    """Choose C by the self-normalised IPS estimate of the risk on *validation clicks*; true labels play no part.
+
+    Parameters
+    ----------
+    fit : callable
+        ``fit(C, start)`` trains at one value, from a neighbouring solution or None:
+        ``lambda C, start: fit_proprank(x, offsets, log, C, start=start)``.
+    grid : increasing values of C, at least two
+    features, offsets, log
+        The validation queries and their clicks.
+    weight : RankWeight
+        λ of the risk; DCG if none is given.
+    extend : int
+        While the value at an edge is strictly the best, the grid grows there by the ratio of its two outermost
+        values, at most this many times.  ``at_edge`` says if it still does.
+
+    Raises
+    ------
+    ValueError
+        For a grid that is not increasing and positive, offsets that do not match, a log without clicks.
+    """
+    values = np.asarray(grid, dtype=np.float64)
+    if values.ndim != 1 or len(values) < 2 or not (values[0] > 0 and (np.diff(values) > 0).all()):
+        raise ValueError(f"grid is {list(grid)}: expected at least two values of C, positive and increasing")
+    lam = dcg() if weight is None else weight
+    x, lists, _ = training_problem(features, offsets, log, 1.0)
+    fits: dict[float, LinearFit] = {}
+    estimates: dict[float, float] = {}
+
+    def try_value(c: float, start: LinearFit | None) -> None:
+        fits[c] = fit(c, start)
+        scores = fits[c].score(x)
+        estimates[c] = self_normalised(log, rank_weights(scores, lists.offsets, lam)).value
+
+    start = None
+    for c in values.tolist():
+        try_value(c, start)
+        start = fits[c]
+    for _ in range(extend + 1):
+        tried = sorted(fits)
+        best = min(tried, key=estimates.__getitem__)
+        # A tie with the neighbour is a plateau, not an edge; of equal values the smallest C is taken.
+        for edge, next_to in ((tried[0], tried[1]), (tried[-1], tried[-2])):
+            if best == edge and estimates[edge] < estimates[next_to] and len(fits) < len(values) + extend:
+                try_value(edge * edge / next_to, fits[edge])
+    return Selection(fits[best], dict(sorted(estimates.items())), best in (min(fits), max(fits)))
