@@ -31,7 +31,7 @@ from cfltr_core.proprank import Cost, LinearFit, minimise, training_problem
 Curvature = Literal["linear", "convex", "concave"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class CCPFit(LinearFit):
     """A :class:`LinearFit` of the last convex problem, with the course of the objective.
 
@@ -123,23 +123,25 @@ def fit_propdcg(
 
     best = LinearFit(np.zeros(x.shape[1]), C, np.inf, -np.inf, 0, 1.0) if start is None else start
     value, s = at(best)
-    objective, passes = [value], []
+    objective, passes, accuracy = [value], [], max(inner_tol, 0.03)
+    used = slope = lam.slope(1 + s)
     while True:
-        slope = lam.slope(1 + s)
         if shape == "convex":
             cost = Cost(lambda t: lam(1 + t), lambda t: lam.slope(1 + t))
             fit = minimise(x, lists, mass, C, inner_tol, start, cost=cost)
         else:
-            fit = minimise(x, lists, mass * slope, C, inner_tol, best)
-        value, s = at(fit)
+            fit = minimise(x, lists, mass * slope, C, accuracy, best)
         passes.append(fit.passes + 1)
+        value, s = at(fit)
+        fall = (objective[-1] - value) / (abs(value) or 1.0)
         # Single precision may have solved the surrogate: weights that do not lower F itself are not taken.
-        if value < objective[-1] or len(passes) == 1:
-            best, used = fit, slope
-        objective.append(min(value, objective[-1]) if len(passes) > 1 else value)
-        small = objective[-2] - objective[-1] <= tol * abs(objective[-1])
-        if shape != "concave" or small or len(passes) == max_rounds:
+        if fall > 0 or np.isinf(best.primal):
+            best, used, slope = fit, slope, lam.slope(1 + s)
+        objective.append(min(value, objective[-1]))
+        if shape != "concave" or (fall <= tol and accuracy == inner_tol) or len(passes) == max_rounds:
             break
+        # An early surrogate is replaced soon: it need not be solved more closely than a tenth of the last fall.
+        accuracy = max(inner_tol, min(accuracy, 0.1 * fall))
     return CCPFit(
         **{**vars(best), "passes": float(sum(passes))},
         objective=np.array(objective),

@@ -46,7 +46,7 @@ class LinearFit:
     """A linear scorer with the certificate of its training problem.
 
     ``primal`` and ``dual`` enclose the optimum; ``passes`` counts the multiplications with the feature matrix,
-    ``smoothing`` is the last μ, with which a warm start begins.
+    ``smoothing`` and ``centres`` are the last μ and the slopes a/c of all pairs, with which a warm start begins.
     """
 
     weights: FloatArray
@@ -55,6 +55,7 @@ class LinearFit:
     dual: float
     passes: float
     smoothing: float
+    centres: tuple[Scores, ...] = ()
 
     def __repr__(self) -> str:
         return f"LinearFit({len(self.weights)} weights, C={self.C:g}, relative gap {self.gap:.1e})"
@@ -219,20 +220,23 @@ class _Solver:
         self.matrix = _Matrix(x, double=tol < SINGLE)
         self.n_docs, self.n_features = x.shape
         self.passes = 0.0
-        self.centres = []
+        self.centres: list[Scores] = []
         for terms, start, _, z in lists.gaps(np.zeros(self.n_docs, np.float32)):
             z[:] = 0.5
+            # A document is not its own rival: from this centre its slope is 0 whatever its score.
             z[np.arange(len(terms)), lists.documents[terms] - start] = -1e30
             self.centres.append(z)
 
     def run(self, C: float, start: LinearFit | None, max_passes: int) -> LinearFit:
         w = np.zeros(self.n_features) if start is None else start.weights.copy()
-        mu = 1.0 if start is None else min(1.0, 8 * start.smoothing)
+        mu = 1.0 if start is None else start.smoothing
+        if start is not None and [c.shape for c in start.centres] == [c.shape for c in self.centres]:
+            self.centres = [c.copy() for c in start.centres]
         # Where the data weigh 1e14 times as much as ‖w‖², a smaller μ would only lose digits.
         floor = min(1.0, 1e-14 * float(self.mass.max(initial=0.0)) * self.matrix.largest() ** 2)
         best_w, best_primal, best_dual = w, np.inf, -np.inf
         steps: list[tuple[FloatArray, FloatArray]] = []
-        newton_at, error_before, gap_before, fresh = 0.0, np.inf, np.inf, True
+        newton_at, error_before, gap_before, fresh, stepped = 0.0, np.inf, np.inf, True, False
         s = self.scores(w)
         point = self.at(s, mu)
         v = self.pull(point.force)
@@ -244,8 +248,10 @@ class _Solver:
             best_dual = max(best_dual, dual)
             if fresh and primal < best_primal:
                 best_w, best_primal = w, primal
-            if best_primal - best_dual <= self.tol * abs(best_primal):
-                return LinearFit(best_w, C, best_primal, best_dual, self.passes, mu)
+            # With a small C even w = 0 can be within tol; it ranks nothing, and one step from it does.
+            if best_primal - best_dual <= self.tol * abs(best_primal) and (w.any() or stepped):
+                self.at(s, mu, settle=True)
+                return LinearFit(best_w, C, best_primal, best_dual, self.passes, mu, tuple(self.centres))
             if self.passes >= max_passes:
                 raise RuntimeError(
                     f"relative gap {(best_primal - best_dual) / abs(best_primal):.1e} after {self.passes:.0f} passes, "
@@ -273,7 +279,7 @@ class _Solver:
             v = self.pull(point.force)
             steps.append((w_next - w, (w_next - v) - gradient))
             del steps[:-MEMORY]
-            w, fresh = w_next, False
+            w, fresh, stepped = w_next, False, True
 
     def scores(self, w: FloatArray) -> Scores:
         self.passes += 1
