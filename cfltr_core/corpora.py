@@ -25,7 +25,8 @@ class Scale:
     test, ``features`` and ``istella_features`` the widths; a profile does not change them.  ``clicks`` holds the
     expected numbers of clicks on a learning curve; ``seeds`` the number of populations (each with its own log)
     where rankers are learnt, ``light_seeds`` where they are only evaluated, which costs a second each;
-    ``repetitions`` how often a log is drawn again to measure a spread.
+    ``repetitions`` how often a log is drawn again to measure a spread; ``C_grid`` the strengths of the data against
+    the regulariser that SVM PropRank chooses from.
     """
 
     name: str
@@ -38,9 +39,11 @@ class Scale:
     seeds: int
     light_seeds: int
     repetitions: int
+    C_grid: tuple[float, ...]
 
 
 _CURVE = (1_700, 17_000, 170_000, 1_700_000)
+_GRID = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2)
 
 SCALES: Mapping[str, Scale] = MappingProxyType(
     {
@@ -55,6 +58,7 @@ SCALES: Mapping[str, Scale] = MappingProxyType(
             seeds=2,
             light_seeds=2,
             repetitions=40,
+            C_grid=(1e-1, 1.0, 1e1),
         ),
         "ci": Scale(
             name="ci",
@@ -67,6 +71,7 @@ SCALES: Mapping[str, Scale] = MappingProxyType(
             seeds=5,
             light_seeds=10,
             repetitions=400,
+            C_grid=_GRID,
         ),
         "paper": Scale(
             name="paper",
@@ -79,6 +84,7 @@ SCALES: Mapping[str, Scale] = MappingProxyType(
             seeds=10,
             light_seeds=20,
             repetitions=1_000,
+            C_grid=_GRID,
         ),
     }
 )
