@@ -31,6 +31,11 @@ METHODS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "clipped": {"color": "#E69F00", "marker": "D"},
         "logger": {"color": "#666666", "marker": "P"},
         "random": {"color": "#999999", "marker": "x"},
+        "supervised": {"color": "#000000", "marker": "*"},
+        "proprank": {"color": "#0072B2", "marker": "o"},
+        "propdcg": {"color": "#CC79A7", "marker": "^"},
+        "hinge": {"color": "#56B4E9", "marker": "h"},
+        "logistic": {"color": "#8C510A", "marker": "p"},
     }
 )
 

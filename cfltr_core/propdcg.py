@@ -123,7 +123,8 @@ def fit_propdcg(
 
     best = LinearFit(np.zeros(x.shape[1]), C, np.inf, -np.inf, 0, 1.0) if start is None else start
     value, s = at(best)
-    objective, passes, accuracy = [value], [], max(inner_tol, 0.03)
+    objective, passes = [value], []
+    accuracy = max(inner_tol, 0.03) if shape == "concave" else inner_tol
     used = slope = lam.slope(1 + s)
     while True:
         if shape == "convex":
