@@ -68,7 +68,7 @@ class LoggingPolicy(ABC):
         number of sessions.
         """
         per_query = self._check_sessions(sessions, rng)
-        return nonzero_counts(count_displays(lambda queries: self.sample(queries, rng), per_query, self))
+        return _nonzero_counts(_count_displays(lambda queries: self.sample(queries, rng), per_query, self))
 
     def _check_sessions(self, sessions: ArrayLike, rng: np.random.Generator) -> IntArray:
         checks.generator(rng)
@@ -84,7 +84,7 @@ class LoggingPolicy(ABC):
         return f"{type(self).__name__}({len(self.offsets) - 1} queries, {self.places} places)"
 
 
-def place_values(value: Callable[[FloatArray], ArrayLike], rank: FloatArray) -> FloatArray:
+def _place_values(value: Callable[[FloatArray], ArrayLike], rank: FloatArray) -> FloatArray:
     """``value`` at each of ``rank``, one finite number each."""
     values = np.asarray(value(rank), dtype=np.float64)
     if values.ndim == 0:
@@ -92,7 +92,7 @@ def place_values(value: Callable[[FloatArray], ArrayLike], rank: FloatArray) -> 
     return checks.finite_vector(values, rank.size, "value of the ranks")
 
 
-def count_displays(sample: Callable[[IntArray], IntArray], sessions: IntArray, policy: LoggingPolicy) -> IntArray:
+def _count_displays(sample: Callable[[IntArray], IntArray], sessions: IntArray, policy: LoggingPolicy) -> IntArray:
     """Counts (n_docs, places) of the displays that ``sample`` draws for ``sessions`` of each query, block by block."""
     offsets, places = policy.offsets, policy.places
     counts = np.zeros(int(offsets[-1]) * places, dtype=np.int64)
@@ -111,7 +111,7 @@ def count_displays(sample: Callable[[IntArray], IntArray], sessions: IntArray, p
     return counts.reshape(-1, places)
 
 
-def nonzero_counts(counts: IntArray) -> Impressions:
+def _nonzero_counts(counts: IntArray) -> Impressions:
     """The positive entries of a table (n_docs, places) as (document, rank, count), in document order."""
     document, place = np.nonzero(counts)
     return document, place + 1, counts[document, place]
@@ -173,7 +173,7 @@ class DeterministicPolicy(LoggingPolicy):
         """``value`` at the displayed rank of each document, 0 if it is not shown."""
         shown = self.displayed_rank > 0
         rank = np.where(shown, self.displayed_rank, 1).astype(np.float64)
-        return np.where(shown, place_values(value, rank), 0.0)
+        return np.where(shown, _place_values(value, rank), 0.0)
 
     def impressions(self, sessions: ArrayLike, rng: np.random.Generator) -> Impressions:
         """Every session shows the same ranking; nothing is drawn."""
