@@ -123,7 +123,11 @@ MUTANTS = {
     "share of the first place": ("stochastic", "i == 0) * (1.0 - float(self.epsilon[place]))", "i == 0) * 1.0"),
     "Plackett-Luce with replacement": ("stochastic", "clash |= above == here", "clash |= above < -1"),
     "temperature multiplies": ("stochastic", "sizes)) / self.temperature", "sizes)) * self.temperature"),
-    "rejected once only": ("stochastic", "ROUNDS = 20", "ROUNDS = 0"),
+    "the slowest wins the race": (
+        "stochastic",
+        "np.minimum.reduceat(time, starts)",
+        "np.maximum.reduceat(np.where(np.isinf(time), 0.0, time), starts)",
+    ),
     "alias of the wrong column": (
         "stochastic",
         "np.where(u < threshold[column], column, other[column])",

@@ -143,7 +143,6 @@ def test_simulated_logs_and_their_estimates(made: tuple, seed: int) -> None:
     np.testing.assert_allclose(aware.propensity, [chance[d] for d in log.document.tolist()], rtol=0, atol=1e-12)
 
 
-@pytest.mark.oracle("logs.sessions_for_clicks")
 @given(made=exploring(), n_clicks=st.floats(10, 1e6))
 def test_sessions_for_clicks_under_a_stochastic_policy(made: tuple, n_clicks: float) -> None:
     from cfltr_core import sessions_for_clicks
