@@ -240,7 +240,8 @@ class PlackettLucePolicy(LoggingPolicy):
         """By quadrature, exact to about 1e-12 for lists of any length, at O(places) per document and node."""
         values = _place_values(value, np.arange(1.0, self.cutoff + 1))
         out = np.empty(len(self._weight))
-        for _, index in length_groups(self.offsets, block=1 + (1 << 15) // self.cutoff):
+        nodes = (np.log(45.0 / self._weight.min()) - START) / STEP  # at most: a group takes some 20 MB
+        for _, index in length_groups(self.offsets, block=1 + int((1 << 21) / (self.cutoff * nodes))):
             out[index] = _place_mean(self._weight[index], values)
         return out
 
