@@ -1,16 +1,15 @@
 """Counterfactual learning to rank: the tested code behind the book.
 
 Floors, imports only point down: ``ragged``, ``svmlight``, ``letor``, ``archives`` and ``corpora`` (data), then
-``metrics``, then ``users``, ``policies``, ``logs`` and ``exact``, then ``estimators``
-and ``bounds``, then ``proprank`` and ``propdcg``, then ``sweeps``.  ``claims`` and
-``figures`` stand beside them.
+``metrics``, then ``users``, ``policies``, ``stochastic``, ``logs`` and ``exact``, then ``estimators`` and ``bounds``,
+then ``proprank`` and ``propdcg``, then ``sweeps``.  ``claims`` and ``figures`` stand beside them.
 """
 
 from cfltr_core.archives import verify_archive
 from cfltr_core.bounds import bound_loss, surrogate_ranks
 from cfltr_core.claims import claim, mean_interval
 from cfltr_core.corpora import SCALES, load_corpus
-from cfltr_core.estimators import clipped, ips, ips_variance, naive, self_normalised
+from cfltr_core.estimators import clipped, ips, ips_variance, naive, policy_aware, self_normalised
 from cfltr_core.exact import enumerate_logs, expectation, mean_and_variance
 from cfltr_core.figures import METHODS, band, figure, record, style
 from cfltr_core.letor import ReaderOptions, read_collection, read_svmlight
@@ -33,10 +32,11 @@ from cfltr_core.metrics import (
     ranks,
     rbp,
 )
-from cfltr_core.policies import DeterministicPolicy, fit_linear_ranker
+from cfltr_core.policies import DeterministicPolicy, MixturePolicy, fit_linear_ranker
 from cfltr_core.propdcg import fit_propdcg, select_C
 from cfltr_core.proprank import fit_proprank
 from cfltr_core.ragged import RankingData, query_index, segment_sum
+from cfltr_core.stochastic import EpsilonGreedyPolicy, PlackettLucePolicy
 from cfltr_core.sweeps import sweep
 from cfltr_core.users import PositionBasedUser, power_examination
 
@@ -45,6 +45,9 @@ __all__ = [
     "SCALES",
     "ClickLog",
     "DeterministicPolicy",
+    "EpsilonGreedyPolicy",
+    "MixturePolicy",
+    "PlackettLucePolicy",
     "PositionBasedUser",
     "RankWeight",
     "RankingData",
@@ -72,6 +75,7 @@ __all__ = [
     "mean_interval",
     "naive",
     "ndcg",
+    "policy_aware",
     "power_examination",
     "precision",
     "query_index",

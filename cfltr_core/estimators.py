@@ -6,11 +6,14 @@ A ranker enters as ``rank_weight``, λ(rank(d)) of every document under the rank
     R(f) = E_q[ Σ_{d ∈ q} λ(rank(d | f)) · relevance(d) ].
 
 Every estimator here is a ratio N / D of sums over sessions, and its standard error is that of a ratio.
+
+What the weights correct is decided by the propensities that the log holds.  A simulated log holds the examination at
+the displayed rank: estimates from it are *policy-oblivious*.  :func:`policy_aware` puts the exposure in its place.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Literal
 
@@ -39,6 +42,36 @@ class Estimate:
             raise ValueError(f"level is {level}: expected a probability strictly between 0 and 1")
         half = NormalDist().inv_cdf(0.5 + level / 2) * self.standard_error
         return self.value - half, self.value + half
+
+
+def policy_aware(log: ClickLog, exposure: ArrayLike) -> ClickLog:
+    """The same log with the propensity of each term replaced by the exposure of its document under the policy.
+
+    IPS, self-normalised and clipped estimates from it are *policy-aware*: a click on d counts 1 / P(E = 1 | π, d),
+    wherever d stood.  IPS is then unbiased when every relevant document has a positive exposure.
+
+    Parameters
+    ----------
+    exposure : (n_docs,) in [0, 1]
+        From ``policy.exposure(user)``, or an estimate of it.
+
+    Raises
+    ------
+    ValueError
+        For an exposure that is no probability, or that is 0 for a document that was clicked.
+
+    Source: Oosterhuis & de Rijke 2020, Eq. 5.
+    """
+    chance = checks.finite_vector(exposure, int(log.offsets[-1]), "exposure")
+    checks.within(chance, 0, 1, "exposure", "exposure is a probability")
+    impossible = (log.clicks > 0) & (chance[log.document] == 0)
+    if impossible.any():
+        document = int(log.document[np.argmax(impossible)])
+        raise ValueError(
+            f"exposure[{document}] is 0, but the document was clicked: it can be examined; "
+            "give the exposure under the policy that filled the log"
+        )
+    return replace(log, propensity=chance[log.document])
 
 
 def naive(log: ClickLog, rank_weight: ArrayLike, unit: Unit = "query") -> Estimate:

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import product
-from math import comb, prod
+from itertools import combinations_with_replacement, islice, product
+from math import comb, factorial, prod
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cfltr_core import checks
-from cfltr_core.checks import FloatArray
+from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.logs import ClickLog
-from cfltr_core.policies import DeterministicPolicy
+from cfltr_core.policies import LoggingPolicy
 from cfltr_core.users import PositionBasedUser
 
 LIMIT = 2_000_000
 
 
 def enumerate_logs(
-    policy: DeterministicPolicy, user: PositionBasedUser, relevance: ArrayLike, sessions: ArrayLike
+    policy: LoggingPolicy, user: PositionBasedUser, relevance: ArrayLike, sessions: ArrayLike
 ) -> Iterator[tuple[float, ClickLog]]:
     """Yield ``(probability, log)`` for every possible outcome of the counts.
 
-    Each shown document has a count 0 … sessions[q] with its Binomial probability; outcomes are the product.
+    First every table of impressions that the displays of the sessions can add up to, then the clicks: each document
+    and rank has a count 0 … impressions with its Binomial probability; outcomes are the product.
 
     Raises
     ------
@@ -33,34 +35,65 @@ def enumerate_logs(
     offsets = policy.offsets
     per_query = checks.counts(sessions, len(offsets) - 1, "sessions")
     rel = checks.finite_vector(relevance, int(offsets[-1]), "relevance")
-    rho = user.click_probability(policy.displayed_rank, rel)
-    impressions = np.repeat(per_query, np.diff(offsets)) * (policy.displayed_rank > 0)
-    seen = np.flatnonzero(impressions)
-    n_outcomes = prod(int(n) + 1 for n in impressions[seen])
+    tables = _impression_tables(policy, per_query)
+    _require_few(sum(prod(n + 1 for n in impressions.tolist()) for *_, impressions in tables))
+    for chance, document, rank, impressions in tables:
+        rho = user.click_probability(rank, rel[document])
+        propensity = user.propensity(rank)
+        laws = [
+            [(c, comb(n, c) * p**c * (1 - p) ** (n - c)) for c in range(n + 1)]
+            for n, p in zip(impressions.tolist(), rho.tolist(), strict=True)
+        ]
+        for outcome in product(*laws):
+            probability = chance * prod(p for _, p in outcome)
+            if probability == 0.0:
+                continue
+            clicks = np.array([c for c, _ in outcome], dtype=np.int64)
+            yield probability, ClickLog(document, rank, impressions, clicks, propensity, per_query, offsets)
+
+
+def _require_few(n_outcomes: int) -> None:
     if n_outcomes > LIMIT:
         raise ValueError(
             f"sessions, relevance: {n_outcomes} outcomes are too many to enumerate (limit {LIMIT}); "
             "use fewer documents or sessions"
         )
-    laws = [
-        [(c, comb(n, c) * p**c * (1 - p) ** (n - c)) for c in range(n + 1)]
-        for n, p in zip(impressions[seen].tolist(), rho[seen].tolist(), strict=True)
-    ]
-    propensity = user.propensity(policy.displayed_rank[seen])
-    for outcome in product(*laws):
-        probability = prod(p for _, p in outcome)
-        if probability == 0.0:
-            continue
-        clicks = np.array([c for c, _ in outcome], dtype=np.int64)
-        yield (
-            probability,
-            ClickLog(seen, policy.displayed_rank[seen], impressions[seen], clicks, propensity, per_query, offsets),
-        )
+
+
+def _impression_tables(policy: LoggingPolicy, sessions: IntArray) -> list[tuple[float, IntArray, IntArray, IntArray]]:
+    """Every ``(probability, document, rank, impressions)`` that the displays of all sessions can add up to.
+
+    The order of the sessions does not matter: of n sessions each *multiset* of displays has a Multinomial probability.
+    """
+    asked = np.flatnonzero(sessions).tolist()
+    pages = [list(islice(policy.displays(q), LIMIT + 1)) for q in asked]
+    _require_few(
+        prod(comb(len(shown) + int(sessions[q]) - 1, int(sessions[q])) for q, shown in zip(asked, pages, strict=True))
+    )
+    per_query = []
+    for q, shown in zip(asked, pages, strict=True):
+        n, tables = int(sessions[q]), dict[tuple[tuple[tuple[int, int], int], ...], float]()
+        for chosen in combinations_with_replacement(range(len(shown)), n):
+            times = Counter(chosen)
+            ways = factorial(n) // prod(map(factorial, times.values()))
+            places: Counter[tuple[int, int]] = Counter()
+            for i, count in times.items():
+                for place, document in enumerate(shown[i][1], start=1):
+                    places[document, place] += count
+            table = tuple(sorted(places.items()))
+            tables[table] = tables.get(table, 0.0) + ways * prod(shown[i][0] ** c for i, c in times.items())
+        per_query.append(tables)
+    out = []
+    for parts in product(*(tables.items() for tables in per_query)):
+        terms = [term for table, _ in parts for term in table]
+        columns = np.array([(d, r, n) for (d, r), n in terms], dtype=np.int64).reshape(-1, 3).T
+        out.append((float(prod(p for _, p in parts)), columns[0], columns[1], columns[2]))
+    return out
 
 
 def expectation(
     statistic: Callable[[ClickLog], ArrayLike],
-    policy: DeterministicPolicy,
+    policy: LoggingPolicy,
     user: PositionBasedUser,
     relevance: ArrayLike,
     sessions: ArrayLike,
@@ -77,7 +110,7 @@ def expectation(
 
 def mean_and_variance(
     statistic: Callable[[ClickLog], ArrayLike],
-    policy: DeterministicPolicy,
+    policy: LoggingPolicy,
     user: PositionBasedUser,
     relevance: ArrayLike,
     sessions: ArrayLike,

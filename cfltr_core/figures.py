@@ -27,6 +27,7 @@ METHODS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "truth": {"color": "#000000", "marker": "*"},
         "naive": {"color": "#D55E00", "marker": "v"},
         "ips": {"color": "#0072B2", "marker": "o"},
+        "policy-aware": {"color": "#CC79A7", "marker": "^"},
         "self-normalised": {"color": "#009E73", "marker": "s"},
         "clipped": {"color": "#E69F00", "marker": "D"},
         "logger": {"color": "#666666", "marker": "P"},

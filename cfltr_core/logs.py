@@ -1,7 +1,7 @@
 """Click logs as counts, their exact simulation, and single clicks on demand.
 
-Given the displayed ranking and the number of sessions, the clicks of a position-based user on one document
-are a Binomial count.  The counts are all that the estimators, the objectives and the samplers of this book
+Given the displayed rankings, the clicks of a position-based user on one document at one rank are a Binomial count
+of its impressions there.  The counts are all that the estimators, the objectives and the samplers of this book
 need: a log of 10⁸ clicks costs what a log of 10⁵ costs.
 """
 
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.policies import DeterministicPolicy
+from cfltr_core.policies import DeterministicPolicy, LoggingPolicy
 from cfltr_core.users import PositionBasedUser
 
 
@@ -131,17 +131,15 @@ class ClickRecords:
         return len(self.document)
 
 
-def sessions_for_clicks(
-    n_clicks: float, policy: DeterministicPolicy, user: PositionBasedUser, relevance: ArrayLike
-) -> int:
+def sessions_for_clicks(n_clicks: float, policy: LoggingPolicy, user: PositionBasedUser, relevance: ArrayLike) -> int:
     """Number of sessions S whose expected number of clicks is ``n_clicks``: S = round(n / E[clicks per session]).
 
     Sessions draw their query uniformly.  Papers fix the number of clicks; sessions are what one controls.
     """
     if not (np.isfinite(n_clicks) and n_clicks > 0):
         raise ValueError(f"n_clicks is {n_clicks}: expected a number > 0")
-    rel = checks.finite_vector(relevance, len(policy.displayed_rank), "relevance")
-    probability = user.click_probability(policy.displayed_rank, rel)
+    rel = checks.finite_vector(relevance, int(policy.offsets[-1]), "relevance")
+    probability = policy.exposure(user) * user.attraction(rel)
     per_session = float(probability.sum()) / (len(policy.offsets) - 1)
     if per_session == 0:
         raise ValueError("relevance: no document can be clicked under this policy and user")
@@ -156,16 +154,17 @@ def draw_sessions(n_sessions: int, n_queries: int, rng: np.random.Generator) -> 
 
 
 def simulate_clicks(
-    policy: DeterministicPolicy,
+    policy: LoggingPolicy,
     user: PositionBasedUser,
     relevance: ArrayLike,
     sessions: ArrayLike,
     rng: np.random.Generator,
 ) -> ClickLog:
-    """Draw a click log: clicks of document d ~ Binomial(sessions[q], θ_rank(d) · ε_d), independently.
+    """Draw a click log: the displays first, then clicks of document d at rank r ~ Binomial(impressions, θ_r · ε_d).
 
-    This is the exact law of the counts under a position-based user, at a cost of O(documents) whatever the
-    number of sessions.
+    This is the exact law of the counts under a position-based user.  A deterministic policy costs O(documents)
+    whatever the number of sessions; a stochastic one counts its displays (:meth:`LoggingPolicy.impressions`), in memory
+    bounded by documents × displayed ranks.
 
     Parameters
     ----------
@@ -176,27 +175,23 @@ def simulate_clicks(
     Returns
     -------
     ClickLog
-        Terms of the documents that were shown at least once, in document order; ``propensity`` is the
-        examination probability θ at the displayed rank.
+        Terms of the documents that were shown at least once, in order of document and rank; ``propensity`` is the
+        examination probability θ at the displayed rank, which ignores the policy (*policy-oblivious*).
+        :func:`cfltr_core.estimators.policy_aware` replaces it by the exposure.
     """
-    offsets = policy.offsets
-    n_docs, n_queries = int(offsets[-1]), len(offsets) - 1
-    rel = checks.finite_vector(relevance, n_docs, "relevance")
-    per_query = checks.counts(sessions, n_queries, "sessions")
-    checks.generator(rng)
-    probability = user.click_probability(policy.displayed_rank, rel)
-    impressions = np.repeat(per_query, np.diff(offsets)) * (policy.displayed_rank > 0)
-    # A document that is not shown has no impressions, and so no clicks.
-    clicks = rng.binomial(impressions, probability)
-    seen = np.flatnonzero(impressions)
+    rel = checks.finite_vector(relevance, int(policy.offsets[-1]), "relevance")
+    per_query = checks.counts(sessions, len(policy.offsets) - 1, "sessions")
+    checks.within(rel, 0, 1, "relevance", "the user model takes binary relevance")
+    document, rank, impressions = policy.impressions(per_query, rng)
+    clicks = rng.binomial(impressions, user.click_probability(rank, rel[document]))
     return ClickLog(
-        document=seen,
-        rank=policy.displayed_rank[seen],
-        impressions=impressions[seen],
-        clicks=clicks[seen],
-        propensity=user.propensity(policy.displayed_rank[seen]),
+        document=document,
+        rank=rank,
+        impressions=impressions,
+        clicks=clicks,
+        propensity=user.propensity(rank),
         sessions=per_query,
-        offsets=offsets,
+        offsets=policy.offsets,
     )
 
 

@@ -1,7 +1,13 @@
-"""Logging policies: which ranking a session is shown, and the exposure that follows from it."""
+"""Logging policies: which ranking a session is shown, and the exposure that follows from it.
+
+Here stand what all policies have in common, the deterministic one and mixtures; :mod:`cfltr_core.stochastic` holds
+the policies that randomise within a page.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +19,106 @@ from cfltr_core.metrics import ranks
 from cfltr_core.ragged import RankingData, document_index
 from cfltr_core.users import PositionBasedUser
 
+# Sessions whose displays are drawn at once: small enough for the processor's cache, large enough for NumPy.
+BLOCK = 1 << 16
+# Displayed documents: the flat document, its displayed rank, and how many sessions showed it there.
+Impressions = tuple[IntArray, IntArray, IntArray]
+
+
+class LoggingPolicy(ABC):
+    """A distribution π(R | q) over the rankings that a session of query q is shown.
+
+    At most ``places`` documents are shown, in the places 1, 2, … without a gap; a list that is shorter is shown whole.
+    """
+
+    offsets: IntArray
+
+    @property
+    @abstractmethod
+    def places(self) -> int:
+        """Number of places of the page: the largest displayed rank."""
+
+    @abstractmethod
+    def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
+        """E[value(rank(d | R)); d ∈ R] = Σ_r P(rank(d | R) = r) · value(r) of each document, shape (n_docs,).
+
+        ``value`` maps an array of ranks to numbers; documents that are not shown count 0.  With λ it gives the risk
+        that users meet now: ``policy.display_mean(dcg()) @ relevance / n_queries``.
+        """
+
+    @abstractmethod
+    def sample(self, queries: ArrayLike, rng: np.random.Generator) -> IntArray:
+        """One display for each entry of ``queries``: flat documents, shape (len(queries), places), −1 where empty."""
+
+    @abstractmethod
+    def displays(self, query: int) -> Iterator[tuple[float, tuple[int, ...]]]:
+        """Every display of a query with its positive probability: flat documents, place 1 first.  Short lists only."""
+
+    def exposure(self, user: PositionBasedUser) -> FloatArray:
+        """P(E = 1 | π, d) = Σ_R π(R | q) · P(E = 1 | R, d) of each document, shape (n_docs,); 0 if never shown.
+
+        Source: Oosterhuis & de Rijke 2020, the denominator of Eq. 5.
+        """
+        return self.display_mean(user.propensity)
+
+    def impressions(self, sessions: ArrayLike, rng: np.random.Generator) -> Impressions:
+        """Draw the displays of ``sessions[q]`` sessions of each query and count them: (document, rank, count).
+
+        Counts have the joint law of independent displays.  Memory is bounded by documents × places, whatever the
+        number of sessions.
+        """
+        per_query = self._check_sessions(sessions, rng)
+        return _nonzero_counts(_count_displays(lambda queries: self.sample(queries, rng), per_query, self))
+
+    def _check_sessions(self, sessions: ArrayLike, rng: np.random.Generator) -> IntArray:
+        checks.generator(rng)
+        return checks.counts(sessions, len(self.offsets) - 1, "sessions")
+
+    def _check_queries(self, queries: ArrayLike, rng: np.random.Generator) -> IntArray:
+        checks.generator(rng)
+        chosen = checks.indices(queries, "queries")
+        checks.within(chosen, 0, len(self.offsets) - 2, "queries", "no such query")
+        return chosen
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.offsets) - 1} queries, {self.places} places)"
+
+
+def _place_values(value: Callable[[FloatArray], ArrayLike], rank: FloatArray) -> FloatArray:
+    """``value`` at each of ``rank``, one finite number each."""
+    values = np.asarray(value(rank), dtype=np.float64)
+    if values.ndim == 0:
+        values = np.full(rank.shape, values)
+    return checks.finite_vector(values, rank.size, "value of the ranks")
+
+
+def _count_displays(sample: Callable[[IntArray], IntArray], sessions: IntArray, policy: LoggingPolicy) -> IntArray:
+    """Counts (n_docs, places) of the displays that ``sample`` draws for ``sessions`` of each query, block by block."""
+    offsets, places = policy.offsets, policy.places
+    counts = np.zeros(int(offsets[-1]) * places, dtype=np.int64)
+    ends = np.cumsum(sessions)
+    for start in range(0, int(ends[-1]), BLOCK):
+        stop = min(start + BLOCK, int(ends[-1]))
+        first, last = np.searchsorted(ends, [start, stop - 1], side="right")
+        # Sessions of the queries first … last that fall into this block.
+        share = np.minimum(ends[first : last + 1], stop) - np.maximum(
+            ends[first : last + 1] - sessions[first : last + 1], start
+        )
+        shown = sample(np.repeat(np.arange(first, last + 1), share))
+        low, high = offsets[first] * places, offsets[last + 1] * places
+        code = (shown * places + np.arange(places) - low)[shown >= 0]
+        counts[low:high] += np.bincount(code, minlength=high - low)
+    return counts.reshape(-1, places)
+
+
+def _nonzero_counts(counts: IntArray) -> Impressions:
+    """The positive entries of a table (n_docs, places) as (document, rank, count), in document order."""
+    document, place = np.nonzero(counts)
+    return document, place + 1, counts[document, place]
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DeterministicPolicy:
+class DeterministicPolicy(LoggingPolicy):
     """Shows every session of a query the same ranking.
 
     Parameters
@@ -61,9 +164,110 @@ class DeterministicPolicy:
             place = np.where(place <= checks.positive_int(cutoff, "cutoff"), place, 0)
         return cls(place, np.asarray(offsets))
 
-    def exposure(self, user: PositionBasedUser) -> FloatArray:
-        """P(examined) of each document under this policy, shape (n_docs,); 0 for documents not shown."""
-        return user.propensity(self.displayed_rank)
+    @property
+    def places(self) -> int:
+        """The largest displayed rank."""
+        return int(self.displayed_rank.max())
+
+    def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
+        """``value`` at the displayed rank of each document, 0 if it is not shown."""
+        shown = self.displayed_rank > 0
+        rank = np.where(shown, self.displayed_rank, 1).astype(np.float64)
+        return np.where(shown, _place_values(value, rank), 0.0)
+
+    def impressions(self, sessions: ArrayLike, rng: np.random.Generator) -> Impressions:
+        """Every session shows the same ranking; nothing is drawn."""
+        counts = np.repeat(self._check_sessions(sessions, rng), np.diff(self.offsets)) * (self.displayed_rank > 0)
+        seen = np.flatnonzero(counts)
+        return seen, self.displayed_rank[seen], counts[seen]
+
+    def sample(self, queries: ArrayLike, rng: np.random.Generator) -> IntArray:
+        """The one display of each query, −1 where the page is longer than the list."""
+        chosen = self._check_queries(queries, rng)
+        shown = np.flatnonzero(self.displayed_rank)
+        table = np.full((len(self.offsets) - 1, self.places), -1)
+        table[np.searchsorted(self.offsets, shown, side="right") - 1, self.displayed_rank[shown] - 1] = shown
+        return table[chosen]
+
+    def displays(self, query: int) -> Iterator[tuple[float, tuple[int, ...]]]:
+        """The one display of the query."""
+        rank = self.displayed_rank[self.offsets[query] : self.offsets[query + 1]]
+        best = np.argsort(rank, kind="stable")[np.count_nonzero(rank == 0) :] + self.offsets[query]
+        yield 1.0, tuple(best.tolist())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MixturePolicy(LoggingPolicy):
+    """Each session is shown a display of ``policies[i]`` with probability ``shares[i]``: an A/B test.
+
+    Parameters
+    ----------
+    policies : sequence of policies on the same lists
+    shares : one positive number per policy, together 1
+
+    Raises
+    ------
+    ValueError
+        For no policy, policies on different lists, or shares that are no probabilities.
+    """
+
+    policies: Sequence[LoggingPolicy]
+    shares: Sequence[float]
+
+    def __post_init__(self) -> None:
+        policies = tuple(self.policies)
+        shares = checks.within(self.shares, 0, 1, "shares", "each share is a probability")
+        if not policies or shares.shape != (len(policies),):
+            raise ValueError(f"shares: expected one number for each of {len(policies)} policies, got {shares.shape}")
+        if abs(shares.sum() - 1.0) > 1e-9:
+            raise ValueError(f"shares add up to {shares.sum():g}: divide them by their sum")
+        for i, policy in enumerate(policies):
+            if not np.array_equal(policy.offsets, policies[0].offsets):
+                raise ValueError(f"policies[{i}] has other offsets than policies[0]: mix policies on the same lists")
+        object.__setattr__(self, "policies", policies)
+        object.__setattr__(self, "shares", tuple((shares / shares.sum()).tolist()))
+        object.__setattr__(self, "offsets", policies[0].offsets)
+
+    @property
+    def places(self) -> int:
+        """Places of the longest page."""
+        return max(policy.places for policy in self.policies)
+
+    def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
+        """Σ_i share_i · (display mean of policy i)."""
+        means = [share * policy.display_mean(value) for share, policy in zip(self.shares, self.policies, strict=True)]
+        return np.asarray(np.sum(means, axis=0))
+
+    def impressions(self, sessions: ArrayLike, rng: np.random.Generator) -> Impressions:
+        """Sessions are dealt out to the policies (Multinomial), then each policy draws its own."""
+        dealt = rng.multinomial(self._check_sessions(sessions, rng), self.shares)
+        parts = [policy.impressions(dealt[:, i], rng) for i, policy in enumerate(self.policies)]
+        document, rank, count = (np.concatenate(column) for column in zip(*parts, strict=True))
+        code, where = np.unique(document * (self.places + 1) + rank, return_inverse=True)
+        total = np.zeros(len(code), dtype=np.int64)
+        np.add.at(total, where, count)
+        document, rank = np.divmod(code, self.places + 1)
+        return document, rank, total
+
+    def sample(self, queries: ArrayLike, rng: np.random.Generator) -> IntArray:
+        """Draw a policy for each session, then a display of that policy."""
+        chosen = self._check_queries(queries, rng)
+        policy_of = rng.choice(len(self.policies), size=len(chosen), p=self.shares)
+        out = np.full((len(chosen), self.places), -1)
+        for i, policy in enumerate(self.policies):
+            mine = np.flatnonzero(policy_of == i)
+            out[mine, : policy.places] = policy.sample(chosen[mine], rng)
+        return out
+
+    def displays(self, query: int) -> Iterator[tuple[float, tuple[int, ...]]]:
+        """The displays of all policies; those that several can show come once."""
+        merged: dict[tuple[int, ...], float] = {}
+        for share, policy in zip(self.shares, self.policies, strict=True):
+            for probability, shown in policy.displays(query):
+                merged[shown] = merged.get(shown, 0.0) + share * probability
+        for shown, probability in merged.items():
+            if probability > 0:
+                yield probability, shown
 
 
 def fit_linear_ranker(

@@ -79,8 +79,11 @@ class PositionBasedUser:
             values = np.where(within, curve[np.where(shown & within, rank, 1).astype(np.int64) - 1], 0.0)
         return np.asarray(np.where(shown, values, 0.0))
 
+    def attraction(self, relevance: ArrayLike) -> FloatArray:
+        """P(click | examined) = ε₊ · relevance + ε₋ · (1 − relevance), relevance in [0, 1]."""
+        rel = checks.within(relevance, 0, 1, "relevance", "the user model takes binary relevance")
+        return np.asarray(self.epsilon_plus * rel + self.epsilon_minus * (1.0 - rel))
+
     def click_probability(self, displayed_rank: ArrayLike, relevance: ArrayLike) -> FloatArray:
         """P(click) of each document, given its displayed rank (0 = not shown) and its relevance in [0, 1]."""
-        rel = checks.within(relevance, 0, 1, "relevance", "the user model takes binary relevance")
-        attraction = self.epsilon_plus * rel + self.epsilon_minus * (1.0 - rel)
-        return np.asarray(self.propensity(displayed_rank) * attraction)
+        return np.asarray(self.propensity(displayed_rank) * self.attraction(relevance))

@@ -403,6 +403,106 @@ def moments(outcomes: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return mean, math.fsum(p * (x - mean) ** 2 for p, x in outcomes)
 
 
+# --- stochastic policies: every page, every examination, every click ----------------------------------------
+
+# The pages of one query: documents of the page (place 1 first), and their probability.
+Pages = dict[tuple[int, ...], float]
+
+
+def fixed_page(rank: Sequence[int]) -> Pages:
+    """The one page of displayed ranks, 0 = not shown."""
+    shown = [(r, d) for d, r in enumerate(rank) if r > 0]
+    return {tuple(d for _, d in sorted(shown)): 1.0}
+
+
+def exploring_pages(greedy_rank: Sequence[int], epsilon: Sequence[float]) -> Pages:
+    """Place r holds a uniform remaining document with probability ε_r, else the best remaining one."""
+    n, out = len(greedy_rank), {}
+    for page in itertools.permutations(range(n), min(len(epsilon), n)):
+        probability = 1.0
+        for place, document in enumerate(page):
+            remaining = [d for d in range(n) if d not in page[:place]]
+            best = min(remaining, key=lambda d: greedy_rank[d])
+            probability *= epsilon[place] / len(remaining) + (1.0 - epsilon[place]) * (document == best)
+        if probability > 0:
+            out[page] = probability
+    return out
+
+
+def plackett_luce_pages(scores: Sequence[float], places: int, temperature: float) -> Pages:
+    """Place r holds a remaining document with probability ∝ exp(score / temperature)."""
+    n, top, out = len(scores), max(scores), {}
+    weight = [math.exp((s - top) / temperature) for s in scores]
+    for page in itertools.permutations(range(n), min(places, n)):
+        probability = 1.0
+        for place, document in enumerate(page):
+            probability *= weight[document] / math.fsum(weight[d] for d in range(n) if d not in page[:place])
+        out[page] = probability
+    return out
+
+
+def mixed_pages(parts: Sequence[Pages], shares: Sequence[float]) -> Pages:
+    out: Pages = {}
+    for pages, share in zip(parts, shares, strict=True):
+        for page, probability in pages.items():
+            out[page] = out.get(page, 0.0) + share * probability
+    return out
+
+
+def page_mean(pages: Pages, n: int, value: Weight) -> list[float]:
+    """Σ over pages of probability · value(place) for each of n documents, 0 where it is not on the page."""
+    return [
+        math.fsum(p * value(page.index(d) + 1) for page, p in pages.items() if d in page and p > 0) for d in range(n)
+    ]
+
+
+def every_page_session(
+    pages: Pages, curve: Curve, relevance: Sequence[int], plus: float, minus: float
+) -> list[tuple[float, tuple[int, ...], tuple[int, ...]]]:
+    """``(probability, page, clicks on the page)`` of every display, examination and click of one session."""
+    out = []
+    for page, shown in pages.items():
+        theta = [examined(curve, place + 1) for place in range(len(page))]
+        for probability, clicks in every_session(theta, [relevance[d] for d in page], plus, minus):
+            if shown * probability > 0:
+                out.append((shown * probability, page, clicks))
+    return out
+
+
+def oblivious(curve: Curve) -> Callable[[int, int], float]:
+    """Weight 1 / θ_place of a click."""
+    return lambda document, place: 1.0 / examined(curve, place)
+
+
+def aware(exposure: Sequence[float]) -> Callable[[int, int], float]:
+    """Weight 1 / P(E = 1 | π, d) of a click, wherever it was."""
+    return lambda document, place: 1.0 / exposure[document]
+
+
+def page_estimate(
+    sessions: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
+    rank_weight: Sequence[float],
+    weight: Callable[[int, int], float],
+) -> tuple[float, float]:
+    """Sums over the clicks of ``(page, clicks)`` sessions: weight · λ divided by the sessions, and weight alone."""
+    above = below = 0.0
+    for page, clicks in sessions:
+        for place, (document, click) in enumerate(zip(page, clicks, strict=True), start=1):
+            if click:
+                above += weight(document, place) * rank_weight[document]
+                below += weight(document, place)
+    return above / len(sessions), below
+
+
+def impression_table(pages: Sequence[tuple[int, ...]]) -> tuple[tuple[int, int, int], ...]:
+    """``(document, rank, impressions)`` of some displays, in order of document and rank."""
+    counts: dict[tuple[int, int], int] = {}
+    for page in pages:
+        for place, document in enumerate(page, start=1):
+            counts[document, place] = counts.get((document, place), 0) + 1
+    return tuple((d, r, n) for (d, r), n in sorted(counts.items()))
+
+
 # --- standard errors and intervals ------------------------------------------------------------------------
 
 

@@ -40,7 +40,10 @@ def test_power_examination(eta: float, shift: float, rank: list[int]) -> None:
 
 
 @pytest.mark.oracle(
-    "users.PositionBasedUser", "users.PositionBasedUser.propensity", "users.PositionBasedUser.click_probability"
+    "users.PositionBasedUser",
+    "users.PositionBasedUser.propensity",
+    "users.PositionBasedUser.attraction",
+    "users.PositionBasedUser.click_probability",
 )
 @pytest.mark.parametrize(("curve", "reference"), CURVES)
 @given(
@@ -57,6 +60,8 @@ def test_position_based_user(
     np.testing.assert_allclose(found, [oracles.examined(reference, r) for r in rank], rtol=1e-14, atol=0)
     clicks = [oracles.clicked(reference, *noise, r, y) for r, y in zip(rank, relevance, strict=True)]
     np.testing.assert_allclose(user.click_probability(rank, relevance), clicks, rtol=1e-14, atol=0)
+    examined_clicks = [oracles.clicked(lambda r: 1.0, *noise, 1, y) for y in relevance]
+    np.testing.assert_allclose(user.attraction(relevance), examined_clicks, rtol=1e-14, atol=0)
 
 
 @pytest.mark.oracle("policies.DeterministicPolicy")
@@ -72,7 +77,7 @@ def test_deterministic_policy_takes_exactly_the_rankings(cuts: list[int], data: 
             DeterministicPolicy(rank, cuts)
 
 
-@pytest.mark.oracle("policies.DeterministicPolicy.rank_by", "policies.DeterministicPolicy.exposure")
+@pytest.mark.oracle("policies.DeterministicPolicy.rank_by")
 @given(problem=problems(), cutoff=st.one_of(st.none(), st.integers(1, 4)), seed=st.integers(0, 99))
 def test_rank_by(problem: Problem, cutoff: int | None, seed: int) -> None:
     policy = DeterministicPolicy.rank_by(problem.scores, problem.offsets, np.random.default_rng(seed), cutoff)

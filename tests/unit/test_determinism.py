@@ -13,6 +13,9 @@ import pytest
 import cfltr_core
 from cfltr_core import (
     DeterministicPolicy,
+    EpsilonGreedyPolicy,
+    MixturePolicy,
+    PlackettLucePolicy,
     PositionBasedUser,
     RankingData,
     additive_metric,
@@ -36,6 +39,9 @@ TIED = np.tile([1.0, 1.0, 0.0, 0.0, 0.0], N)
 RELEVANCE = np.tile([1, 0, 1, 1, 0], N)
 USER = PositionBasedUser(power_examination(1.0), 0.9, 0.2)
 POLICY = DeterministicPolicy(np.tile([1, 2, 3, 4, 5], N), CUTS)
+EXPLORING = EpsilonGreedyPolicy(np.tile([1, 2, 3, 4, 5], N), CUTS, [0.3, 0.3, 0.3])
+PLACKETT_LUCE = PlackettLucePolicy(TIED, CUTS, 3)
+MIXTURE = MixturePolicy([POLICY, EXPLORING], [0.5, 0.5])
 DATA = RankingData(np.random.default_rng(0).normal(size=(5 * N, 3)), RELEVANCE, CUTS)
 LOG = aggregate_clicks(np.repeat(np.arange(5 * N), 3), POLICY, USER, np.full(N, 9))
 
@@ -55,6 +61,12 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "metrics.rank_weights": lambda s, _: rank_weights(TIED, CUTS, dcg(), "random", generator(s)),
     "metrics.additive_metric": lambda s, _: additive_metric(TIED, RELEVANCE, CUTS, dcg(), "random", generator(s)),
     "policies.rank_by": lambda s, _: DeterministicPolicy.rank_by(TIED, CUTS, generator(s)).displayed_rank,
+    "policies.sample": lambda s, _: MIXTURE.sample(np.arange(N), generator(s)),
+    "policies.impressions": lambda s, _: MIXTURE.impressions([9] * N, generator(s))[2],
+    "stochastic.rank_by": lambda s, _: EpsilonGreedyPolicy.rank_by(TIED, CUTS, generator(s), [1.0]).greedy_rank,
+    "stochastic.sample": lambda s, _: PLACKETT_LUCE.sample(np.arange(N), generator(s)),
+    "stochastic.impressions": lambda s, _: EXPLORING.impressions([9] * N, generator(s))[2],
+    "stochastic.estimate_exposure": lambda s, _: PLACKETT_LUCE.estimate_exposure(USER, 9, generator(s))[0],
     "policies.fit_linear_ranker": lambda s, _: fit_linear_ranker(DATA, 0.5, generator(s)),
     "logs.draw_sessions": lambda s, _: draw_sessions(1000, N, generator(s)),
     "logs.simulate_clicks": lambda s, _: simulate_clicks(POLICY, USER, RELEVANCE, [9] * N, generator(s)).clicks,

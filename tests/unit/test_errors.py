@@ -12,6 +12,9 @@ import pytest
 from cfltr_core import (
     ClickLog,
     DeterministicPolicy,
+    EpsilonGreedyPolicy,
+    MixturePolicy,
+    PlackettLucePolicy,
     PositionBasedUser,
     RankingData,
     RankWeight,
@@ -28,6 +31,7 @@ from cfltr_core import (
     ips_variance,
     naive,
     ndcg,
+    policy_aware,
     power_examination,
     precision,
     query_index,
@@ -50,6 +54,7 @@ DATA = RankingData(np.zeros((3, 2)), [0, 1, 2], CUTS)
 LOG = ClickLog([0, 1, 2], [1, 2, 1], [4, 4, 2], [3, 1, 2], [1.0, 0.5, 1.0], [4, 2], CUTS)
 EMPTY = ClickLog([], [], [], [], [], [0, 0], CUTS)
 # Document 0 shown at two ranks, as a stochastic policy would.
+EXPLORING = EpsilonGreedyPolicy([1, 2, 1], CUTS, [1.0, 0.0])
 TWICE = ClickLog([0, 0], [1, 2], [2, 2], [1, 1], [1.0, 0.5], [4, 2], CUTS)
 
 
@@ -242,6 +247,82 @@ CASES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         r"displayed_rank\[1\] is 1\.5: expected a whole number",
     ),
     "display cutoff": (lambda: DeterministicPolicy.rank_by([1.0], [0, 1], RNG, 0), ValueError, "cutoff is 0: expected"),
+    "greedy ranks with a gap": (
+        lambda: EpsilonGreedyPolicy([1, 3, 1], CUTS, [1.0]),
+        ValueError,
+        r"displayed_rank of query 0 is \[1, 3\]: the shown documents must hold the places",
+    ),
+    "greedy rank 0": (
+        lambda: EpsilonGreedyPolicy([1, 2, 0], CUTS, [1.0]),
+        ValueError,
+        r"greedy_rank\[2\] is 0: rank every document, it can be explored",
+    ),
+    "epsilon above 1": (
+        lambda: EpsilonGreedyPolicy([1, 2, 1], CUTS, [0.0, 1.5]),
+        ValueError,
+        r"epsilon\[1\] is 1\.5, outside \[0, 1\]: a probability for each place",
+    ),
+    "one epsilon for all": (
+        lambda: EpsilonGreedyPolicy([1, 2, 1], CUTS, 0.1),
+        ValueError,
+        r"epsilon: expected one probability per place, got shape \(\)",
+    ),
+    "no place": (lambda: EpsilonGreedyPolicy([1, 2, 1], CUTS, []), ValueError, r"epsilon: expected one .* \(0,\)"),
+    "temperature 0": (
+        lambda: PlackettLucePolicy([1.0, 2.0, 3.0], CUTS, 2, 0.0),
+        ValueError,
+        r"temperature is 0\.0: expected a finite number > 0",
+    ),
+    "temperature too low": (
+        lambda: PlackettLucePolicy([1.0, 2.0, 3.0], CUTS, 2, 1e-3),
+        ValueError,
+        r"temperature is 0\.001: document 0 would have a probability below .*; raise it, or show .*EpsilonGreedyPolicy",
+    ),
+    "Plackett-Luce without places": (
+        lambda: PlackettLucePolicy([1.0, 2.0, 3.0], CUTS, 0),
+        ValueError,
+        "cutoff is 0: expected a whole number of at least 1",
+    ),
+    "Plackett-Luce score NaN": (
+        lambda: PlackettLucePolicy([1.0, math.nan, 3.0], CUTS, 2),
+        ValueError,
+        r"scores\[1\] is nan: replace or drop",
+    ),
+    "one page to estimate from": (
+        lambda: PlackettLucePolicy([1.0, 2.0, 3.0], CUTS, 2).estimate_exposure(USER, 1, RNG),
+        ValueError,
+        "n_displays is 1: expected a whole number of at least 2",
+    ),
+    "mixture of nothing": (lambda: MixturePolicy([], []), ValueError, "shares: expected one number for each of 0"),
+    "share missing": (
+        lambda: MixturePolicy([POLICY, EXPLORING], [1.0]),
+        ValueError,
+        r"shares: expected one number for each of 2 policies, got \(1,\)",
+    ),
+    "share negative": (
+        lambda: MixturePolicy([POLICY, EXPLORING], [1.5, -0.5]),
+        ValueError,
+        r"shares\[0\] is 1\.5, outside \[0, 1\]: each share is a probability",
+    ),
+    "shares of less than 1": (
+        lambda: MixturePolicy([POLICY, EXPLORING], [0.5, 0.4]),
+        ValueError,
+        r"shares add up to 0\.9: divide them by their sum",
+    ),
+    "mixture of other lists": (
+        lambda: MixturePolicy([POLICY, DeterministicPolicy([1, 2, 3], [0, 3])], [0.5, 0.5]),
+        ValueError,
+        r"policies\[1\] has other offsets than policies\[0\]: mix policies on the same lists",
+    ),
+    "value of a rank not finite": (
+        lambda: EXPLORING.display_mean(lambda rank: np.where(rank == 2, np.nan, rank)),
+        ValueError,
+        r"value of the ranks\[1\] is nan",
+    ),
+    "sampled query": (lambda: EXPLORING.sample([0, 2], RNG), ValueError, r"queries\[1\] is 2.*no such query"),
+    "sampled without generator": (lambda: EXPLORING.sample([0], 3), TypeError, "rng is int: pass a numpy"),
+    "counted sessions": (lambda: EXPLORING.impressions([3], RNG), ValueError, r"sessions: expected shape \(2,\)"),
+    "counted without generator": (lambda: EXPLORING.impressions([3, 3], None), TypeError, "rng is NoneType: pass"),
     "fraction above 1": (
         lambda: fit_linear_ranker(DATA, 1.5, RNG),
         ValueError,
@@ -398,6 +479,26 @@ CASES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         ValueError,
         r"log: impressions\[1\] is 3, but its query had 4 sessions; this is exact only when every session",
     ),
+    "sessions of a random page": (
+        lambda: ips(simulate_clicks(EXPLORING, USER, [1, 1, 1], [9, 9], RNG), [1.0] * 3, unit="session"),
+        ValueError,
+        r"log: document 0 was shown at more than one rank|log: impressions\[\d\] is \d, but its query had 9 sessions",
+    ),
+    "exposure above 1": (
+        lambda: policy_aware(LOG, [0.5, 1.5, 1.0]),
+        ValueError,
+        r"exposure\[1\] is 1\.5, outside \[0, 1\]: exposure is a probability",
+    ),
+    "exposures too few": (
+        lambda: policy_aware(LOG, [0.5]),
+        ValueError,
+        r"exposure: expected shape \(3,\), one number per document, got \(1,\)",
+    ),
+    "clicked but without exposure": (
+        lambda: policy_aware(LOG, [0.5, 0.0, 1.0]),
+        ValueError,
+        r"exposure\[1\] is 0, but the document was clicked: .*the policy that filled the log",
+    ),
     "clip below 1": (lambda: clipped(LOG, [1.0] * 3, 0.5), ValueError, r"clip is 0\.5: expected a largest weight >= 1"),
     "clip NaN": (lambda: clipped(LOG, [1.0] * 3, math.nan), ValueError, "clip is nan: expected a largest weight >= 1"),
     "level 1": (lambda: Estimate(0.0, 1.0, 2, 1).interval(1.0), ValueError, r"level is 1\.0: expected a probability"),
@@ -426,6 +527,11 @@ CASES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         lambda: next(enumerate_logs(POLICY, USER, [1, 1, 1], [2000, 2000])),
         ValueError,
         "sessions, relevance: 8012006001 outcomes are too many to enumerate.*use fewer documents or sessions",
+    ),
+    "too many displays": (
+        lambda: next(enumerate_logs(EpsilonGreedyPolicy(range(1, 13), [0, 12], [1.0] * 6), USER, [1] * 12, [2])),
+        ValueError,
+        "sessions, relevance: .* outcomes are too many to enumerate.*use fewer documents or sessions",
     ),
     "enumerated sessions": (
         lambda: next(enumerate_logs(POLICY, USER, [1, 1, 1], [1])),

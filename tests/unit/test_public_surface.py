@@ -41,6 +41,7 @@ FLOORS = {
     "metrics": 1,
     "users": 2,
     "policies": 2,
+    "stochastic": 2,
     "logs": 2,
     "exact": 2,
     "estimators": 3,

@@ -1,0 +1,426 @@
+"""Logging policies that randomise within a page: exploring places, and Plackett–Luce.
+
+Both fill the page from the top, each place given what stands above it.  Their exposure is computed without sampling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cfltr_core import checks
+from cfltr_core.checks import BoolArray, FloatArray, IntArray
+from cfltr_core.policies import (
+    DeterministicPolicy,
+    Impressions,
+    LoggingPolicy,
+    _count_displays,
+    _nonzero_counts,
+    _place_values,
+)
+from cfltr_core.ragged import document_index, length_groups
+from cfltr_core.users import PositionBasedUser
+
+# Documents that a rejected draw is worth: a list of n gives up rejection after n / PATIENCE rounds.
+PATIENCE = 4
+# Step and start of the quadrature of Plackett–Luce; the error is below 1e-12 (see ``_place_mean``).
+STEP, START = 0.2, -4.2
+# Documents × pages that are held at once when exposure is estimated.
+CELLS = 1 << 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EpsilonGreedyPolicy(LoggingPolicy):
+    """Fills place r with a uniformly drawn remaining document with probability ε_r, else with the best remaining one.
+
+    ``epsilon`` has one entry per place, and so says how long the page is.  Equal entries are ε-greedy; (0, …, 0, 1) is
+    the policy of Oosterhuis & de Rijke 2020, "random (remaining) item placed on position k"; all 1 is a uniformly
+    random page; all 0 the deterministic page.
+
+    Parameters
+    ----------
+    greedy_rank : (n_docs,)
+        Place of each document in the greedy ranking: 1 … n in each query, all of them.
+    offsets : (n_queries + 1,)
+    epsilon : (places,) probabilities
+
+    Raises
+    ------
+    ValueError
+        For ranks that are no permutation, or an ε that is no probability.
+    """
+
+    greedy_rank: IntArray
+    offsets: IntArray
+    epsilon: FloatArray
+    _order: IntArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        greedy = DeterministicPolicy(self.greedy_rank, self.offsets)
+        rank, offsets = greedy.displayed_rank, greedy.offsets
+        if (rank == 0).any():
+            raise ValueError(f"greedy_rank[{int(np.argmin(rank))}] is 0: rank every document, it can be explored")
+        epsilon = checks.within(self.epsilon, 0, 1, "epsilon", "a probability for each place")
+        if epsilon.ndim != 1 or epsilon.size == 0:
+            raise ValueError(f"epsilon: expected one probability per place, got shape {epsilon.shape}")
+        order = np.empty_like(rank)
+        order[np.repeat(offsets[:-1], np.diff(offsets)) + rank - 1] = np.arange(len(rank))
+        for name, value in (("greedy_rank", rank), ("offsets", offsets), ("epsilon", epsilon), ("_order", order)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def rank_by(
+        cls, scores: ArrayLike, offsets: ArrayLike, rng: np.random.Generator, epsilon: ArrayLike
+    ) -> EpsilonGreedyPolicy:
+        """The greedy ranking is by descending score, ties broken once at random."""
+        return cls(
+            DeterministicPolicy.rank_by(scores, offsets, rng).displayed_rank,
+            np.asarray(offsets),
+            np.asarray(epsilon, dtype=np.float64),
+        )
+
+    @property
+    def places(self) -> int:
+        """Places of the page."""
+        return len(self.epsilon)
+
+    def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
+        """In closed form; it depends on the length of the list and on the greedy place alone."""
+        values = _place_values(value, np.arange(1.0, self.places + 1))
+        out = np.empty(len(self.greedy_rank))
+        tables: dict[int, FloatArray] = {}
+        for _, index in length_groups(self.offsets):
+            n = index.shape[1]
+            if n not in tables:
+                law = _place_law(n, self.epsilon)
+                tables[n] = law @ values[: law.shape[1]]
+            out[index] = tables[n][self.greedy_rank[index] - 1]
+        return out
+
+    def impressions(self, sessions: ArrayLike, rng: np.random.Generator) -> Impressions:
+        """Sessions are split by the first place that explores (Multinomial).
+
+        Up to there the page is the greedy one.  If it is the last place, its document is counted by a second
+        Multinomial; only pages that explore above the last place are drawn one by one.
+        """
+        per_query, k = self._check_sessions(sessions, rng), self.places
+        greedy_so_far = np.concatenate([[1.0], np.cumprod(1.0 - self.epsilon)])
+        split = rng.multinomial(per_query, np.append(greedy_so_far[:-1] * self.epsilon, greedy_so_far[-1]))
+        # Pages that are greedy above the last place.
+        late = split[:, k - 1 :].sum(axis=1)
+        counts = np.zeros((len(self.greedy_rank), k), dtype=np.int64)
+        for queries, index in length_groups(self.offsets):
+            ordered, n = self._order[index], index.shape[1]
+            counts[ordered[:, : k - 1], np.arange(min(k - 1, n))] = late[queries][:, None]
+            if n >= k:
+                last = rng.multinomial(split[queries, k - 1], np.full(n - k + 1, 1.0 / (n - k + 1)))
+                last[:, 0] += split[queries, k]
+                counts[ordered[:, k - 1 :], k - 1] = last
+        for place in range(k - 1):
+
+            def explores_first_here(queries: IntArray, place: int = place) -> IntArray:
+                coins = rng.random((k, len(queries))) < self.epsilon[:, None]
+                coins[:place], coins[place] = False, True
+                return self._fill(queries, coins, rng)
+
+            if split[:, place].any():
+                counts += _count_displays(explores_first_here, split[:, place], self)
+        return _nonzero_counts(counts)
+
+    def sample(self, queries: ArrayLike, rng: np.random.Generator) -> IntArray:
+        """Draw each place in turn."""
+        chosen = self._check_queries(queries, rng)
+        return self._fill(chosen, rng.random((self.places, len(chosen))) < self.epsilon[:, None], rng)
+
+    def _fill(self, queries: IntArray, explores: BoolArray, rng: np.random.Generator) -> IntArray:
+        """Pages of ``queries`` whose place r + 1 explores where ``explores[r]``, shape (n, places)."""
+        start, size = self.offsets[queries], np.diff(self.offsets)[queries]
+        # Greedy places of the shown documents; 0 is nobody.
+        shown = np.zeros((self.places, len(queries)), dtype=np.int64)
+        best = np.ones(len(queries), dtype=np.int64)
+        for place in range(self.places):
+            while (taken := (shown[:place] == best).any(axis=0)).any():
+                best += taken
+            here = shown[place]
+            here[:] = best
+            todo = np.flatnonzero(explores[place] & (size > place))
+            while len(todo):
+                drawn = (rng.random(len(todo)) * size[todo]).astype(np.int64) + 1
+                here[todo] = drawn
+                todo = todo[(shown[:place, todo] == drawn).any(axis=0)]
+            here[size <= place] = 0
+        return np.where(shown > 0, self._order[np.where(shown > 0, start + shown - 1, 0)], -1).T
+
+    def displays(self, query: int) -> Iterator[tuple[float, tuple[int, ...]]]:
+        """By recursion over the places."""
+        ordered = self._order[self.offsets[query] : self.offsets[query + 1]].tolist()
+
+        def law(remaining: list[int], place: int) -> list[float]:
+            share = float(self.epsilon[place]) / len(remaining)
+            return [share + (i == 0) * (1.0 - float(self.epsilon[place])) for i in range(len(remaining))]
+
+        yield from _pages(ordered, self.places, law)
+
+
+def _place_law(n: int, epsilon: FloatArray) -> FloatArray:
+    """P(greedy place j is shown at place r) of a list of n documents, shape (n, min(places, n)).
+
+    Follow one document j down the page.  What matters is b, how many better ones remain: b = 0 means that the greedy
+    choice is j.  With m remaining documents an exploring place takes j with probability 1/m and a better one with b/m.
+    Documents below the page are never a greedy choice, and all alike.
+    """
+    k = min(len(epsilon), n)
+    tracked = min(k + 1, n)
+    better = np.arange(tracked, dtype=np.float64)
+    alive = np.eye(tracked)  # row: document, column: how many better ones remain
+    law = np.empty((n, k))
+    for place in range(k):
+        m, eps = n - place, epsilon[place]
+        law[:tracked, place] = alive.sum(axis=1) * eps / m + alive[:, 0] * (1.0 - eps)
+        moved = alive * np.where(better > 0, eps * better / m + 1.0 - eps, 0.0)
+        stays = alive * (eps * (m - 1 - better) / m)
+        alive = stays
+        alive[:, :-1] += moved[:, 1:]
+    law[tracked:] = law[tracked - 1]
+    return law
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PlackettLucePolicy(LoggingPolicy):
+    """Fills each place with a remaining document with probability ∝ exp(score / temperature).
+
+    Parameters
+    ----------
+    scores : (n_docs,) finite
+    offsets : (n_queries + 1,)
+    cutoff : places of the page
+    temperature : > 0; a high one is uniform, a low one ranks by score
+
+    Raises
+    ------
+    ValueError
+        For a temperature so low that a document has less than 1e-260 of the weight of another.
+    """
+
+    scores: FloatArray
+    offsets: IntArray
+    cutoff: int
+    temperature: float = 1.0
+    _weight: FloatArray = field(init=False)
+    _alias: tuple[FloatArray, IntArray] = field(init=False)
+
+    def __post_init__(self) -> None:
+        offsets = checks.offsets_of(self.offsets)
+        scores = checks.finite_vector(self.scores, int(offsets[-1]), "scores")
+        checks.positive_int(self.cutoff, "cutoff")
+        if not (np.isfinite(self.temperature) and self.temperature > 0):
+            raise ValueError(f"temperature is {self.temperature}: expected a finite number > 0")
+        sizes = np.diff(offsets)
+        logits = (scores - np.repeat(np.maximum.reduceat(scores, offsets[:-1]), sizes)) / self.temperature
+        if logits.min() < -600:
+            raise ValueError(
+                f"temperature is {self.temperature}: document {int(np.argmin(logits))} would have a probability below "
+                "1e-260; raise it, or show an (almost) deterministic page with EpsilonGreedyPolicy"
+            )
+        weight = np.exp(logits)
+        weight /= np.repeat(np.add.reduceat(weight, offsets[:-1]), sizes)
+        alias = _alias_tables(weight, offsets)
+        for name, value in (("scores", scores), ("offsets", offsets), ("_weight", weight), ("_alias", alias)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def places(self) -> int:
+        """Places of the page."""
+        return self.cutoff
+
+    def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
+        """By quadrature, exact to about 1e-12 for lists of any length, at O(places) per document and node."""
+        values = _place_values(value, np.arange(1.0, self.cutoff + 1))
+        out = np.empty(len(self._weight))
+        nodes = (np.log(45.0 / self._weight.min()) - START) / STEP  # at most: a group takes some 20 MB
+        for _, index in length_groups(self.offsets, block=1 + int((1 << 21) / (self.cutoff * nodes))):
+            out[index] = _place_mean(self._weight[index], values)
+        return out
+
+    def estimate_exposure(
+        self, user: PositionBasedUser, n_displays: int, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Exposure from ``n_displays`` drawn pages per query, Rao–Blackwellised, with its standard error.
+
+        A page contributes not the examination where d stood but its mean given the documents above each place,
+        Σ_r θ_r · w_d / (weight that remains at place r), summed while d itself remains.  So the estimate is unbiased,
+        its sum over a list is exact, and no document comes out as 0.  It checks :meth:`exposure`, which is exact, and
+        stands for policies that can only be sampled.
+
+        What moves the estimate of d most are the pages that show d, after which it adds nothing more.  For documents
+        on fewer than 30 of the pages the variance from this is not left to the sample but added from its expectation.
+
+        Returns
+        -------
+        exposure, standard_error : (n_docs,)
+        """
+        m = checks.positive_int(n_displays, "n_displays", least=2)
+        checks.generator(rng)
+        theta = user.propensity(np.arange(1.0, self.cutoff + 1))
+        mean, square, loss, shown_on = np.zeros((4, len(self._weight)))
+        for query, (low, high) in enumerate(zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist(), strict=True)):
+            block = max(1, CELLS // (high - low))
+            for done in range(0, m, block):
+                pages = min(block, m - done)
+                shown = self.sample(np.full(pages, query), rng) - low
+                remains = np.tile(self._weight[low:high], (pages, 1))
+                chance = np.zeros(remains.shape)
+                weight_left, per_weight = np.empty((2, min(self.cutoff, high - low), pages))
+                for place in range(len(weight_left)):
+                    weight_left[place] = remains.sum(axis=1)
+                    per_weight[place] = theta[place] / weight_left[place]
+                    chance += per_weight[place][:, None] * remains
+                    remains[np.arange(pages), shown[:, place]] = 0.0
+                # Blocks are joined by their means and squares about them: nothing cancels.
+                centre = chance.mean(axis=0)
+                gap = centre - mean[low:high]
+                square[low:high] += ((chance - centre) ** 2).sum(axis=0) + gap**2 * (done * pages / (done + pages))
+                mean[low:high] += gap * pages / (done + pages)
+                # Shown at place r (probability w / weight left), d loses w Σ_{s > r} θ_s / weight left.
+                still = per_weight.sum(axis=0) - np.cumsum(per_weight, axis=0)
+                loss[low:high] += self._weight[low:high] ** 3 * (still**2 / weight_left).sum()
+                shown_on[low:high] += (remains == 0).sum(axis=0)
+        return mean, np.sqrt((square / (m - 1) + np.where(shown_on < 30, loss / m, 0.0)) / m)
+
+    def sample(self, queries: ArrayLike, rng: np.random.Generator) -> IntArray:
+        """Draw a document for each place by the alias method, again if it stands above already.
+
+        That is sampling without replacement at a cost that does not grow with the list.  Sessions that are still
+        rejected after some rounds, because few documents hold almost all weight, let the remaining ones race.
+        """
+        chosen = self._check_queries(queries, rng)
+        start, size = self.offsets[chosen], np.diff(self.offsets)[chosen]
+        shown = np.full((self.cutoff, len(chosen)), -1)
+        for place in range(self.cutoff):
+            here = shown[place]
+            here[:] = self._draw(start, size, rng)
+            clash = np.zeros(len(chosen), dtype=bool)
+            for above in shown[:place]:
+                clash |= above == here
+            todo = np.flatnonzero(clash & (size > place))
+            rounds, late = 0, []
+            while len(todo):
+                # A round costs about what four documents of a race cost: short lists give up early.
+                tired = size[todo] < PATIENCE * rounds
+                late.append(todo[tired])
+                todo = todo[~tired]
+                here[todo] = self._draw(start[todo], size[todo], rng)
+                todo = todo[(shown[:place, todo] == here[todo]).any(axis=0)]
+                rounds += 1
+            racing = np.concatenate(late) if late else todo
+            for part in np.array_split(racing, 1 + int(size[racing].sum()) // CELLS):
+                if len(part):
+                    here[part] = self._race(chosen[part], shown[:place, part], rng)
+            here[size <= place] = -1
+        return shown.T
+
+    def _draw(self, start: IntArray, size: IntArray, rng: np.random.Generator) -> IntArray:
+        """One document ∝ weight for each session, with replacement."""
+        u = rng.random(len(start)) * size
+        column = u.astype(np.int64)
+        u -= column
+        column += start
+        threshold, other = self._alias
+        return np.where(u < threshold[column], column, other[column])
+
+    def _race(self, queries: IntArray, above: IntArray, rng: np.random.Generator) -> IntArray:
+        """One document ∝ weight among those that do not stand above: the first to arrive, at rate ``weight``."""
+        rows, sizes = document_index(queries, self.offsets), np.diff(self.offsets)[queries]
+        starts = np.cumsum(sizes) - sizes
+        time = rng.standard_exponential(len(rows)) / self._weight[rows]
+        for place in above:
+            time[starts + place - self.offsets[queries]] = np.inf
+        first = np.flatnonzero(time == np.repeat(np.minimum.reduceat(time, starts), sizes))
+        return rows[first[np.searchsorted(first, starts)]]
+
+    def displays(self, query: int) -> Iterator[tuple[float, tuple[int, ...]]]:
+        """By recursion over the places."""
+        low, high = self.offsets[query], self.offsets[query + 1]
+
+        def law(remaining: list[int], place: int) -> list[float]:
+            weight = self._weight[remaining]
+            return list((weight / weight.sum()).tolist())
+
+        yield from _pages(list(range(low, high)), self.cutoff, law)
+
+
+def _pages(
+    documents: list[int], places: int, law: Callable[[list[int], int], list[float]], place: int = 0
+) -> Iterator[tuple[float, tuple[int, ...]]]:
+    """Every page of ``documents``, place after place, with its probability; impossible ones left out."""
+    if place == places or not documents:
+        yield 1.0, ()
+        return
+    for i, (document, probability) in enumerate(zip(documents, law(documents, place), strict=True)):
+        if probability > 0:
+            for rest, below in _pages(documents[:i] + documents[i + 1 :], places, law, place + 1):
+                yield probability * rest, (document, *below)
+
+
+def _place_mean(weight: FloatArray, values: FloatArray) -> FloatArray:
+    """Σ_r values[r] · P(rank(d) = r) under Plackett–Luce, for lists of one length: (queries, n) in and out.
+
+    Let every document arrive after an exponential time of rate w_d: the order of arrival is Plackett–Luce.  So
+
+        P(rank(d) = r) = ∫ w_d e^{−w_d t} · P(exactly r − 1 others have arrived by t) dt,
+
+    and the number of others is a sum of independent coins with probabilities 1 − e^{−w t}.  A pass down the list
+    carries the law of the coins so far, a pass up carries the mean value that the rest will add.  With
+    t = exp(x − e^{−x}) the integrand falls off doubly exponentially to the left; the trapezium rule then converges
+    exponentially, and ends where the best ``places`` documents have surely arrived.
+    """
+    n = weight.shape[1]
+    k = min(len(values), n)
+    slowest = float(np.partition(weight, n - k, axis=1)[:, n - k].min())
+    x = np.arange(START, np.log(45.0 / slowest) + STEP, STEP)
+    time = np.exp(x - np.exp(-x))
+    mass = STEP * (1.0 + np.exp(-x)) * time
+    law = np.zeros((n, k, len(weight), len(x)))
+    law[0, 0] = 1.0
+    for d in range(n - 1):
+        absent = np.exp(-np.outer(weight[:, d], time))
+        law[d + 1] = law[d] * absent
+        law[d + 1, 1:] += law[d, :-1] * -np.expm1(-np.outer(weight[:, d], time))
+    ahead = np.zeros((k, len(weight), len(x)))
+    ahead += values[:k, None, None]
+    out = np.empty(weight.shape)
+    for d in range(n - 1, -1, -1):
+        absent = np.exp(-np.outer(weight[:, d], time))
+        out[:, d] = weight[:, d] * ((law[d] * ahead).sum(axis=0) * absent @ mass)
+        later = ahead * absent
+        later[:-1] += ahead[1:] * -np.expm1(-np.outer(weight[:, d], time))
+        ahead = later
+    return out
+
+
+def _alias_tables(weight: FloatArray, offsets: IntArray) -> tuple[FloatArray, IntArray]:
+    """Threshold and other document of each column of the alias method (Walker 1977), for each list.
+
+    Light columns (n · w < 1) are filled up, in order, by the heavy ones.  Light column i goes to the first heavy one
+    whose surplus, with those before it, exceeds the deficit before i; a heavy column that has given too much is itself
+    filled by the next.  Cumulative sums find both without a loop over documents.
+    """
+    threshold, other = np.ones(len(weight)), np.arange(len(weight))
+    for start, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        load = weight[start:end] * (end - start)
+        light, heavy = np.flatnonzero(load < 1.0), np.flatnonzero(load >= 1.0)
+        if not len(light) or not len(heavy):  # all equal, up to rounding
+            continue
+        deficit, surplus = np.cumsum(1.0 - load[light]), np.cumsum(load[heavy] - 1.0)
+        giver = np.searchsorted(surplus, deficit - (1.0 - load[light]), side="right")
+        threshold[start + light] = load[light]
+        other[start + light] = start + heavy[np.minimum(giver, len(heavy) - 1)]
+        # The light column during which a heavy one gives its last; the final heavy one keeps what is left.
+        until = np.searchsorted(deficit, surplus[:-1], side="right")
+        until = np.minimum(until, len(deficit) - 1)
+        threshold[start + heavy[:-1]] = np.clip(1.0 + surplus[:-1] - deficit[until], 0.0, 1.0)
+        other[start + heavy[:-1]] = start + heavy[1:]
+    return threshold, other
