@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
 # What a bare Colab offers, beside the package itself and the standard library.
 IMPORTS = {"cfltr_core", "numpy", "scipy", "pandas", "matplotlib", "seaborn", "sklearn", "torch"}
-STANDARD = {"itertools", "math", "functools", "collections", "importlib"}
+STANDARD = {"itertools", "math", "functools", "collections", "dataclasses", "importlib"}
 HEADINGS = 9
 
 
