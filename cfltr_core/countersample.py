@@ -98,7 +98,8 @@ class AliasTable:
     def draw(self, size: int | tuple[int, ...], rng: np.random.Generator) -> IntArray:
         """Independent draws, shape ``size``: a column, then one comparison."""
         column = checks.generator(rng).integers(len(self.keep), size=size)
-        return np.where(rng.random(size) < self.keep[column], column, self.alias[column])
+        np.copyto(column, self.alias.take(column), where=rng.random(size) >= self.keep.take(column))
+        return column
 
 
 @dataclass(frozen=True, eq=False, repr=False)

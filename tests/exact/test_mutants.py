@@ -174,7 +174,11 @@ MUTANTS = {
     "as printed in 17a": ("convergence", "alpha / 2 * top**2", "alpha * top**2"),
     "Jensen the other way": ("convergence", "(at.mean(axis=1) - at_average)", "(at_average - at.mean(axis=1))"),
     "alias table forgets the rest": ("countersample", "left[high] -= 1.0 - left[low]", "left[high] -= left[low]"),
-    "draws never take the alias": ("countersample", "column, self.alias[column])", "column, column)"),
+    "draws never take the alias": (
+        "countersample",
+        "copyto(column, self.alias.take",
+        "copyto(column.copy(), self.alias.take",
+    ),
     "draws from ranks": ("countersample", "(counts * weights, np.full", "(weights, np.full"),
     "M for the mean weight": (
         "countersample",
