@@ -2,11 +2,12 @@
 
     python -m benchmarks.samplers
 
-Prints the time of a thousand batches and its ratio to this package's alias table; ``train_sgd`` draws 4,096 at a time.
-First the laws are compared: the table's implied probabilities with the weights to 1e-12, and every sampler's frequencies
-on ten categories with theirs to five standard errors.  ``cumsum + searchsorted`` is the plain NumPy alternative; it keeps
-its cumulative sum between batches, which ``Generator.choice`` and ``torch.multinomial`` cannot.  SciPy's urn is a table
-as well, but does not show the law that it implies.  torch.multinomial takes at most 2^24 categories.
+Prints the time of a thousand batches and its ratio to this package's alias table; ``train_sgd`` draws 4,096 at a
+time. First the laws are compared: the table's implied probabilities with the weights to 1e-12, and every sampler's
+frequencies on ten categories with theirs to five standard errors. ``cumsum + searchsorted`` is the plain NumPy
+alternative; it keeps its cumulative sum between batches, which ``Generator.choice`` and ``torch.multinomial`` cannot.
+SciPy's urn is a table as well, but does not show the law that it implies. torch.multinomial takes at most 2^24
+categories.
 """
 
 from __future__ import annotations
