@@ -1,14 +1,17 @@
 """Counterfactual learning to rank: the tested code behind the book.
 
 Floors, imports only point down: ``ragged``, ``svmlight``, ``letor``, ``archives`` and ``corpora`` (data), then
-``metrics``, then ``users``, ``policies``, ``stochastic``, ``logs`` and ``exact``, then ``estimators`` and ``bounds``,
-then ``proprank`` and ``propdcg``, then ``sweeps``.  ``claims`` and ``figures`` stand beside them.
+``metrics``, then ``users``, ``policies``, ``stochastic``, ``logs`` and ``exact``, then ``estimators``, ``bounds`` and
+``convergence``, then ``proprank``, ``propdcg`` and ``countersample``, then ``sweeps``.  ``claims`` and ``figures``
+stand beside them.
 """
 
 from cfltr_core.archives import verify_archive
 from cfltr_core.bounds import bound_loss, surrogate_ranks
 from cfltr_core.claims import claim, mean_interval
+from cfltr_core.convergence import exact_runs, proof_steps, weight_summary
 from cfltr_core.corpora import SCALES, load_corpus
+from cfltr_core.countersample import click_sampler, train_sgd
 from cfltr_core.estimators import clipped, ips, ips_variance, naive, policy_aware, self_normalised
 from cfltr_core.exact import enumerate_logs, expectation, mean_and_variance
 from cfltr_core.figures import METHODS, band, figure, record, style
@@ -58,10 +61,12 @@ __all__ = [
     "band",
     "bound_loss",
     "claim",
+    "click_sampler",
     "clipped",
     "dcg",
     "draw_sessions",
     "enumerate_logs",
+    "exact_runs",
     "expand_clicks",
     "expectation",
     "figure",
@@ -78,6 +83,7 @@ __all__ = [
     "policy_aware",
     "power_examination",
     "precision",
+    "proof_steps",
     "query_index",
     "rank_weights",
     "ranks",
@@ -93,6 +99,8 @@ __all__ = [
     "style",
     "surrogate_ranks",
     "sweep",
+    "train_sgd",
     "verify_archive",
+    "weight_summary",
 ]
 __version__ = "0.1.0"

@@ -30,6 +30,7 @@ METHODS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "policy-aware": {"color": "#CC79A7", "marker": "^"},
         "self-normalised": {"color": "#009E73", "marker": "s"},
         "clipped": {"color": "#E69F00", "marker": "D"},
+        "countersample": {"color": "#882255", "marker": "X"},
         "logger": {"color": "#666666", "marker": "P"},
         "random": {"color": "#999999", "marker": "x"},
         "supervised": {"color": "#000000", "marker": "*"},

@@ -952,3 +952,193 @@ def npy_sequence(path: str, count: int) -> list[np.ndarray]:
     """The first ``count`` arrays of a file of .npy arrays, one after the other."""
     with open(path, "rb") as stream:
         return [np.load(stream) for _ in range(count)]
+
+
+# --- stochastic gradient descent and its convergence ------------------------------------------------------------
+
+
+def single_weights(clicks: Sequence[int], propensity: Sequence[float]) -> list[float]:
+    """The weight 1/p of each single click."""
+    return [1.0 / p for c, p in zip(clicks, propensity, strict=True) for _ in range(c)]
+
+
+def weight_constants(clicks: Sequence[int], propensity: Sequence[float]) -> tuple[float, float, float]:
+    """Mean, root mean square and maximum of the weights, click by click."""
+    weights = single_weights(clicks, propensity)
+    mean = math.fsum(weights) / len(weights)
+    return mean, math.sqrt(math.fsum(w * w for w in weights) / len(weights)), max(weights)
+
+
+def second_moments(
+    weights: Sequence[float], norms: Sequence[float], counts: Sequence[int]
+) -> tuple[float, float, float]:
+    """E‖g‖² of IPS-SGD and of CounterSample click by click, and Cov(w, w‖∇f‖²)."""
+    w = [a for a, c in zip(weights, counts, strict=True) for _ in range(c)]
+    square = [a * a for a, c in zip(norms, counts, strict=True) for _ in range(c)]
+    n, total = len(w), math.fsum(w)
+    uniform = math.fsum((wi * wi * s) / n for wi, s in zip(w, square, strict=True))
+    weighted = math.fsum((wi / total) * (total / n) ** 2 * s for wi, s in zip(w, square, strict=True))
+    mean_w, mean_ws = total / n, math.fsum(wi * s for wi, s in zip(w, square, strict=True)) / n
+    covariance = math.fsum((wi - mean_w) * (wi * s - mean_ws) for wi, s in zip(w, square, strict=True)) / n
+    return uniform, weighted, covariance
+
+
+def hinge_risk(features: Sequence[Sequence[float]], offsets: Sequence[int], document: int, w: Sequence[float]) -> float:
+    """1 + Σ_{y ≠ d} max(0, 1 − ⟨w, x_d − x_y⟩)."""
+    total = 1.0
+    for y in next(documents for documents in lists(offsets) if document in documents):
+        if y != document:
+            margin = math.fsum(a * (b - c) for a, b, c in zip(w, features[document], features[y], strict=True))
+            total += max(0.0, 1.0 - margin)
+    return total
+
+
+def hinge_gradient(
+    features: Sequence[Sequence[float]], offsets: Sequence[int], document: int, w: Sequence[float]
+) -> list[float]:
+    """Σ (x_y − x_d) over the documents y ≠ d of the list with ⟨w, x_d − x_y⟩ < 1."""
+    out = [0.0] * len(w)
+    for y in next(documents for documents in lists(offsets) if document in documents):
+        if y != document:
+            margin = sum(a * (b - c) for a, b, c in zip(w, features[document], features[y], strict=True))
+            if margin < 1:
+                out = [o + b - c for o, b, c in zip(out, features[y], features[document], strict=True)]
+    return out
+
+
+def largest_gradient(features: Sequence[Sequence[float]], offsets: Sequence[int], document: int) -> float:
+    """Σ ‖x_y − x_d‖ over the other documents of the list."""
+    documents = next(documents for documents in lists(offsets) if document in documents)
+    return math.fsum(math.dist(features[y], features[document]) for y in documents)
+
+
+def sgd(
+    features: Sequence[Sequence[float]],
+    offsets: Sequence[int],
+    batches: Sequence[Sequence[tuple[int, float]]],
+    learning_rate: float,
+    optimizer: str,
+) -> tuple[list[float], list[float], int]:
+    """(last weights, average of the weights before each step, documents scored); a batch holds (document, scale)."""
+    d = len(features[0])
+    w, total, first, second = [0.0] * d, [0.0] * d, [0.0] * d, [0.0] * d
+    scored = 0
+    for step, batch in enumerate(batches, start=1):
+        total = [a + b for a, b in zip(total, w, strict=True)]
+        gradient = [0.0] * d
+        for document, scale in batch:
+            one = hinge_gradient(features, offsets, document, w)
+            gradient = [a + scale * b / len(batch) for a, b in zip(gradient, one, strict=True)]
+            scored += next(len(documents) for documents in lists(offsets) if document in documents)
+        for j, g in enumerate(gradient):
+            if optimizer == "sgd":
+                w[j] -= learning_rate * g
+            elif optimizer == "adagrad":
+                second[j] += g**2
+                w[j] -= learning_rate * g / (math.sqrt(second[j]) + 1e-10)
+            else:
+                first[j] = 0.9 * first[j] + (1 - 0.9) * g
+                second[j] = 0.999 * second[j] + (1 - 0.999) * g**2
+                up, down = first[j] / (1 - 0.9**step), second[j] / (1 - 0.999**step)
+                w[j] -= learning_rate * up / (math.sqrt(down) + 1e-8)
+    return w, [a / len(batches) for a in total], scored
+
+
+def implied(keep: Sequence[float], alias: Sequence[int]) -> list[float]:
+    """The probability of each category under an alias table, column by column."""
+    out = [0.0] * len(keep)
+    for j, (own, other) in enumerate(zip(keep, alias, strict=True)):
+        out[j] += own / len(keep)
+        out[other] += (1 - own) / len(keep)
+    return out
+
+
+def alias_draws(keep: Sequence[float], alias: Sequence[int], size: int, seed: int) -> list[int]:
+    """``size`` columns and then ``size`` comparisons from one generator."""
+    rng = np.random.default_rng(seed)
+    columns = rng.integers(len(keep), size=size).tolist()
+    return [j if u < keep[j] else alias[j] for j, u in zip(columns, rng.random(size).tolist(), strict=True)]
+
+
+def sgd_laws(clicks: Sequence[int], propensity: Sequence[float]) -> dict[str, tuple[list[float], list[float]]]:
+    """P(term) and the factor of its gradient for the three methods, from single clicks."""
+    n = sum(clicks)
+    mean = math.fsum(c / p for c, p in zip(clicks, propensity, strict=True)) / n
+    share = [c / n for c in clicks]
+    inverse = [1 / p for p in propensity]
+    tilted = [c / p / (n * mean) for c, p in zip(clicks, propensity, strict=True)]
+    ones = [1.0] * len(share)
+    return {"biased": (share, ones), "ips": (share, inverse), "countersample": (tilted, [mean] * len(share))}
+
+
+def bound_of_theorem(radius: float, gradient: float, scale: float, steps: int, rate: float) -> float:
+    """B²/(2αT) + (α/2)(scale · G)², the right-hand side of Eq. 16 before the learning rate is put in."""
+    return radius**2 / (2 * rate * steps) + rate / 2 * (scale * gradient) ** 2
+
+
+def sequences(
+    gradient: Callable[[int, list[float]], list[float]],
+    probability: Sequence[float],
+    scale: Sequence[float],
+    rate: float,
+    steps: int,
+    d: int,
+) -> list[tuple[float, list[list[float]], list[list[float]]]]:
+    """(probability, w_1 … w_T, g_1 … g_T) of every sequence of indices, the first index slowest."""
+    out = []
+    for indices in itertools.product(range(len(probability)), repeat=steps):
+        w, path, sampled = [0.0] * d, [], []
+        for i in indices:
+            g = [scale[i] * a for a in gradient(i, w)]
+            path.append(w)
+            sampled.append(g)
+            w = [a - rate * b for a, b in zip(w, g, strict=True)]
+        out.append((math.prod(probability[i] for i in indices), path, sampled))
+    return out
+
+
+def inner(u: Sequence[float], v: Sequence[float]) -> float:
+    return math.fsum(a * b for a, b in zip(u, v, strict=True))
+
+
+def ladder(
+    runs: list[tuple[float, list[list[float]], list[list[float]]]],
+    risk: Callable[[list[float]], float],
+    risk_gradient: Callable[[list[float]], list[float]],
+    star: list[float],
+    rate: float,
+    radius: float,
+    largest: float,
+    moment: float,
+) -> tuple[list[float], list[float]]:
+    """The seven expectations of the proof and its four smallest slacks, run after run."""
+    best = risk(star)
+    sums = [0.0] * 5
+    slack = [math.inf] * 4
+    for chance, path, sampled in runs:
+        t = len(path)
+        average = [math.fsum(w[j] for w in path) / t for j in range(len(star))]
+        risks = [risk(w) for w in path]
+        away = [[a - b for a, b in zip(w, star, strict=True)] for w in path]
+        exact = [inner(v, risk_gradient(w)) for v, w in zip(away, path, strict=True)]
+        noisy = [inner(v, g) for v, g in zip(away, sampled, strict=True)]
+        squares = [inner(g, g) for g in sampled]
+        lemma = inner(star, star) / (2 * rate) + rate / 2 * math.fsum(squares)
+        values = (
+            risk(average) - best,
+            math.fsum(risks) / t - best,
+            math.fsum(exact) / t,
+            math.fsum(noisy) / t,
+            lemma / t,
+        )
+        sums = [s + chance * v for s, v in zip(sums, values, strict=True)]
+        found = (
+            math.fsum(risks) / t - risk(average),
+            min(e - (r - best) for e, r in zip(exact, risks, strict=True)),
+            lemma - math.fsum(noisy),
+            largest - math.sqrt(max(squares)),
+        )
+        slack = [min(a, b) for a, b in zip(slack, found, strict=True)]
+    t = len(runs[0][1])
+    start = radius**2 / (2 * rate * t)
+    return [*sums, start + rate / 2 * moment, start + rate / 2 * largest**2], slack

@@ -26,7 +26,14 @@ FILES = (
     "test_variances.py",
     "test_expectations.py",
     "test_displays.py",
+    "test_sgd.py",
 )
+LIKELIEST = {
+    "policies": "test_displays.py",
+    "stochastic": "test_displays.py",
+    "convergence": "test_sgd.py",
+    "countersample": "test_sgd.py",
+}
 
 # module, what stands there, what is put instead
 MUTANTS = {
@@ -145,6 +152,51 @@ MUTANTS = {
     "order of sessions counted once": ("exact", "ways * prod(", "prod("),
     "binomial without its coefficient": ("exact", "comb(n, c) * p**c", "p**c"),
     "second moment for variance": ("exact", "p * (x - mean) ** 2", "p * x**2"),
+    "weights not counted": ("convergence", "axis=1, weights=counts)", "axis=1)"),
+    "mean square for RMS": ("convergence", "float(np.sqrt(square))", "float(square)"),
+    "bound falls as 1 / T": ("convergence", "np.asarray(b * s / np.sqrt(t))", "np.asarray(b * s / t)"),
+    "learning rate without the root": ("convergence", "b / (s * np.sqrt(checks", "b / (s * (checks"),
+    "steps not squared": ("convergence", '"accuracy")) ** 2', '"accuracy"))'),
+    "second moments exchanged": ("convergence", 'sampling == "uniform" else', 'sampling == "weighted" else'),
+    "norm not squared": ("convergence", "factor * w * norms**2", "factor * w * norms"),
+    "margin of zero": ("convergence", "[:, None] > -1.0)", "[:, None] > 0.0)"),
+    "own document not taken off": (
+        "convergence",
+        "return out\n\n\ndef gradient_bounds",
+        "return -out\n\n\ndef gradient_bounds",
+    ),
+    "bounds of squared norms": ("convergence", "axis=2).sum(axis=1)", "axis=2).max(axis=1)"),
+    "exact runs ascend": ("convergence", "state[:, None] - rate * g", "state[:, None] + rate * g"),
+    "average of the steps after": ("convergence", "self.iterates.mean(axis=1)", "self.iterates[:, 1:].mean(axis=1)"),
+    "Lemma 14.1 without its half": ("convergence", "alpha / 2 * squares.sum", "alpha * squares.sum"),
+    "Lemma 14.1, other half": ("convergence", "float(star @ star) / (2 * alpha)", "float(star @ star) / alpha"),
+    "moment without its half": ("convergence", "alpha / 2 * moment", "alpha * moment"),
+    "as printed in 17a": ("convergence", "alpha / 2 * top**2", "alpha * top**2"),
+    "Jensen the other way": ("convergence", "(at.mean(axis=1) - at_average)", "(at_average - at.mean(axis=1))"),
+    "alias table forgets the rest": ("countersample", "left[high] -= 1.0 - left[low]", "left[high] -= left[low]"),
+    "draws never take the alias": (
+        "countersample",
+        "copyto(column, self.alias.take",
+        "copyto(column.copy(), self.alias.take",
+    ),
+    "draws from ranks": ("countersample", "(counts * weights, np.full", "(weights, np.full"),
+    "M for the mean weight": (
+        "countersample",
+        "np.full(len(clicked), summary.mean)",
+        "np.full(len(clicked), summary.maximum)",
+    ),
+    "IPS-SGD without weights": ("countersample", '"ips": (counts, weights)', '"ips": (counts, 1 + 0 * weights)'),
+    "single clicks: margin of zero": ("countersample", "scores > scores[d] - 1.0", "scores > scores[d]"),
+    "single clicks: own document left": ("countersample", "active[d] -= active.sum(axis=0)", "active[d] -= 1"),
+    "batches: margin of zero": ("countersample", "(scores[own] - 1.0)[place]", "(scores[own])[place]"),
+    "batches summed": ("countersample", "(sampler.scale[terms] / batch)", "(sampler.scale[terms])"),
+    "average of the steps after, trained": (
+        "countersample",
+        "        summed += w\n        move(gradient, step)\n",
+        "        move(gradient, step)\n        summed += w\n",
+    ),
+    "Adam without bias correction": ("countersample", "first / (1 - 0.9**step)", "first"),
+    "Adagrad without the root": ("countersample", "(np.sqrt(second) + 1e-10)", "(second + 1e-10)"),
 }
 
 
@@ -192,7 +244,7 @@ def calls(test: Callable[..., None]) -> Iterator[dict[str, object]]:
 
 def first_failure(module: str = "") -> str | None:
     """Run the tests of this folder against the package as it can be imported now, the likeliest file first."""
-    likeliest = "test_displays.py" if module in ("policies", "stochastic") else FILES[0]
+    likeliest = LIKELIEST.get(module, FILES[0])
     for file in sorted(FILES, key=lambda file: file != likeliest):
         for name, test in runpy.run_path(str(HERE / file)).items():
             if name.startswith("test_"):

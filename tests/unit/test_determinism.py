@@ -20,6 +20,7 @@ from cfltr_core import (
     RankingData,
     additive_metric,
     aggregate_clicks,
+    click_sampler,
     dcg,
     draw_sessions,
     expand_clicks,
@@ -29,7 +30,9 @@ from cfltr_core import (
     rank_weights,
     ranks,
     simulate_clicks,
+    train_sgd,
 )
+from cfltr_core.countersample import AliasTable
 from cfltr_core.letor import read_collection
 from cfltr_core.sweeps import cell_generator
 
@@ -72,6 +75,10 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "logs.simulate_clicks": lambda s, _: simulate_clicks(POLICY, USER, RELEVANCE, [9] * N, generator(s)).clicks,
     "sweeps.cell_generator": lambda s, _: cell_generator("digits", s).random(5),
     "logs.expand_clicks": lambda s, _: expand_clicks(LOG, generator(s)).session,
+    "countersample.draw": lambda s, _: AliasTable.build([1.0, 2.0, 5.0]).draw(50, generator(s)),
+    "countersample.train_sgd": lambda s, _: (
+        train_sgd(DATA.features, CUTS, click_sampler(LOG, "ips"), 0.1, 20, generator(s)).last
+    ),
     "corpora.load_corpus": lambda s, _: load_corpus("digits", "smoke", s).train.features,
     "letor.read_collection": lambda s, folder: one_file(folder, s),
 }

@@ -1,0 +1,333 @@
+"""Stochastic gradient descent on a click log: Biased-SGD, IPS-SGD and CounterSample for a linear scorer.
+
+The three differ in how a click is drawn and how its gradient is scaled (w = 1/p, M̄ the mean weight of a click):
+
+    biased           uniform over clicks     1
+    ips              uniform over clicks     w_i        Algorithm 1
+    countersample    proportional to w_i     M̄          Algorithm 2
+
+Clicks are drawn with replacement, from counts: a term with c clicks is drawn c times as often, which is the same law.
+Source: Jagerman & de Rijke 2020, Algorithms 1 and 2; Walker 1977 for the alias method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cfltr_core import checks
+from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.convergence import weight_summary
+from cfltr_core.logs import ClickLog
+
+Method = Literal["biased", "ips", "countersample"]
+Optimizer = Literal["sgd", "adam", "adagrad"]
+# Clicks that are drawn at once.  A run must not depend on when it is looked at, so neither does this.
+CHUNK = 4096
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AliasTable:
+    """Draws from a discrete law at a cost per draw that does not depend on the number of categories.
+
+    Column j of n equally likely columns gives j with probability ``keep[j]``, else ``alias[j]``.
+
+    Parameters
+    ----------
+    keep : (n,) in [0, 1]
+    alias : (n,) indices
+    """
+
+    keep: FloatArray
+    alias: IntArray
+
+    def __post_init__(self) -> None:
+        keep = np.asarray(self.keep, dtype=np.float64)
+        if keep.ndim != 1 or keep.size == 0:
+            raise ValueError(f"keep: expected one probability per category, got shape {keep.shape}")
+        checks.within(keep, 0, 1, "keep", "the share of a column that is its own")
+        alias = checks.counts(self.alias, len(keep), "alias")
+        checks.within(alias, 0, len(keep) - 1, "alias", "no such category")
+        object.__setattr__(self, "keep", keep)
+        object.__setattr__(self, "alias", alias)
+
+    def __repr__(self) -> str:
+        return f"AliasTable({len(self.keep)} categories)"
+
+    @classmethod
+    def build(cls, weights: ArrayLike) -> AliasTable:
+        """A table for P(i) = weights_i / Σ weights, in O(n): each step closes one column for good.
+
+        Raises
+        ------
+        ValueError
+            For weights that are negative, not finite, or all 0.
+        """
+        array = np.asarray(weights, dtype=np.float64)
+        if array.ndim != 1 or array.size == 0:
+            raise ValueError(f"weights: expected one number per category, got shape {array.shape}")
+        checks.within(array, 0, np.finfo(np.float64).max, "weights", "a weight is a finite number >= 0")
+        total = float(array.sum())
+        if not (np.isfinite(total) and total > 0):
+            raise ValueError(f"weights sum to {total}: expected a finite sum > 0")
+        level = array * (len(array) / total)
+        left = level.tolist()
+        alias = list(range(len(left)))
+        small, large = np.flatnonzero(level < 1).tolist(), np.flatnonzero(level >= 1).tolist()
+        while small and large:
+            low, high = small.pop(), large[-1]
+            alias[low] = high
+            left[high] -= 1.0 - left[low]
+            if left[high] < 1:
+                small.append(large.pop())
+        # What remains has level 1 up to rounding and needs no alias.
+        for rest in small + large:
+            left[rest] = 1.0
+        return cls(np.array(left), np.array(alias))
+
+    def probabilities(self) -> FloatArray:
+        """The law that the table implies: P(i) = (keep_i + Σ_{j: alias_j = i} (1 − keep_j)) / n, (n,)."""
+        given = np.bincount(self.alias, weights=1.0 - self.keep, minlength=len(self.keep))
+        return np.asarray((self.keep + given) / len(self.keep))
+
+    def draw(self, size: int | tuple[int, ...], rng: np.random.Generator) -> IntArray:
+        """Independent draws, shape ``size``: a column, then one comparison."""
+        column = checks.generator(rng).integers(len(self.keep), size=size)
+        np.copyto(column, self.alias.take(column), where=rng.random(size) >= self.keep.take(column))
+        return column
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClickSampler:
+    """How one step of SGD picks a click and scales its gradient.
+
+    It is unbiased for (1/n) Σ_t clicks_t w_t ∇f_t if P(t) · scale_t = clicks_t w_t / n for every term t.
+
+    Parameters
+    ----------
+    document : (n_terms,)
+        The clicked document of each term.
+    table : AliasTable
+        The law of the draws over terms.
+    scale : (n_terms,)
+        Factor of the gradient of a term when it is drawn.
+    """
+
+    document: IntArray
+    table: AliasTable
+    scale: FloatArray
+
+    def __post_init__(self) -> None:
+        document = checks.indices(self.document, "document")
+        scale = checks.finite_vector(self.scale, len(document), "scale")
+        if len(self.table.keep) != len(document):
+            raise ValueError(f"table: it has {len(self.table.keep)} categories for {len(document)} terms")
+        object.__setattr__(self, "document", document)
+        object.__setattr__(self, "scale", scale)
+
+    def __repr__(self) -> str:
+        return f"ClickSampler({len(self.document)} terms)"
+
+
+def click_sampler(log: ClickLog, method: Method) -> ClickSampler:
+    """The sampler of Biased-SGD, IPS-SGD or CounterSample on a log; see the module's table.
+
+    Raises
+    ------
+    ValueError
+        For a log without clicks or an unknown method.
+    """
+    summary = weight_summary(log)
+    clicked = np.flatnonzero(log.clicks)
+    counts, weights = log.clicks[clicked], 1.0 / log.propensity[clicked]
+    laws = {
+        "biased": (counts, np.ones(len(clicked))),
+        "ips": (counts, weights),
+        "countersample": (counts * weights, np.full(len(clicked), summary.mean)),
+    }
+    if method not in laws:
+        raise ValueError(f"method is {method!r}: choose one of {', '.join(laws)}")
+    law, scale = laws[method]
+    return ClickSampler(log.document[clicked], AliasTable.build(law), scale)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SGDPath:
+    """Weights at the recorded steps: ``last`` w_{t+1} and ``average`` (1/t) Σ_{s ≤ t} w_s, (record, runs, rates, d).
+
+    ``documents`` (record, runs) counts the documents scored until then, the cost of a run on any machine.
+    """
+
+    steps: IntArray
+    last: FloatArray
+    average: FloatArray
+    documents: IntArray
+
+    def __repr__(self) -> str:
+        return f"SGDPath({len(self.steps)} records of {self.last.shape[1]} runs × {self.last.shape[2]} rates)"
+
+
+def train_sgd(
+    features: ArrayLike,
+    offsets: ArrayLike,
+    sampler: ClickSampler,
+    learning_rates: ArrayLike,
+    steps: int,
+    rng: np.random.Generator,
+    *,
+    batch: int = 1,
+    runs: int = 1,
+    optimizer: Optimizer = "sgd",
+    record: Sequence[int] | None = None,
+) -> SGDPath:
+    """SGD from w = 0 on the per-click hinge f_i(w) = 1 + Σ_{y ≠ d} max(0, 1 − ⟨w, x_d − x_y⟩).
+
+    All learning rates see the same clicks and are trained as one matrix problem, so that a list is gathered and
+    scored once for the whole grid; ``runs`` are independent sequences of clicks, trained side by side.
+
+    Parameters
+    ----------
+    features : (n_docs, n_features) finite
+    sampler : ClickSampler
+        From :func:`click_sampler`, or your own.
+    learning_rates : (n_rates,)
+        α > 0, not scaled by anything.
+    batch : int
+        Clicks per step, drawn with replacement; their scaled gradients are averaged.
+    optimizer : "sgd", "adam" or "adagrad"
+        With PyTorch's default settings.
+    record : increasing steps between 1 and ``steps``; only the last if it is left out
+        When the weights are kept.  It changes no number: a longer run begins as the shorter one did.
+
+    Returns
+    -------
+    SGDPath
+
+    Source: Jagerman & de Rijke 2020, Algorithms 1 and 2, which return the average.
+    """
+    x = np.asarray(features)
+    if x.ndim != 2 or not np.isfinite(x).all():
+        raise ValueError(f"features: expected shape (n_docs, n_features) and finite numbers, got shape {x.shape}")
+    cuts = checks.offsets_of(offsets, len(x))
+    checks.within(sampler.document, 0, len(x) - 1, "sampler.document", "no such document")
+    alpha = np.atleast_1d(np.asarray(learning_rates, dtype=np.float64))
+    checks.within(alpha, np.finfo(np.float64).tiny, 1e100, "learning_rates", "a learning rate is a number > 0")
+    total = checks.positive_int(steps, "steps")
+    shape = (checks.positive_int(runs, "runs"), checks.positive_int(batch, "batch"))
+    kept = _record(record, total)
+    w = np.zeros((shape[0], x.shape[1], alpha.size))
+    move = _optimizer(optimizer, w, alpha.ravel())
+    summed, scored = np.zeros_like(w), np.zeros(shape[0], dtype=np.int64)
+    last, average, documents = [], [], []
+    clicks = _single_clicks if shape == (1, 1) else _click_batches
+    for step, (gradient, count) in enumerate(clicks(x, cuts, sampler, shape, w, checks.generator(rng)), start=1):
+        summed += w
+        move(gradient, step)
+        scored += count
+        if step in kept:
+            last.append(w.swapaxes(1, 2).copy())
+            average.append(summed.swapaxes(1, 2) / step)
+            documents.append(scored.copy())
+        if step == total:
+            break
+    return SGDPath(np.array(sorted(kept)), np.array(last), np.array(average), np.array(documents))
+
+
+def _record(record: Sequence[int] | None, steps: int) -> set[int]:
+    wanted = checks.indices([steps] if record is None else record, "record")
+    checks.within(wanted, 1, steps, "record", "steps are counted from 1")
+    if len(wanted) == 0 or (np.diff(wanted) <= 0).any():
+        raise ValueError("record: expected increasing steps, at least one")
+    return set(wanted.tolist())
+
+
+Step = Iterator[tuple[FloatArray, Any]]
+
+
+def _single_clicks(
+    x: NDArray[Any], cuts: IntArray, sampler: ClickSampler, shape: tuple[int, int], w: FloatArray, rng: Any
+) -> Step:
+    """Gradients of one click a step, for weights that change in between.  A list is a slice: nothing is gathered."""
+    query = np.searchsorted(cuts, sampler.document, side="right") - 1
+    start, stop = cuts[query], cuts[query + 1]
+    own = sampler.document - start
+    out = np.empty_like(w)
+    while True:
+        terms = sampler.table.draw(CHUNK, rng)
+        for low, high, d, scale in zip(
+            start[terms].tolist(),
+            stop[terms].tolist(),
+            own[terms].tolist(),
+            sampler.scale[terms].tolist(),
+            strict=True,
+        ):
+            rows = x[low:high].astype(np.float64, copy=False)
+            scores = rows @ w[0]
+            active = (scores > scores[d] - 1.0).astype(np.float64)
+            active[d] -= active.sum(axis=0)  # the own document cancels
+            np.matmul(rows.T, active, out=out[0])
+            out *= scale
+            yield out, high - low
+
+
+def _click_batches(
+    x: NDArray[Any], cuts: IntArray, sampler: ClickSampler, shape: tuple[int, int], w: FloatArray, rng: Any
+) -> Step:
+    """The same for several runs and several clicks a step: their lists stand below each other, run after run."""
+    runs, batch = shape
+    each = runs * batch
+    query = np.searchsorted(cuts, sampler.document, side="right") - 1
+    width, start = np.diff(cuts)[query], cuts[query]
+    segment = np.arange(each)
+    out = np.empty_like(w)
+    while True:
+        chunk = sampler.table.draw((max(1, CHUNK // each), each), rng)
+        for terms in chunk:
+            sizes = width[terms]
+            first = np.cumsum(sizes) - sizes
+            index = np.arange(int(sizes.sum())) + np.repeat(start[terms] - first, sizes)
+            rows = x[index].astype(np.float64, copy=False)
+            place = np.repeat(segment, sizes)
+            edges = [*first[::batch].tolist(), len(rows)]
+            parts = [slice(*edge) for edge in pairwise(edges)]
+            scores = np.concatenate([rows[part] @ w[run] for run, part in enumerate(parts)])
+            own = sampler.document[terms] - start[terms] + first
+            active = (scores > (scores[own] - 1.0)[place]).astype(np.float64)
+            active[own] -= np.add.reduceat(active, first, axis=0)  # the own document cancels
+            active *= (sampler.scale[terms] / batch)[place][:, None]
+            for run, part in enumerate(parts):
+                np.matmul(rows[part].T, active[part], out=out[run])
+            yield out, np.add.reduceat(sizes, segment[::batch])
+
+
+def _optimizer(name: str, w: FloatArray, alpha: FloatArray) -> Callable[[FloatArray, int], None]:
+    """The update of ``w`` (runs, features, rates) in place from a gradient and the number of the step."""
+    if name == "sgd":
+
+        def sgd(g: FloatArray, step: int) -> None:
+            np.subtract(w, g * alpha, out=w)
+
+        return sgd
+    first, second = np.zeros_like(w), np.zeros_like(w)
+    if name == "adagrad":
+
+        def adagrad(g: FloatArray, step: int) -> None:
+            np.add(second, g * g, out=second)
+            np.subtract(w, alpha * g / (np.sqrt(second) + 1e-10), out=w)
+
+        return adagrad
+    if name != "adam":
+        raise ValueError(f"optimizer is {name!r}: choose sgd, adam or adagrad")
+
+    def adam(g: FloatArray, step: int) -> None:
+        np.add(0.9 * first, 0.1 * g, out=first)
+        np.add(0.999 * second, 0.001 * g * g, out=second)
+        size = np.sqrt(second / (1 - 0.999**step)) + 1e-8
+        np.subtract(w, alpha * first / (1 - 0.9**step) / size, out=w)
+
+    return adam

@@ -1,0 +1,259 @@
+"""Samplers, gradients, SGD and the steps of the convergence proofs, against literal loops."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import oracles
+import pytest
+
+from cfltr_core import ClickLog, click_sampler, exact_runs, proof_steps, train_sgd, weight_summary
+from cfltr_core.convergence import (
+    Runs,
+    click_gradients,
+    convergence_bound,
+    gradient_bounds,
+    second_moment,
+    step_size,
+    steps_for_accuracy,
+)
+from cfltr_core.countersample import AliasTable, ClickSampler
+
+EXACT = 1e-12
+OFFSETS = [0, 4, 5, 12, 17]
+X = np.random.default_rng(1).normal(size=(17, 6))
+X[13] = X[12]  # two documents that nobody can tell apart
+DOCUMENT = [0, 2, 4, 5, 6, 11, 12, 16]
+CLICKS = [3, 1, 2, 0, 4, 1, 7, 2]
+PROPENSITY = [1.0, 0.25, 1.0, 0.5, 0.2, 0.1, 0.5, 1 / 7]
+LOG = ClickLog(
+    document=DOCUMENT,
+    rank=[1, 4, 1, 2, 5, 7, 2, 5],
+    impressions=[9] * 8,
+    clicks=CLICKS,
+    propensity=PROPENSITY,
+    sessions=[9, 9, 9, 9],
+    offsets=OFFSETS,
+)
+RAGGED_WEIGHTS = [
+    [1.0],
+    [0.2, 0.0, 0.8],
+    [5.0, 1.0, 1.0, 1.0, 1.0],
+    [1.0] * 7,
+    [1e-12, 1.0, 1e6],
+    (1.0 / np.random.default_rng(2).random(1000)).tolist(),
+    np.random.default_rng(3).exponential(size=20_000).tolist(),
+]
+
+
+@pytest.mark.oracle("convergence.weight_summary")
+def test_weight_summary() -> None:
+    found = weight_summary(LOG)
+    mean, rms, largest = oracles.weight_constants(CLICKS, PROPENSITY)
+    np.testing.assert_allclose((found.mean, found.rms, found.maximum), (mean, rms, largest), rtol=EXACT)
+    assert found.n_clicks == sum(CLICKS)
+    assert found.mean < found.rms < found.maximum
+
+
+@pytest.mark.oracle("convergence.convergence_bound", "convergence.step_size", "convergence.steps_for_accuracy")
+def test_bounds_are_their_formulas() -> None:
+    b, g, m, steps = 2.0, 3.0, 7.0, 50
+    alpha = step_size(b, g, m, steps)
+    bound = float(convergence_bound(b, g, m, steps))
+    assert math.isclose(bound, oracles.bound_of_theorem(b, g, m, steps, alpha), rel_tol=EXACT)
+    # This learning rate makes the right-hand side of Eq. 16 as small as it can be.
+    assert all(oracles.bound_of_theorem(b, g, m, steps, alpha * k) > bound for k in (0.9, 1.1))
+    np.testing.assert_allclose(convergence_bound(b, g, m, [1, 4, 100]), [42.0, 21.0, 4.2], rtol=EXACT)
+    assert math.isclose(steps_for_accuracy(b, g, m, bound), steps, rel_tol=EXACT)
+
+
+@pytest.mark.oracle("convergence.second_moment")
+def test_second_moments_and_their_difference() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        w, norms, counts = 1 / rng.uniform(0.05, 1, 6), rng.uniform(0, 3, 6), rng.integers(0, 5, 6)
+        counts[0] += 1
+        uniform, weighted, covariance = oracles.second_moments(w.tolist(), norms.tolist(), counts.tolist())
+        found = [second_moment(w, norms, counts, kind) for kind in ("uniform", "weighted")]
+        np.testing.assert_allclose(found, (uniform, weighted), rtol=EXACT)
+        assert math.isclose(found[1] - found[0], -covariance, rel_tol=1e-10, abs_tol=1e-10)
+    counterexample = [second_moment([1, 10], np.sqrt([100, 0.5]), [1, 1], kind) for kind in ("uniform", "weighted")]
+    np.testing.assert_allclose(counterexample, [75.0, 288.75], rtol=EXACT)
+
+
+@pytest.mark.oracle("convergence.click_gradients", "convergence.gradient_bounds")
+def test_gradients_of_single_clicks() -> None:
+    rng = np.random.default_rng(5)
+    bounds = gradient_bounds(X, OFFSETS, DOCUMENT)
+    np.testing.assert_allclose(bounds, [oracles.largest_gradient(X.tolist(), OFFSETS, d) for d in DOCUMENT], rtol=EXACT)
+    for w in (np.zeros(6), rng.normal(size=6), 5 * rng.normal(size=6)):
+        found = click_gradients(X, OFFSETS, DOCUMENT, w)
+        wanted = [oracles.hinge_gradient(X.tolist(), OFFSETS, d, w.tolist()) for d in DOCUMENT]
+        np.testing.assert_allclose(found, wanted, rtol=EXACT, atol=EXACT)
+        assert np.all(np.linalg.norm(found, axis=1) <= bounds + EXACT)
+        for u in rng.normal(size=(5, 6)):  # it is a subgradient: f(u) ≥ f(w) + ⟨u − w, ∇f(w)⟩
+            for d, g in zip(DOCUMENT, found, strict=True):
+                at_w, at_u = (oracles.hinge_risk(X.tolist(), OFFSETS, d, v.tolist()) for v in (w, u))
+                assert at_u >= at_w + g @ (u - w) - 1e-9
+
+
+@pytest.mark.oracle("countersample.AliasTable.build", "countersample.AliasTable.probabilities")
+@pytest.mark.parametrize("case", range(len(RAGGED_WEIGHTS)))
+def test_an_alias_table_implies_its_weights(case: int) -> None:
+    weights = np.array(RAGGED_WEIGHTS[case])
+    table = AliasTable.build(weights)
+    wanted = weights / math.fsum(weights)
+    np.testing.assert_allclose(oracles.implied(table.keep.tolist(), table.alias.tolist()), wanted, rtol=0, atol=EXACT)
+    np.testing.assert_allclose(table.probabilities(), wanted, rtol=0, atol=EXACT)
+    assert np.all((table.probabilities() == 0) == (weights == 0))
+
+
+@pytest.mark.oracle("countersample.AliasTable", "countersample.AliasTable.draw")
+def test_draws_follow_the_table() -> None:
+    keep, alias = [0.25, 1.0, 0.5], [1, 1, 0]
+    table = AliasTable(keep, alias)
+    drawn = table.draw(2_000, np.random.default_rng(6))
+    assert drawn.tolist() == oracles.alias_draws(keep, alias, 2_000, 6)
+    share = np.bincount(drawn, minlength=3) / 2_000
+    wanted = np.array(oracles.implied(keep, alias))
+    assert np.all(np.abs(share - wanted) < 4 * np.sqrt(wanted * (1 - wanted) / 2_000))
+    assert table.draw((3, 4), np.random.default_rng(0)).shape == (3, 4)
+
+
+@pytest.mark.oracle("countersample.click_sampler", "countersample.ClickSampler")
+@pytest.mark.parametrize("method", ["biased", "ips", "countersample"])
+def test_samplers_have_their_laws_and_factors(method: str) -> None:
+    sampler = click_sampler(LOG, method)
+    assert isinstance(sampler, ClickSampler)
+    law, factor = oracles.sgd_laws(CLICKS, PROPENSITY)[method]
+    clicked = [t for t, c in enumerate(CLICKS) if c]
+    assert sampler.document.tolist() == [DOCUMENT[t] for t in clicked]
+    np.testing.assert_allclose(sampler.table.probabilities(), [law[t] for t in clicked], rtol=0, atol=EXACT)
+    np.testing.assert_allclose(sampler.scale, [factor[t] for t in clicked], rtol=EXACT)
+    # Unbiased for R, or not: P · scale against clicks · w / n.
+    wanted = [CLICKS[t] / PROPENSITY[t] / sum(CLICKS) for t in clicked]
+    assert np.allclose(sampler.table.probabilities() * sampler.scale, wanted, rtol=0, atol=EXACT) == (
+        method != "biased"
+    )
+
+
+class Fixed:
+    """Stands for an alias table whose draws are known."""
+
+    def __init__(self, n: int, sequence: list[int]) -> None:
+        self.keep, self.sequence = np.ones(n), sequence
+
+    def draw(self, size, rng) -> np.ndarray:
+        return np.resize(self.sequence, size)
+
+
+@pytest.mark.oracle("countersample.train_sgd")
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad"])
+@pytest.mark.parametrize(("runs", "batch"), [(1, 1), (1, 3), (2, 1), (2, 2)])
+def test_training_follows_the_algorithm(optimizer: str, runs: int, batch: int) -> None:
+    steps, rates = 12, [0.001, 0.02, 0.3]
+    sequence = np.random.default_rng(7).integers(8, size=steps * runs * batch)
+    scale = np.array([1.0, 4.0, 1.0, 2.0, 5.0, 10.0, 2.0, 7.0])
+    sampler = ClickSampler(DOCUMENT, Fixed(8, sequence.tolist()), scale)
+    rng = np.random.default_rng(0)
+    path = train_sgd(
+        X, OFFSETS, sampler, rates, steps, rng, batch=batch, runs=runs, optimizer=optimizer, record=[5, 12]
+    )
+    assert path.steps.tolist() == [5, 12]
+    drawn = sequence.reshape(steps, runs, batch)
+    for k, stop in enumerate((5, 12)):
+        for run in range(runs):
+            batches = [[(DOCUMENT[t], scale[t]) for t in row] for row in drawn[:stop, run].tolist()]
+            for j, rate in enumerate(rates):
+                last, average, scored = oracles.sgd(X.tolist(), OFFSETS, batches, rate, optimizer)
+                np.testing.assert_allclose(path.last[k, run, j], last, rtol=1e-10, atol=1e-12)
+                np.testing.assert_allclose(path.average[k, run, j], average, rtol=1e-10, atol=1e-12)
+                assert path.documents[k, run] == scored
+
+
+def test_a_grid_equals_single_runs_and_a_longer_run_begins_as_a_shorter() -> None:
+    sampler = click_sampler(LOG, "countersample")
+    for runs, batch in ((1, 1), (3, 2)):
+
+        def train(rates, steps, runs=runs, batch=batch, **more):
+            rng = np.random.default_rng(8)
+            return train_sgd(X, OFFSETS, sampler, rates, steps, rng, runs=runs, batch=batch, **more)
+
+        grid = train([0.01, 0.1, 1.0], 100, record=[20, 100])
+        for j, rate in enumerate((0.01, 0.1, 1.0)):
+            np.testing.assert_allclose(train(rate, 100).average[0, :, 0], grid.average[1, :, j], rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(train([0.01, 0.1, 1.0], 20).last[0], grid.last[0])
+        assert not np.allclose(grid.last[1, 0], grid.last[0, 0])
+    single = train_sgd(X.astype(np.float32), OFFSETS, sampler, 0.1, 50, np.random.default_rng(8))
+    double = train_sgd(X.astype(np.float32).astype(float), OFFSETS, sampler, 0.1, 50, np.random.default_rng(8))
+    np.testing.assert_array_equal(single.last, double.last)
+
+
+def small_problem(seed: int, n: int = 3, d: int = 2):
+    """f_i(w) = |⟨a_i, w⟩ − b_i|, with its risk and gradients as callables of many states, and as loops."""
+    rng = np.random.default_rng(seed)
+    a, b, w = rng.normal(size=(n, d)), rng.normal(size=n), 1 / rng.uniform(0.1, 1, n)
+
+    def gradients(states: np.ndarray) -> np.ndarray:
+        return np.sign(states @ a.T - b)[:, :, None] * a
+
+    def one(i: int, state: list[float]) -> list[float]:
+        sign = np.sign(oracles.inner(state, a[i]) - b[i])
+        return [float(sign * x) for x in a[i]]
+
+    def risk(states: np.ndarray) -> np.ndarray:
+        return (w * np.abs(states @ a.T - b)).mean(axis=1)
+
+    def slope(states: np.ndarray) -> np.ndarray:
+        return (w[:, None] * gradients(states)).mean(axis=1)
+
+    return a, b, w, gradients, one, risk, slope
+
+
+def at_one(function):
+    """A callable of many states as a callable of one."""
+    return lambda state: function(np.array([state]))[0]
+
+
+@pytest.mark.oracle("convergence.exact_runs", "convergence.Runs.average")
+def test_all_sequences_are_followed() -> None:
+    *_, w, gradients, one, _, _ = small_problem(9)
+    chance = w / w.sum()
+    runs = exact_runs(gradients, chance, np.full(3, w.mean()), 0.3, 4, 2)
+    wanted = oracles.sequences(one, chance.tolist(), [w.mean()] * 3, 0.3, 4, 2)
+    np.testing.assert_allclose(runs.probability, [p for p, _, _ in wanted], rtol=EXACT)
+    np.testing.assert_allclose(runs.iterates, [path for _, path, _ in wanted], rtol=0, atol=EXACT)
+    np.testing.assert_allclose(runs.gradients, [g for _, _, g in wanted], rtol=0, atol=EXACT)
+    np.testing.assert_allclose(runs.average, [np.mean(path, axis=0) for _, path, _ in wanted], rtol=0, atol=EXACT)
+    assert math.isclose(runs.probability.sum(), 1, rel_tol=EXACT)
+
+
+@pytest.mark.oracle("convergence.proof_steps", "convergence.ProofSteps.ladder")
+@pytest.mark.parametrize("method", ["ips", "countersample"])
+def test_every_step_of_the_proof(method: str) -> None:
+    for seed in range(5):
+        a, _, w, gradients, one, risk, slope = small_problem(seed)
+        chance, scale = {"ips": (np.full(3, 1 / 3), w), "countersample": (w / w.sum(), np.full(3, w.mean()))}[method]
+        star, top, rate = np.array([0.3, -0.2]), float(scale.max() * np.linalg.norm(a, axis=1).max()), 0.1
+        runs = exact_runs(gradients, chance, scale, rate, 4, 2)
+        found = proof_steps(runs, risk, slope, star, 0.5, top, 0.8 * top**2)
+        loops = oracles.sequences(one, chance.tolist(), scale.tolist(), rate, 4, 2)
+        values, slack = oracles.ladder(loops, at_one(risk), at_one(slope), star.tolist(), rate, 0.5, top, 0.8 * top**2)
+        np.testing.assert_allclose(found.ladder, values, rtol=1e-10, atol=EXACT)
+        slacks = (found.jensen_slack, found.subgradient_slack, found.lemma_slack, found.gradient_slack)
+        np.testing.assert_allclose(slacks, slack, rtol=1e-9, atol=1e-10)
+        assert min(slacks) > -1e-12
+        assert math.isclose(found.inner_exact, found.inner_sampled, abs_tol=EXACT)  # gradients are unbiased
+        # What Lemma 14.1 gives away is the distance at the end: Σ⟨w_t − w*, g_t⟩ = … − ‖w_{T+1} − w*‖² / 2α.
+        end = runs.iterates[:, -1] - rate * runs.gradients[:, -1] - star
+        gap = 4 * (found.lemma - found.inner_sampled)
+        assert math.isclose(gap, runs.probability @ (end**2).sum(axis=1) / (2 * rate), rel_tol=1e-9)
+
+
+def test_a_biased_gradient_breaks_the_step_that_needs_it() -> None:
+    _, _, _, gradients, _, risk, slope = small_problem(2)
+    runs = exact_runs(gradients, np.full(3, 1 / 3), np.ones(3), 0.1, 4, 2)  # Biased-SGD, judged by R_IPS
+    found = proof_steps(runs, risk, slope, [0.3, -0.2], 0.5, 10.0)
+    assert abs(found.inner_exact - found.inner_sampled) > 1e-3
+    assert isinstance(runs, Runs)
