@@ -33,9 +33,7 @@ METHODS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "countersample": {"color": "#882255", "marker": "X"},
         "logger": {"color": "#666666", "marker": "P"},
         "random": {"color": "#999999", "marker": "x"},
-        "supervised": {"color": "#000000", "marker": "*"},
-        "proprank": {"color": "#0072B2", "marker": "o"},
-        "propdcg": {"color": "#CC79A7", "marker": "^"},
+        "propdcg": {"color": "#332288", "marker": "d"},
         "hinge": {"color": "#56B4E9", "marker": "h"},
         "logistic": {"color": "#8C510A", "marker": "p"},
     }
