@@ -8,8 +8,8 @@ difference s_d − s_y, and so the rank lies below the *surrogate rank* 1 + S_d,
     logistic   log₂(1 + exp(−σ (s_d − s_y)))
 
 over the other documents y of the list.  If λ increases, λ(rank) ≤ λ(1 + S_d): an upper bound for a risk, and with
-the sign turned a lower bound for a gain.  Source: Agarwal et al. 2018, §4 and Eq. 7; the logistic form is in
-Joachims et al. 2017 and Wang et al. 2018.
+the sign turned a lower bound for a gain.  Source: Agarwal et al. 2018, §4 and Eq. 7; the logistic form is usual
+in pairwise learning to rank, after Burges 2010.
 """
 
 from __future__ import annotations

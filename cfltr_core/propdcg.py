@@ -14,7 +14,7 @@ Source: Agarwal et al. 2018, §4.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
@@ -94,7 +94,7 @@ def fit_propdcg(
     features, offsets, log, C
         As for :func:`cfltr_core.proprank.fit_proprank`.
     weight : RankWeight
-        λ with a derivative; DCG, −1/log₂(1 + r), if none is given.  With natural logarithms C is larger by 1/ln 2.
+        λ with a derivative; DCG, −1/log₂(1 + r), if none is given.  A C meant for natural logarithms is C / ln 2 here.
     tol : float
         Stop when a round lowers F by less than ``tol`` · |F|.
     inner_tol : float
@@ -143,8 +143,9 @@ def fit_propdcg(
             break
         # An early surrogate is replaced soon: it need not be solved more closely than a tenth of the last fall.
         accuracy = max(inner_tol, min(accuracy, 0.1 * fall))
+    last = {f.name: getattr(best, f.name) for f in fields(LinearFit)}
     return CCPFit(
-        **{**vars(best), "passes": float(sum(passes))},
+        **{**last, "passes": float(sum(passes))},
         objective=np.array(objective),
         round_passes=np.array(passes),
         documents=lists.documents,
