@@ -165,11 +165,13 @@ def test_labels_play_no_part() -> None:
 
 def test_every_value_of_the_objective_is_that_of_its_weights() -> None:
     """Stopped after 1, 2, … rounds, the procedure shows the weights of that round."""
+    rounds = 0
     for seed in range(0, 24, 2):
         weight, literal, slope = list(CONCAVE.values())[seed // 2 % 3]
         problem = moderate(seed)
         whole = fit(problem, weight, tol=1e-9, inner_tol=0.1, max_rounds=5)
         before = np.zeros(problem.features.shape[1])
+        rounds = max(rounds, len(whole.round_passes))
         for k in range(1, len(whole.objective)):
             part = fit(problem, weight, tol=1e-9, inner_tol=0.1, max_rounds=k)
             np.testing.assert_array_equal(part.objective, whole.objective[: k + 1])
@@ -181,6 +183,7 @@ def test_every_value_of_the_objective_is_that_of_its_weights() -> None:
                 )
                 np.testing.assert_allclose(part.effective_weights, [slope(1 + s) for s in sums], rtol=1e-9)
             before = part.weights
+    assert rounds == 5
 
 
 def test_it_starts_where_it_is_told() -> None:
@@ -194,6 +197,22 @@ def test_it_starts_where_it_is_told() -> None:
         assert (np.diff(found.objective) <= 0).all()
         again = fit(problem, dcg(), start=found)
         assert again.objective[-1] <= found.objective[-1]
+
+
+def test_single_precision_never_increases_it_either() -> None:
+    """The surrogate is solved in single precision, F is judged in double precision, from its own end too.
+
+    Problem 91 is one where the first round from there lowers the surrogate and, by rounding, raises F.
+    """
+    for seed in (91, *range(0, 60, 4)):
+        problem = moderate(seed)
+        x = problem.features.astype(np.float32)
+        found = fit(problem, dcg(), features=x, tol=1e-12, inner_tol=1e-4)
+        again = fit(problem, dcg(), features=x, tol=1e-12, inner_tol=1.1e-4, start=found)
+        for one in (found, again):
+            assert (np.diff(one.objective) <= 0).all(), (seed, one.objective)
+            here = oracles.machine(x, problem.offsets, problem.masses, one.weights, oracles.dcg)
+            np.testing.assert_allclose(one.objective[-1], here, rtol=1e-10, atol=1e-12)
 
 
 def test_the_first_weights_are_the_slopes_at_the_length_of_the_list() -> None:
@@ -243,19 +262,6 @@ def test_a_convex_weight_is_solved_directly() -> None:
         assert abs(found.objective[-1] - best) <= 1e-5 * best
         assert found.dual <= best * (1 + 1e-5)
         np.testing.assert_allclose(found.primal, found.objective[-1], rtol=1e-9)
-
-
-def test_single_precision_never_increases_it_either() -> None:
-    """The surrogate is solved in single precision, F is judged in double precision, from its own end too."""
-    for seed in range(60, 120):
-        problem = moderate(seed)
-        x = problem.features.astype(np.float32)
-        found = fit(problem, dcg(), features=x, tol=1e-12, inner_tol=1e-4)
-        again = fit(problem, dcg(), features=x, tol=1e-12, inner_tol=1.1e-4, start=found)
-        for one in (found, again):
-            assert (np.diff(one.objective) <= 0).all(), (seed, one.objective)
-            here = oracles.machine(x, problem.offsets, problem.masses, one.weights, oracles.dcg)
-            np.testing.assert_allclose(one.objective[-1], here, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.oracle("propdcg.fit_propdcg")
