@@ -126,12 +126,12 @@ def training_problem(
             f"offsets: {len(cuts) - 1} lists of {len(x)} documents, but the log has {len(log.offsets) - 1} lists of "
             f"{log.offsets[-1]} documents or other cuts: features, offsets and log must describe the same lists"
         )
-    for start in range(0, len(x), 4096):
-        finite = np.isfinite(x[start : start + 4096])
+    for begin in range(0, len(x), 4096):
+        finite = np.isfinite(x[begin : begin + 4096])
         if not finite.all():
             row, column = np.argwhere(~finite)[0]
             raise ValueError(
-                f"features[{start + row}, {column}] is {x[start + row, column]}: replace or drop non-finite values"
+                f"features[{begin + row}, {column}] is {x[begin + row, column]}: replace or drop non-finite values"
             )
     if not (np.isfinite(C) and C > 0):
         raise ValueError(f"C is {C}: expected a number > 0")

