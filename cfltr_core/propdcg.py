@@ -113,6 +113,8 @@ def fit_propdcg(
     x, lists, mass = training_problem(features, offsets, log, C, start)
     if not tol > 0:
         raise ValueError(f"tol is {tol}: expected a relative decrease > 0")
+    if not inner_tol > 0:
+        raise ValueError(f"inner_tol is {inner_tol}: expected a relative gap > 0")
     checks.positive_int(max_rounds, "max_rounds")
     shape = curvature(lam, int(np.diff(lists.offsets).max()))
 

@@ -226,7 +226,10 @@ def test_the_first_weights_are_the_slopes_at_the_length_of_the_list() -> None:
         np.testing.assert_allclose(found.effective_weights, expected, rtol=1e-12)
         masses = {d: c * e for (d, c), e in zip(problem.masses.items(), expected, strict=True)}
         best = solve(problem.features, problem.offsets, masses)
-        assert abs(found.primal - best.upper) <= 1e-6 * max(best.upper, 1e-12)
+        # The first surrogate is solved loosely: its certificate says how loosely.
+        literal = oracles.machine(problem.features, problem.offsets, masses, found.weights)
+        np.testing.assert_allclose(found.primal, literal, rtol=1e-9, atol=1e-12)
+        assert best.lower * (1 - 1e-9) <= found.primal <= found.dual + 0.03 * found.primal
         assert found.dual <= best.upper * (1 + 1e-9)
 
 

@@ -670,7 +670,7 @@ CASES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "inner tol": (
         lambda: fit_propdcg(X, CUTS, LOG, inner_tol=-1.0),
         ValueError,
-        r"tol is -1\.0: expected a relative gap > 0",
+        r"inner_tol is -1\.0: expected a relative gap > 0",
     ),
     "no round": (lambda: fit_propdcg(X, CUTS, LOG, max_rounds=0), ValueError, "max_rounds is 0: expected a whole"),
     "start of another width": (
