@@ -39,6 +39,7 @@ from cfltr_core import (
     power_examination,
     sessions_for_clicks,
     simulate_clicks,
+    surrogate_ranks,
 )
 from cfltr_core.proprank import LinearFit, minimise, training_problem
 
@@ -235,23 +236,26 @@ def warm() -> None:
     print(problem)
     lam = dcg()
     for C in (100.0, 1_000.0, 10_000.0):
-        x, _, mass = training_problem(problem.features, problem.offsets, problem.log, C)
-        rows, start = [], None
-        for k in range(1, 7):
-            done = fit_propdcg(x, problem.offsets, problem.log, C, lam, tol=1e-9, max_rounds=k)
-            # The same surrogate once more, from nothing.
-            _, lists, _ = training_problem(problem.features, problem.offsets, problem.log, C)
-            cold = minimise(x, lists, mass * done.effective_weights, C, 1e-3)
-            if len(done.round_passes) < k:
-                break
-            rows.append((done.round_passes[-1] - 1, cold.passes))
-            start = done
-        table_of = ", ".join(f"{a:.0f}/{b:.0f}" for a, b in rows)
+        x, lists, mass = training_problem(problem.features, problem.offsets, problem.log, C)
+        fit, rows, sums = None, [], surrogate_ranks(np.zeros(len(x)), problem.offsets, lists.documents)
+        for _ in range(6):
+            weights = mass * lam.slope(sums)
+            cold = minimise(x, lists, weights, C, 1e-3)
+            fit = minimise(x, lists, weights, C, 1e-3, fit)
+            rows.append((fit.passes, cold.passes))
+            sums = surrogate_ranks(fit.score(x), problem.offsets, lists.documents)
         later = np.array(rows[1:])
-        ratio = later[:, 0].sum() / later[:, 1].sum() if len(later) else np.nan
-        fall = np.diff(start.objective) / np.abs(start.objective[1:])
-        print(f"  PropDCG, C = {C:6g}: passes warm/cold {table_of}; from the second round {ratio:.2f}")
-        print(f"    relative change of the objective: {', '.join(f'{f:.0e}' for f in fall)}", flush=True)
+        print(
+            f"  PropDCG, C = {C:6g}: passes warm/cold {', '.join(f'{a:.0f}/{b:.0f}' for a, b in rows)}; "
+            f"from the second round {later[:, 0].sum() / later[:, 1].sum():.2f}"
+        )
+        done = fit_propdcg(x, problem.offsets, problem.log, C, lam)
+        fall = -np.diff(done.objective) / np.abs(done.objective[1:])
+        print(
+            f"    fit_propdcg: {done.passes:.0f} passes in {len(fall)} rounds; relative falls of the objective "
+            f"{', '.join(f'{f:.0e}' for f in fall)}",
+            flush=True,
+        )
     for step in (10**0.5, 10.0):
         grid = np.geomspace(0.1, 1000, round(4 / np.log10(step)) + 1)
         start, passes, cold = None, [], []
