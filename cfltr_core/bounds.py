@@ -14,6 +14,7 @@ in pairwise learning to rank, after Burges 2010.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -154,13 +155,14 @@ def smooth_hinge(mu: float) -> Step:
 
 def logistic(sigma: float) -> Step:
     """log₂(1 + exp(σ (z − 1))) and its slope, in the form that neither overflows nor loses small values."""
+    sigma, log_2 = float(sigma), math.log(2)
 
     def step(z: Scores) -> tuple[Scores, Scores]:
         z -= 1
         z *= z.dtype.type(sigma)
         small = np.exp(-np.abs(z))
-        value = (np.maximum(z, 0) + np.log1p(small)) / np.log(2)
-        slope = np.where(z > 0, 1, small) / (1 + small) * (sigma / np.log(2))
+        value = (np.maximum(z, 0) + np.log1p(small)) / log_2
+        slope = np.where(z > 0, 1, small) / (1 + small) * (sigma / log_2)
         return value, slope
 
     return step

@@ -14,7 +14,7 @@ Source: Agarwal et al. 2018, §4.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -110,9 +110,11 @@ def fit_propdcg(
         As ``fit_proprank``; also when λ is neither convex nor concave, or decreases.
     """
     lam = dcg() if weight is None else weight
-    x, lists, mass = training_problem(features, offsets, log, C)
+    x, lists, mass = training_problem(features, offsets, log, C, start)
     if not tol > 0:
         raise ValueError(f"tol is {tol}: expected a relative decrease > 0")
+    if not inner_tol > 0:
+        raise ValueError(f"inner_tol is {inner_tol}: expected a relative gap > 0")
     checks.positive_int(max_rounds, "max_rounds")
     shape = curvature(lam, int(np.diff(lists.offsets).max()))
 
@@ -138,14 +140,15 @@ def fit_propdcg(
         # Single precision may have solved the surrogate: weights that do not lower F itself are not taken.
         if fall > 0 or np.isinf(best.primal):
             best, used, slope = fit, slope, lam.slope(1 + s)
+        elif best is start:
+            best = replace(fit, weights=start.weights)
         objective.append(min(value, objective[-1]))
         if shape != "concave" or (fall <= tol and accuracy == inner_tol) or len(passes) == max_rounds:
             break
         # An early surrogate is replaced soon: it need not be solved more closely than a tenth of the last fall.
         accuracy = max(inner_tol, min(accuracy, 0.1 * fall))
-    last = {f.name: getattr(best, f.name) for f in fields(LinearFit)}
     return CCPFit(
-        **{**last, "passes": float(sum(passes))},
+        **{**vars(best), "passes": float(sum(passes))},
         objective=np.array(objective),
         round_passes=np.array(passes),
         documents=lists.documents,
@@ -217,7 +220,9 @@ def select_C(
         tried = sorted(fits)
         best = min(tried, key=estimates.__getitem__)
         # A tie with the neighbour is a plateau, not an edge; of equal values the smallest C is taken.
-        for edge, next_to in ((tried[0], tried[1]), (tried[-1], tried[-2])):
-            if best == edge and estimates[edge] < estimates[next_to] and len(fits) < len(values) + extend:
-                try_value(edge * edge / next_to, fits[edge])
-    return Selection(fits[best], dict(sorted(estimates.items())), best in (min(fits), max(fits)))
+        ends = ((tried[0], tried[1]), (tried[-1], tried[-2]))
+        edges = [(end, inner) for end, inner in ends if best == end and estimates[end] < estimates[inner]]
+        if len(fits) < len(values) + extend:
+            for end, inner in edges:
+                try_value(end * end / inner, fits[end])
+    return Selection(fits[best], dict(sorted(estimates.items())), bool(edges))

@@ -101,16 +101,16 @@ def fit_proprank(
     Raises
     ------
     ValueError
-        For non-finite features, offsets that do not match, a log without clicks, C or tol not > 0.
+        For non-finite features, offsets or ``start`` that do not match, a log without clicks, C or tol not > 0.
     RuntimeError
         When ``max_passes`` multiplications did not reach ``tol``; the message has the gap that was reached.
     """
-    x, lists, mass = training_problem(features, offsets, log, C)
+    x, lists, mass = training_problem(features, offsets, log, C, start)
     return minimise(x, lists, mass, C, tol, start, max_passes)
 
 
 def training_problem(
-    features: ArrayLike, offsets: ArrayLike, log: ClickLog, C: float
+    features: ArrayLike, offsets: ArrayLike, log: ClickLog, C: float, start: LinearFit | None = None
 ) -> tuple[NDArray[np.floating], ClickedLists, FloatArray]:
     """Check the arguments of a learner; return features, lists of the clicked documents, and c_t = (C/n) Σ clicks/p."""
     x = np.asarray(features)
@@ -118,18 +118,20 @@ def training_problem(
         raise ValueError(f"features: expected shape (n_docs, n_features), got {x.shape}")
     if x.dtype not in (np.float32, np.float64):
         x = x.astype(np.float64)
+    if start is not None and len(start.weights) != x.shape[1]:
+        raise ValueError(f"start has {len(start.weights)} weights, but there are {x.shape[1]} features")
     cuts = checks.offsets_of(offsets, len(x))
     if not np.array_equal(cuts, log.offsets):
         raise ValueError(
             f"offsets: {len(cuts) - 1} lists of {len(x)} documents, but the log has {len(log.offsets) - 1} lists of "
             f"{log.offsets[-1]} documents or other cuts: features, offsets and log must describe the same lists"
         )
-    for start in range(0, len(x), 4096):
-        finite = np.isfinite(x[start : start + 4096])
+    for begin in range(0, len(x), 4096):
+        finite = np.isfinite(x[begin : begin + 4096])
         if not finite.all():
             row, column = np.argwhere(~finite)[0]
             raise ValueError(
-                f"features[{start + row}, {column}] is {x[start + row, column]}: replace or drop non-finite values"
+                f"features[{begin + row}, {column}] is {x[begin + row, column]}: replace or drop non-finite values"
             )
     if not (np.isfinite(C) and C > 0):
         raise ValueError(f"C is {C}: expected a number > 0")
@@ -170,8 +172,6 @@ def minimise(
     """
     if not tol > 0:
         raise ValueError(f"tol is {tol}: expected a relative gap > 0")
-    if start is not None and len(start.weights) != x.shape[1]:
-        raise ValueError(f"start has {len(start.weights)} weights, but there are {x.shape[1]} features")
     return _Solver(x, lists, mass, tol, cost).run(C, start, max_passes)
 
 

@@ -1142,3 +1142,164 @@ def ladder(
     t = len(runs[0][1])
     start = radius**2 / (2 * rate * t)
     return [*sums, start + rate / 2 * moment, start + rate / 2 * largest**2], slack
+
+
+# --- surrogate bounds and ranking machines ----------------------------------------------------------------
+
+
+def surrogate(gap: float, kind: str = "hinge", sigma: float = 1.0, smoothing: float = 0.0) -> float:
+    """What stands for 1[s_y >= s_d], as a function of gap = s_d − s_y."""
+    if kind == "logistic":
+        x = -sigma * gap
+        return (math.log1p(math.exp(x)) if x < 0 else x + math.log1p(math.exp(-x))) / math.log(2)
+    z = 1 - gap
+    if z <= -smoothing / 2:
+        return 0.0
+    if z >= smoothing / 2:
+        return z
+    return smoothing / 2 * (0.5 + z / smoothing) ** 2
+
+
+def surrogate_slope(gap: float, kind: str = "hinge", sigma: float = 1.0, smoothing: float = 0.0) -> float:
+    """Minus its derivative in the gap, 0 at the kink of the hinge."""
+    if kind == "logistic":
+        x = -sigma * gap
+        return sigma / math.log(2) * (1 / (1 + math.exp(-x)) if x > 0 else math.exp(x) / (1 + math.exp(x)))
+    z = 1 - gap
+    if z <= -smoothing / 2:
+        return 0.0
+    if z >= smoothing / 2:
+        return 1.0
+    return 0.5 + z / smoothing
+
+
+def rivals(offsets: Sequence[int], d: int) -> list[int]:
+    """The other documents of the list of ``d``."""
+    return [y for documents in lists(offsets) if d in documents for y in documents if y != d]
+
+
+def surrogate_sums(
+    scores: Sequence[float],
+    offsets: Sequence[int],
+    documents: Sequence[int],
+    kind: str = "hinge",
+    sigma: float = 1.0,
+    smoothing: float = 0.0,
+) -> list[float]:
+    """S_d of each of ``documents``, the rank bound without its 1."""
+    out = []
+    for d in documents:
+        out.append(math.fsum(surrogate(scores[d] - scores[y], kind, sigma, smoothing) for y in rivals(offsets, d)))
+    return out
+
+
+def bound(
+    scores: Sequence[float],
+    offsets: Sequence[int],
+    documents: Sequence[int],
+    weights: Sequence[float],
+    weight: Weight,
+    slope: Weight,
+    kind: str = "hinge",
+    sigma: float = 1.0,
+    smoothing: float = 0.0,
+) -> tuple[float, list[float]]:
+    """Σ_t weights_t λ(1 + S_t) and its derivative in every score."""
+    sums = surrogate_sums(scores, offsets, documents, kind, sigma, smoothing)
+    gradient = [0.0] * len(scores)
+    for d, c, total in zip(documents, weights, sums, strict=True):
+        for y in rivals(offsets, d):
+            pull = c * slope(1 + total) * surrogate_slope(scores[d] - scores[y], kind, sigma, smoothing)
+            gradient[d] -= pull
+            gradient[y] += pull
+    return math.fsum(c * weight(1 + total) for c, total in zip(weights, sums, strict=True)), gradient
+
+
+def dcg_slope(rank: float) -> float:
+    return math.log(2) / ((1 + rank) * math.log(1 + rank) ** 2)
+
+
+def derivative(weight: Weight, rank: float, step: float = 1e-3) -> float:
+    """λ′ by two central differences and Richardson's extrapolation."""
+
+    def central(h: float) -> float:
+        return (weight(rank + h) - weight(rank - h)) / (2 * h)
+
+    return (4 * central(step / 2) - central(step)) / 3
+
+
+def curvature(weight: Weight, longest: int) -> str:
+    """ "linear", "convex", "concave", "decreasing" or "neither", from slopes of λ between neighbouring ranks."""
+    slopes = [weight(r + 1.0) - weight(float(r)) for r in range(1, longest)]
+    turns = [b - a for a, b in itertools.pairwise(slopes)]
+    if min(slopes) < -1e-12:
+        return "decreasing"
+    if max(map(abs, turns)) < 1e-12:
+        return "linear"
+    if min(turns) >= -1e-12:
+        return "convex"
+    return "concave" if max(turns) <= 1e-12 else "neither"
+
+
+def click_masses(
+    document: Sequence[int], clicks: Sequence[int], propensity: Sequence[float], C: float
+) -> dict[int, float]:
+    """c_d = (C/n) Σ 1/p over the single clicks on each document, n clicks in all; only clicked documents."""
+    n = sum(clicks)
+    out: dict[int, float] = {}
+    for d, count, p in sorted(zip(document, clicks, propensity, strict=True)):
+        for _ in range(int(count)):
+            out[int(d)] = out.get(int(d), 0.0) + C / n / p
+    return out
+
+
+def linear_scores(features: Sequence[Sequence[float]], w: Sequence[float]) -> list[float]:
+    return [math.fsum(float(a) * float(b) for a, b in zip(x, w, strict=True)) for x in features]
+
+
+def machine(
+    features: Sequence[Sequence[float]],
+    offsets: Sequence[int],
+    masses: dict[int, float],
+    w: Sequence[float],
+    weight: Weight = lambda rank: rank - 1,
+) -> float:
+    """½‖w‖² + Σ_d c_d λ(1 + S_d(w)); by default λ(1 + S) = S, the ranking SVM."""
+    s = linear_scores(features, w)
+    sums = surrogate_sums(s, offsets, list(masses))
+    loss = math.fsum(c * weight(1 + total) for c, total in zip(masses.values(), sums, strict=True))
+    return 0.5 * math.fsum(float(a) ** 2 for a in w) + loss
+
+
+def svm_pairs(
+    features: Sequence[Sequence[float]], offsets: Sequence[int], masses: dict[int, float]
+) -> list[tuple[list[float], float, int]]:
+    """x_d − x_y, its weight c_d and the number of its term, for every clicked d and every other y of its list."""
+    out = []
+    for t, (d, c) in enumerate(masses.items()):
+        for y in rivals(offsets, d):
+            out.append(([float(a) - float(b) for a, b in zip(features[d], features[y], strict=True)], c, t))
+    return out
+
+
+def dual_bound(pairs: Sequence[tuple[list[float], float, int]], a: Sequence[float], n_features: int) -> float:
+    """Σ a − ½‖Σ a (x_d − x_y)‖², a lower bound on the ranking SVM for every 0 ≤ a ≤ c."""
+    v = [math.fsum(b * x[i] for (x, _, _), b in zip(pairs, a, strict=True)) for i in range(n_features)]
+    return math.fsum(a) - 0.5 * math.fsum(value**2 for value in v)
+
+
+def snips(
+    scores: Sequence[float],
+    offsets: Sequence[int],
+    document: Sequence[int],
+    clicks: Sequence[int],
+    propensity: Sequence[float],
+    weight: Weight,
+) -> float:
+    """Σ λ(rank) / p divided by Σ 1 / p over single clicks."""
+    lam = rank_weights(scores, offsets, weight)
+    above, below = [], []
+    for d, count, p in zip(document, clicks, propensity, strict=True):
+        above += [lam[d] / p] * int(count)
+        below += [1 / p] * int(count)
+    return math.fsum(above) / math.fsum(below)

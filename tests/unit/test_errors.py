@@ -21,12 +21,15 @@ from cfltr_core import (
     additive_metric,
     aggregate_clicks,
     average_rank,
+    bound_loss,
     clipped,
     dcg,
     draw_sessions,
     enumerate_logs,
     expand_clicks,
     fit_linear_ranker,
+    fit_propdcg,
+    fit_proprank,
     ips,
     ips_variance,
     naive,
@@ -39,11 +42,14 @@ from cfltr_core import (
     ranks,
     rbp,
     segment_sum,
+    select_C,
     self_normalised,
     sessions_for_clicks,
     simulate_clicks,
+    surrogate_ranks,
 )
 from cfltr_core.estimators import Estimate
+from cfltr_core.proprank import LinearFit
 from cfltr_core.ragged import lengths, relevant_queries, segment_max
 
 RNG = np.random.default_rng(0)
@@ -56,6 +62,11 @@ EMPTY = ClickLog([], [], [], [], [], [0, 0], CUTS)
 # Document 0 shown at two ranks, as a stochastic policy would.
 EXPLORING = EpsilonGreedyPolicy([1, 2, 1], CUTS, [1.0, 0.0])
 TWICE = ClickLog([0, 0], [1, 2], [2, 2], [1, 1], [1.0, 0.5], [4, 2], CUTS)
+SILENT = dataclasses.replace(LOG, clicks=[0, 0, 0])
+X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
+WIDER = LinearFit(np.zeros(3), 1.0, 1.0, 1.0, 0.0, 1.0)
+NO_SLOPE = RankWeight("log", np.log)
+FALLING = RankWeight("falling", lambda r: -r, derivative=lambda r: -np.ones_like(r))
 
 
 def data(**changes) -> RankingData:
@@ -522,6 +533,206 @@ CASES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         ValueError,
         r"weight\[0\] is inf: replace or drop",
     ),
+    # bounds
+    "bound of score NaN": (
+        lambda: surrogate_ranks([1.0, math.nan, 0.0], CUTS, [0]),
+        ValueError,
+        r"scores\[1\] is nan: replace or drop non-finite",
+    ),
+    "bound of scores too few": (
+        lambda: surrogate_ranks([1.0], CUTS, [0]),
+        ValueError,
+        r"scores: expected shape \(3,\), one number per document, got \(1,\)",
+    ),
+    "bound of no list": (
+        lambda: surrogate_ranks([1.0] * 3, [0, 2, 2], [0]),
+        ValueError,
+        r"offsets\[2\] is 2, not larger.*drop empty queries first",
+    ),
+    "bound of no such document": (
+        lambda: surrogate_ranks([1.0] * 3, CUTS, [0, 3]),
+        ValueError,
+        r"documents\[1\] is 3.*, outside \[0, 2\]: no such document",
+    ),
+    "bound of a mask": (
+        lambda: surrogate_ranks([1.0] * 3, CUTS, [True, False, True]),
+        ValueError,
+        r"documents: expected a 1-d integer array of indices, .*dtype bool; turn a mask into indices",
+    ),
+    "unknown surrogate": (
+        lambda: surrogate_ranks([1.0] * 3, CUTS, [0], "exponential"),
+        ValueError,
+        "surrogate is 'exponential': choose 'hinge' or 'logistic'",
+    ),
+    "sigma 0": (
+        lambda: surrogate_ranks([1.0] * 3, CUTS, [0], "logistic", 0.0),
+        ValueError,
+        r"sigma is 0\.0: expected a number > 0",
+    ),
+    "sigma NaN": (
+        lambda: surrogate_ranks([1.0] * 3, CUTS, [0], "logistic", math.nan),
+        ValueError,
+        "sigma is nan: expected a number > 0",
+    ),
+    "smoothing negative": (
+        lambda: surrogate_ranks([1.0] * 3, CUTS, [0], smoothing=-0.1),
+        ValueError,
+        r"smoothing is -0\.1, outside \[0, 2\]: 0 is the hinge itself; beyond 2 a document would compete with itself",
+    ),
+    "smoothing beyond 2": (
+        lambda: surrogate_ranks([1.0] * 3, CUTS, [0], smoothing=2.1),
+        ValueError,
+        r"smoothing is 2\.1, outside \[0, 2\]",
+    ),
+    "negative weight of a bound": (
+        lambda: bound_loss([1.0] * 3, CUTS, [0, 2], [1.0, -1.0]),
+        ValueError,
+        r"weights\[1\] is -1\.0, outside \[0, inf\]: a negative weight would turn the bound round",
+    ),
+    "infinite weight of a bound": (
+        lambda: bound_loss([1.0] * 3, CUTS, [0, 2], [1.0, math.inf]),
+        ValueError,
+        r"weights\[1\] is inf: replace or drop",
+    ),
+    "weights of a bound too few": (
+        lambda: bound_loss([1.0] * 3, CUTS, [0, 2], [1.0]),
+        ValueError,
+        r"weights: expected shape \(2,\).*got \(1,\)",
+    ),
+    "bound on a weight without derivative": (
+        lambda: bound_loss([1.0] * 3, CUTS, [0], None, NO_SLOPE),
+        ValueError,
+        r"rank weight 'log' has no derivative: give RankWeight\(…, derivative=…\) to learn with it",
+    ),
+    "slope at rank 0": (lambda: dcg().slope([1.0, 0.0]), ValueError, r"rank\[1\] is 0\.0.*ranks start at 1"),
+    "slope of another shape": (
+        lambda: RankWeight("mine", np.log, derivative=lambda r: 1.0).slope([1.0, 2.0]),
+        ValueError,
+        r"rank weight 'mine' returned shape \(\) for ranks of shape \(2,\)",
+    ),
+    # ranking machines
+    "no click to learn from": (
+        lambda: fit_proprank(X, CUTS, SILENT),
+        ValueError,
+        "log: there is no click in the log, so nothing can be learnt",
+    ),
+    "no click for PropDCG": (lambda: fit_propdcg(X, CUTS, SILENT), ValueError, "log: there is no click in the log"),
+    "C 0": (lambda: fit_proprank(X, CUTS, LOG, 0), ValueError, "C is 0: expected a number > 0"),
+    "C NaN": (lambda: fit_proprank(X, CUTS, LOG, math.nan), ValueError, "C is nan: expected a number > 0"),
+    "C infinite": (lambda: fit_propdcg(X, CUTS, LOG, math.inf), ValueError, "C is inf: expected a number > 0"),
+    "C negative": (lambda: fit_propdcg(X, CUTS, LOG, -1.0), ValueError, r"C is -1\.0: expected a number > 0"),
+    "training feature NaN": (
+        lambda: fit_proprank([[0, 0], [0, 0], [0, math.nan]], CUTS, LOG),
+        ValueError,
+        r"features\[2, 1\] is nan: replace or drop non-finite values",
+    ),
+    "training feature far down": (
+        lambda: fit_proprank(
+            np.append(np.zeros((9000, 1)), [[math.inf]], axis=0),
+            [0, 9001],
+            ClickLog([0], [1], [1], [1], [1.0], [1], [0, 9001]),
+        ),
+        ValueError,
+        r"features\[9000, 0\] is inf",
+    ),
+    "training features flat": (
+        lambda: fit_proprank([0.0] * 3, CUTS, LOG),
+        ValueError,
+        r"features: expected shape \(n_docs, n_features\), got \(3,\)",
+    ),
+    "no training feature": (
+        lambda: fit_proprank(np.zeros((3, 0)), CUTS, LOG),
+        ValueError,
+        r"features: expected shape \(n_docs, n_features\), got \(3, 0\)",
+    ),
+    "training features too few": (
+        lambda: fit_proprank(X[:2], CUTS, LOG),
+        ValueError,
+        r"offsets\[-1\] is 3 but there are 2 documents",
+    ),
+    "other lists than the log": (
+        lambda: fit_proprank(X, [0, 1, 3], LOG),
+        ValueError,
+        "offsets: 2 lists of 3 documents, but the log has 2 lists of 3 documents or other cuts",
+    ),
+    "fewer lists than the log": (
+        lambda: fit_propdcg(X, [0, 3], LOG),
+        ValueError,
+        "offsets: 1 lists of 3 documents, but the log has 2 lists of 3 documents",
+    ),
+    "tol 0": (lambda: fit_proprank(X, CUTS, LOG, tol=0), ValueError, "tol is 0: expected a relative gap > 0"),
+    "tol NaN": (lambda: fit_proprank(X, CUTS, LOG, tol=math.nan), ValueError, "tol is nan: expected a relative gap"),
+    "tol of PropDCG": (
+        lambda: fit_propdcg(X, CUTS, LOG, tol=0.0),
+        ValueError,
+        r"tol is 0\.0: expected a relative decrease > 0",
+    ),
+    "inner tol": (
+        lambda: fit_propdcg(X, CUTS, LOG, inner_tol=-1.0),
+        ValueError,
+        r"inner_tol is -1\.0: expected a relative gap > 0",
+    ),
+    "no round": (lambda: fit_propdcg(X, CUTS, LOG, max_rounds=0), ValueError, "max_rounds is 0: expected a whole"),
+    "start of another width": (
+        lambda: fit_proprank(X, CUTS, LOG, start=WIDER),
+        ValueError,
+        "start has 3 weights, but there are 2 features",
+    ),
+    "start of another width, PropDCG": (
+        lambda: fit_propdcg(X, CUTS, LOG, start=WIDER),
+        ValueError,
+        "start has 3 weights, but there are 2 features",
+    ),
+    "scores of another width": (
+        lambda: WIDER.score(X),
+        ValueError,
+        r"features: expected shape \(n_docs, 3\), got \(3, 2\)",
+    ),
+    "scores of one row": (lambda: WIDER.score([1.0, 2.0, 3.0]), ValueError, r"features: expected shape .*got \(3,\)"),
+    "precision cannot be learnt": (
+        lambda: fit_propdcg(X, CUTS, LOG, weight=precision(3)),
+        ValueError,
+        "rank weight 'Prec@3' is neither convex nor concave: it lies above its chord between ranks 3 and 4, and below "
+        r"it between 2\.5 and 3\.5\. Use a weight of one curvature, such as DCG without a cut-off",
+    ),
+    "DCG@k cannot be learnt": (
+        lambda: fit_propdcg(X, CUTS, LOG, weight=dcg(5)),
+        ValueError,
+        r"rank weight 'DCG@5' is neither convex nor concave: it lies above .* between ranks .*, and below it between",
+    ),
+    "falling weight": (
+        lambda: fit_propdcg(X, CUTS, LOG, weight=FALLING),
+        ValueError,
+        r"rank weight 'falling' decreases between ranks 1 and 1\.5: a bound on the rank bounds the risk only if λ",
+    ),
+    "weight without derivative": (
+        lambda: fit_propdcg(X, CUTS, LOG, weight=NO_SLOPE),
+        ValueError,
+        "rank weight 'log' has no derivative",
+    ),
+    "grid of one": (
+        lambda: select_C(lambda C, start: WIDER, [1.0], X, CUTS, LOG),
+        ValueError,
+        r"grid is \[1\.0\]: expected at least two values of C, positive and increasing",
+    ),
+    "grid unsorted": (
+        lambda: select_C(lambda C, start: WIDER, [1.0, 0.1], X, CUTS, LOG),
+        ValueError,
+        r"grid is \[1\.0, 0\.1\]: expected at least two values of C, positive and increasing",
+    ),
+    "grid repeated": (lambda: select_C(lambda C, start: WIDER, [1, 1], X, CUTS, LOG), ValueError, "grid is"),
+    "grid of 0": (lambda: select_C(lambda C, start: WIDER, [0, 1], X, CUTS, LOG), ValueError, r"grid is \[0, 1\]"),
+    "grid NaN": (lambda: select_C(lambda C, start: WIDER, [1, math.nan], X, CUTS, LOG), ValueError, "grid is"),
+    "no validation click": (
+        lambda: select_C(lambda C, start: WIDER, [1, 2], X, CUTS, SILENT),
+        ValueError,
+        "log: there is no click in the log",
+    ),
+    "other validation lists": (
+        lambda: select_C(lambda C, start: WIDER, [1, 2], X, [0, 3], LOG),
+        ValueError,
+        "offsets: 1 lists of 3 documents, but the log has 2 lists",
+    ),
     # enumeration
     "too many outcomes": (
         lambda: next(enumerate_logs(POLICY, USER, [1, 1, 1], [2000, 2000])),
@@ -562,4 +773,10 @@ def test_the_unbroken_arguments_are_accepted() -> None:
     assert math.isfinite(ips(TWICE, [1.0] * 3, unit="query").value)
     assert math.isfinite(ips(log(impressions=[4, 3, 2]), [1.0] * 3, unit="query").standard_error)
     assert ips_variance([1.0], [0.5], [1.0], [0, 1], np.int64(2)) == 0.125
+    assert surrogate_ranks([1.0] * 3, CUTS, [0], "logistic", 0.5).tolist() == [2.0]
+    assert surrogate_ranks([1.0] * 3, CUTS, [0], smoothing=2.0).tolist() == [2.0]
+    assert fit_proprank(X, CUTS, LOG).gap <= 1e-3
+    assert fit_propdcg(X, CUTS, LOG).gap <= 1e-3
+    narrow = LinearFit(np.zeros(2), 1.0, 1.0, 1.0, 0.0, 1.0)
+    assert len(select_C(lambda C, start: narrow, [1, 2], X, CUTS, LOG).estimates) == 2
     assert sum(p for p, _ in enumerate_logs(POLICY, USER, [1, 1, 1], [1, 1])) == 1.0
