@@ -35,7 +35,7 @@ METHODS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "random": {"color": "#999999", "marker": "x"},
         "propdcg": {"color": "#332288", "marker": "d"},
         "hinge": {"color": "#56B4E9", "marker": "h"},
-        "logistic": {"color": "#8C510A", "marker": "p"},
+        "logistic": {"color": "#999933", "marker": "p"},
     }
 )
 

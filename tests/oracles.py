@@ -898,9 +898,12 @@ def csv_text(columns: dict[str, Sequence[object]]) -> str:
 # Okabe and Ito's palette, and black; a grey has three equal channels.
 OKABE_ITO = {"#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7"}
 
+# Paul Tol's muted palette, made for colour-blind readers too: where the eight of the first do not suffice.
+TOL_MUTED = {"#332288", "#88CCEE", "#44AA99", "#117733", "#999933", "#DDCC77", "#CC6677", "#882255", "#AA4499"}
+
 
 def is_safe_colour(colour: str) -> bool:
-    return colour in OKABE_ITO or colour[1:3] == colour[3:5] == colour[5:7]
+    return colour in OKABE_ITO | TOL_MUTED or colour[1:3] == colour[3:5] == colour[5:7]
 
 
 # What makes figures alike, light in dark mode and the same in every run.
