@@ -49,9 +49,9 @@ class Book:
         return self.root / "_toc.yml"
 
     @property
-    def package(self) -> Path:
-        """The package that the chapters import; a change in it makes every run stale."""
-        return self.root / "cfltr_core"
+    def packages(self) -> tuple[Path, ...]:
+        """What the chapters import, and what that reads files with; a change in them makes every run stale."""
+        return self.root / "cfltr_core", self.root / "cfltr_letor"
 
     @property
     def build(self) -> Path:

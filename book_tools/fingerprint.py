@@ -62,7 +62,11 @@ def surroundings(book: Book, parameters: Parameters) -> str:
     """Return the digest of all that the chapters of one run share."""
     tools = Path(__file__).parent
     shared = {
-        "package": {path.relative_to(book.package).as_posix(): sha256_of(path) for path in files_below(book.package)},
+        "package": {
+            path.relative_to(book.root).as_posix(): sha256_of(path)
+            for package in book.packages
+            for path in files_below(package)
+        },
         "execution": {name: sha256_of(tools / name) for name in EXECUTION_MODULES},
         "python": platform.python_version(),
         "packages": package_versions(book),

@@ -1,12 +1,11 @@
 """Counterfactual learning to rank: the tested code behind the book.
 
-Floors, imports only point down: ``ragged``, ``svmlight``, ``letor``, ``archives`` and ``corpora`` (data), then
-``metrics``, then ``users``, ``policies``, ``stochastic``, ``logs`` and ``exact``, then ``estimators``, ``bounds`` and
-``convergence``, then ``proprank``, ``propdcg`` and ``countersample``, then ``sweeps``.  ``claims`` and ``figures``
-stand beside them.
+Floors, imports only point down: ``checks``, ``files``, ``ragged`` and ``corpora`` (data), then ``metrics``, then
+``users``, ``policies``, ``stochastic``, ``logs`` and ``exact``, then ``estimators``, ``bounds`` and ``convergence``,
+then ``proprank``, ``propdcg`` and ``countersample``, then ``sweeps``.  ``claims`` and ``figures`` stand beside them.
+The reader of LETOR files is a package of its own, ``cfltr_letor``.
 """
 
-from cfltr_core.archives import verify_archive
 from cfltr_core.bounds import bound_loss, surrogate_ranks
 from cfltr_core.claims import claim, mean_interval
 from cfltr_core.convergence import exact_runs, proof_steps, weight_summary
@@ -15,7 +14,6 @@ from cfltr_core.countersample import click_sampler, train_sgd
 from cfltr_core.estimators import clipped, ips, ips_variance, naive, policy_aware, self_normalised
 from cfltr_core.exact import enumerate_logs, expectation, mean_and_variance
 from cfltr_core.figures import METHODS, band, figure, record, style
-from cfltr_core.letor import ReaderOptions, read_collection, read_svmlight
 from cfltr_core.logs import (
     ClickLog,
     aggregate_clicks,
@@ -54,7 +52,6 @@ __all__ = [
     "PositionBasedUser",
     "RankWeight",
     "RankingData",
-    "ReaderOptions",
     "additive_metric",
     "aggregate_clicks",
     "average_rank",
@@ -88,8 +85,6 @@ __all__ = [
     "rank_weights",
     "ranks",
     "rbp",
-    "read_collection",
-    "read_svmlight",
     "record",
     "segment_sum",
     "select_C",
@@ -100,7 +95,6 @@ __all__ = [
     "surrogate_ranks",
     "sweep",
     "train_sgd",
-    "verify_archive",
     "weight_summary",
 ]
 __version__ = "0.1.0"

@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.letor import ReaderOptions, read_collection
 from cfltr_core.ragged import RankingData
+
+if TYPE_CHECKING:
+    from cfltr_letor import ReaderOptions
 
 
 @dataclass(frozen=True)
@@ -156,9 +158,10 @@ def load_corpus(corpus: str, scale: str, seed: int, *, options: ReaderOptions | 
     scale : "smoke", "ci" or "paper"
     seed : int >= 0
         Another seed is another population (generated) or another split of the same data (digits, letor).
-    options : ReaderOptions, optional
+    options : cfltr_letor.ReaderOptions, optional
         For ``letor:`` alone: how values are read.  Without it they are taken as they are, which suits collections
-        that are scaled already; raw ones such as MSLR want ``normalise`` and ``drop=MSLR_LEAKS``.
+        that are scaled already; raw ones such as MSLR want ``normalise`` and ``drop=MSLR_LEAKS`` of
+        ``cfltr_letor.archives``.
     """
     if options is not None and not corpus.startswith("letor:"):
         raise ValueError(f"options: {corpus} is not read from files; leave them out, or name letor:<folder>")
@@ -171,10 +174,13 @@ def load_corpus(corpus: str, scale: str, seed: int, *, options: ReaderOptions | 
         if corpus.startswith("istella-like"):
             return _generate(GENERATED[corpus], size.istella, size.istella_features, seed)
         return _generate(GENERATED[corpus], size.generated, size.features, seed)
+    # Imported here because the reader stands above this package.
+    import cfltr_letor
+
     threshold = _letor_threshold(corpus)
     if threshold is not None:
-        options = replace(options or ReaderOptions(), threshold=threshold)
-    train, validation, test = read_collection(letor_folder(corpus), seed, options=options)
+        options = replace(options or cfltr_letor.ReaderOptions(), threshold=threshold)
+    train, validation, test = cfltr_letor.read_collection(letor_folder(corpus), seed, options=options)
     return Corpus(corpus, train, validation, test)
 
 

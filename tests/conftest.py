@@ -12,7 +12,7 @@ import pytest
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "oracle(*names): checks these public functions of cfltr_core against a literal loop in tests/oracles.py",
+        "oracle(*names): checks these public functions against a literal loop in tests/oracles.py",
     )
 
 

@@ -14,7 +14,10 @@ import pytest
 import yaml
 from toy import REPOSITORY
 
-PYPROJECT: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+from book_tools.book import Book
+
+SETTINGS: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+PYPROJECT: dict[str, Any] = SETTINGS["project"]
 LOCK = (REPOSITORY / "requirements.lock").read_text()
 WORKFLOW: dict[Any, Any] = yaml.safe_load((REPOSITORY / ".github" / "workflows" / "book.yml").read_text())
 
@@ -127,6 +130,17 @@ def test_the_makefile_installs_every_extra_with_the_torch_of_the_lock() -> None:
     version = re.search(r"^TORCH_VERSION \?= (\S+)$", makefile, re.MULTILINE)
     assert version is not None
     assert f"torch=={version[1]}" in LOCK.splitlines()
+
+
+def test_every_package_is_installed_typed_and_checked() -> None:
+    packages = sorted(path.parent.name for path in REPOSITORY.glob("cfltr_*/__init__.py"))
+    assert packages == ["cfltr_core", "cfltr_letor"]
+    setuptools = SETTINGS["tool"]["setuptools"]
+    assert setuptools["packages"] == SETTINGS["tool"]["mypy"]["files"] == packages
+    assert [name for name, data in setuptools["package-data"].items() if "py.typed" in data] == packages
+    assert all((REPOSITORY / name / "py.typed").is_file() for name in packages)
+    assert f"/mypy {' '.join(packages)} book_tools\n" in (REPOSITORY / "Makefile").read_text()
+    assert [path.name for path in Book(REPOSITORY).packages] == packages
 
 
 def test_no_file_names_a_registry_or_a_folder_of_one_machine() -> None:

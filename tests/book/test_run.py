@@ -15,6 +15,10 @@ from pathlib import Path
 import pytest
 from toy import FIGURE, RECORD, REPOSITORY, Toy, surroundings
 
+from book_tools import fingerprint
+from book_tools.book import Book
+from book_tools.parameters import Parameters
+
 # Waits for a file that the test names, so that a run can be stopped in the middle of a chapter.
 WAIT = """
 import os, pathlib, time
@@ -84,6 +88,19 @@ def test_only_what_changed_is_executed_again(executed: Toy) -> None:
     assert "ran   92_beta" in again
     (executed.done("91_alpha") / "figures" / "fig-toy.csv").write_text("name,length\nbar,1\n")
     assert "ran   91_alpha" in executed.cli("run", "--scale", "smoke", "--chapter", "91").stdout
+
+
+def test_a_change_in_either_package_makes_every_chapter_stale(toy: Toy) -> None:
+    def digest() -> str:
+        return fingerprint.surroundings(Book(toy.root), Parameters())
+
+    seen = {digest()}
+    for package in ("cfltr_core", "cfltr_letor"):
+        (toy.root / package).mkdir()
+        for text in ("x = 1\n", "x = 2\n"):
+            (toy.root / package / "module.py").write_text(text)
+            assert digest() not in seen
+            seen.add(digest())
 
 
 def test_one_chapter_of_a_book(toy: Toy) -> None:

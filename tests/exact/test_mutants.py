@@ -20,6 +20,7 @@ import pytest
 
 HERE = Path(__file__).parent
 PACKAGE = Path(importlib.util.find_spec("cfltr_core").origin).parent
+FRESH = ("cfltr_core", "cfltr_letor")  # the reader too: it holds on to modules of the package
 FILES = (
     "test_every_small_list.py",
     "test_negative_controls.py",
@@ -220,13 +221,13 @@ def mutated(module: str, old: str, new: str) -> Iterator[None]:
     source = (PACKAGE / f"{module}.py").read_text(encoding="utf-8")
     assert source.count(old) == 1, f"{module}.py holds {old!r} {source.count(old)} times: bring the mutant up to date"
     finder = Mutator(module, source.replace(old, new))
-    whole = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == "cfltr_core"}
+    whole = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in FRESH}
     sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
         sys.meta_path.remove(finder)
-        for name in [name for name in sys.modules if name.partition(".")[0] == "cfltr_core"]:
+        for name in [name for name in sys.modules if name.partition(".")[0] in FRESH]:
             del sys.modules[name]
         sys.modules.update(whole)
 

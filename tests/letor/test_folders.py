@@ -11,9 +11,10 @@ import numpy as np
 import oracles
 import pytest
 
-from cfltr_core import ReaderOptions, archives, load_corpus, ndcg, read_collection, read_svmlight, verify_archive
-from cfltr_core.archives import KNOWN, KnownArchive
-from cfltr_core.letor import ReadReport, concatenate
+from cfltr_core import load_corpus, ndcg
+from cfltr_letor import ReaderOptions, archives, read_collection, read_svmlight, verify_archive
+from cfltr_letor.archives import KNOWN, KnownArchive
+from cfltr_letor.reader import ReadReport, concatenate
 
 
 def write(path: Path, value: float, width: int = 2, n_queries: int = 1) -> None:
@@ -31,7 +32,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.oracle("letor.read_collection")
+@pytest.mark.oracle("reader.read_collection")
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("nest", ["", "as-unpacked/"])
 def test_layouts_nested_one_folder_down(tmp_path: Path, layout: str, nest: str) -> None:
@@ -58,7 +59,7 @@ def test_five_parts_nested(tmp_path: Path) -> None:
         assert found == [[float(name[1]) for name in group] for group in names]
 
 
-@pytest.mark.oracle("letor.concatenate")
+@pytest.mark.oracle("reader.concatenate")
 def test_features_absent_from_one_part_and_dropped_ones(tmp_path: Path) -> None:
     """A dropped feature is the same one in every part, however narrow the part."""
     rows = {"train": "1 qid:1 1:1 2:2 3:3 5:5", "vali": "0 qid:1 1:1 2:2", "test": "2 qid:1 1:1 3:3"}

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfltr_core import read_svmlight, svmlight
-from cfltr_core.letor import ReadReport
+from cfltr_letor import read_svmlight, svmlight
+from cfltr_letor.reader import ReadReport
 
 LARGEST = float(np.finfo(np.float32).max)
 
@@ -89,7 +89,7 @@ TRAPS = {
 }
 
 
-@pytest.mark.oracle("letor.read_svmlight")
+@pytest.mark.oracle("reader.read_svmlight")
 @pytest.mark.parametrize("trap", TRAPS)
 @pytest.mark.parametrize("zipped", [False, True])
 def test_traps(tmp_path: Path, trap: str, zipped: bool) -> None:

@@ -13,9 +13,9 @@ import numpy as np
 import oracles
 import pytest
 
-from cfltr_core import ReaderOptions, letor, read_collection, read_svmlight
-from cfltr_core.archives import MSLR_LEAKS
-from cfltr_core.letor import ReadReport
+from cfltr_letor import ReaderOptions, read_collection, read_svmlight, reader
+from cfltr_letor.archives import MSLR_LEAKS
+from cfltr_letor.reader import ReadReport
 
 
 def some_file(path: Path, seed: int = 0, n_docs: int = 60, width: int = 6) -> dict:
@@ -30,7 +30,7 @@ def some_file(path: Path, seed: int = 0, n_docs: int = 60, width: int = 6) -> di
     return letor_literal.parse(path.read_bytes())
 
 
-@pytest.mark.oracle("letor.ReaderOptions")
+@pytest.mark.oracle("reader.ReaderOptions")
 @pytest.mark.parametrize("log1p", [False, True])
 @pytest.mark.parametrize("normalise", [False, True])
 @pytest.mark.parametrize("drop", [(), (2, 5), (5, 5, 99, 2)])
@@ -137,7 +137,7 @@ def cached(path: Path, cache: Path | None, **arguments) -> tuple:
     return read_svmlight(path, cache=cache, report=reports.append, **arguments), reports[0].cache
 
 
-def same(a: letor.RankingData, b: letor.RankingData) -> bool:
+def same(a: reader.RankingData, b: reader.RankingData) -> bool:
     return all(
         np.array_equal(getattr(a, name), getattr(b, name)) for name in ("features", "relevance", "offsets", "threshold")
     )
@@ -236,7 +236,7 @@ def test_an_interrupted_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(letor.os, "replace", stop)
+    monkeypatch.setattr(reader.os, "replace", stop)
     with pytest.raises(KeyboardInterrupt):
         read_svmlight(tmp_path / "a.txt", cache=tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []
@@ -245,14 +245,14 @@ def test_an_interrupted_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest
 def test_a_file_that_changes_while_it_is_read_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.txt"
     some_file(path)
-    parse = letor._parse
+    parse = reader._parse
 
     def change_then_parse(*arguments: object) -> object:
         with path.open("a", encoding="ascii") as stream:
             stream.write("0 qid:77777 1:1\n")
         return parse(*arguments)
 
-    monkeypatch.setattr(letor, "_parse", change_then_parse)
+    monkeypatch.setattr(reader, "_parse", change_then_parse)
     assert cached(path, tmp_path / "cache")[1] == ("off",)
     assert not (tmp_path / "cache").exists()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import numpy as np
 import oracles
 import pytest
 
-from cfltr_core import RankingData, load_corpus, read_svmlight
+from cfltr_core import RankingData, load_corpus
 from cfltr_core.corpora import check_corpus, letor_folder
-from cfltr_core.letor import concatenate, read_collection
+from cfltr_letor import read_collection, read_svmlight
+from cfltr_letor.reader import concatenate
 
 
 def some_data(seed: int, n_queries: int = 6, n_features: int = 4, top: int = 2) -> tuple[list, list, list]:
@@ -42,7 +44,7 @@ def assert_same(data: RankingData, text: str, n_features: int = 4) -> None:
     assert data.offsets.tolist() == offsets
 
 
-@pytest.mark.oracle("letor.read_svmlight")
+@pytest.mark.oracle("reader.read_svmlight")
 @pytest.mark.parametrize("name", ["a.txt", "a.svm", "a.txt.gz", "a.svm.gz"])
 @pytest.mark.parametrize("top", [1, 2, 3, 4])
 def test_arrays_to_text_to_arrays(tmp_path: Path, name: str, top: int) -> None:
@@ -69,7 +71,7 @@ def test_sparse_lines_windows_line_ends_and_comments(tmp_path: Path) -> None:
     assert data.offsets.tolist() == [0, 2, 3]
 
 
-@pytest.mark.oracle("letor.concatenate")
+@pytest.mark.oracle("reader.concatenate")
 def test_concatenate(tmp_path: Path) -> None:
     """A narrower part is filled up with zeros; the highest threshold holds for all."""
     sizes = [{"n_features": 4, "top": 2}, {"n_features": 6, "top": 4}, {"n_features": 5, "top": 1}]
@@ -83,7 +85,7 @@ def test_concatenate(tmp_path: Path) -> None:
     assert (whole.threshold, whole.name) == (3, "0.txt")
 
 
-@pytest.mark.oracle("letor.read_collection")
+@pytest.mark.oracle("reader.read_collection")
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(
     ("names", "suffix"),
@@ -216,6 +218,16 @@ def test_the_folder_of_a_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(ValueError, match="choose yahoo-like, digits or letor:<folder>, a folder below"):
             check_corpus(other)
     assert [check_corpus(name) for name in ("yahoo-like", "digits")] == ["yahoo-like", "digits"]
+
+
+def test_the_reader_is_loaded_for_collections_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine").mkdir()
+    monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "cfltr_letor", None)  # an import fails
+    for name in ("yahoo-like", "digits"):
+        assert load_corpus(name, "smoke", 0).name == name
+    with pytest.raises(ImportError, match="cfltr_letor"):
+        load_corpus("letor:mine", "smoke", 0)
 
 
 def test_mq2008_is_read_whole(real: Callable[[str], Path]) -> None:

@@ -11,6 +11,7 @@ import oracles
 import pytest
 
 import cfltr_core
+import cfltr_letor
 from cfltr_core import (
     DeterministicPolicy,
     EpsilonGreedyPolicy,
@@ -33,8 +34,8 @@ from cfltr_core import (
     train_sgd,
 )
 from cfltr_core.countersample import AliasTable
-from cfltr_core.letor import read_collection
 from cfltr_core.sweeps import cell_generator
+from cfltr_letor import read_collection
 
 N = 40
 CUTS = np.arange(N + 1) * 5
@@ -80,7 +81,7 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
         train_sgd(DATA.features, CUTS, click_sampler(LOG, "ips"), 0.1, 20, generator(s)).last
     ),
     "corpora.load_corpus": lambda s, _: load_corpus("digits", "smoke", s).train.features,
-    "letor.read_collection": lambda s, folder: one_file(folder, s),
+    "reader.read_collection": lambda s, folder: one_file(folder, s),
 }
 
 
@@ -105,7 +106,8 @@ def test_the_global_generator_is_neither_read_nor_moved(name: str, tmp_path: Pat
 def test_the_list_of_functions_that_draw_is_complete() -> None:
     """Every public function with an argument ``rng`` or ``seed`` is above."""
     found = set()
-    for path in Path(cfltr_core.__file__).parent.glob("*.py"):
+    folders = [Path(package.__file__).parent for package in (cfltr_core, cfltr_letor)]
+    for path in (path for folder in folders for path in folder.glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                 names = {a.arg for a in (*node.args.args, *node.args.kwonlyargs)}

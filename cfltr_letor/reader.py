@@ -15,9 +15,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cfltr_core import checks, svmlight
+from cfltr_core import checks
 from cfltr_core.files import load_arrays, sha256_of, store_arrays
 from cfltr_core.ragged import RankingData
+from cfltr_letor import svmlight
 
 SUFFIXES = (".txt", ".svm", ".txt.gz", ".svm.gz")
 _LARGEST = float(np.finfo(np.float32).max)
@@ -36,7 +37,7 @@ class ReaderOptions:
         Values beyond ±cap become ±cap, infinite ones too.  The default is the largest float32: Istella holds
         values near 1.8e308, which would not fit.
     drop : ids of features, from 1
-        Left out; the other columns keep their order.  For MSLR ``drop=MSLR_LEAKS`` of ``archives``.
+        Left out; the other columns keep their order.  For MSLR ``drop=MSLR_LEAKS`` of ``cfltr_letor.archives``.
     log1p : bool
         sign(x) · log(1 + |x|), for raw counts.
     normalise : bool
