@@ -127,7 +127,9 @@ def ips_variance(
     offsets: ArrayLike,
     sessions: ArrayLike,
 ) -> float:
-    """Exact variance of (1/S) Σ clicks · λ · weight under a position-based user, in closed form.
+    """Exact variance of (1/S) Σ clicks · λ · weight under a position-based user, with one display per query.
+
+    Under a stochastic policy documents are displayed together or not, and the terms of chapter 11 are added.
 
     With ρ the click probability, a = λ · weight, and S_q sessions of query q,
 

@@ -80,6 +80,12 @@ class LoggingPolicy(ABC):
         checks.within(chosen, 0, len(self.offsets) - 2, "queries", "no such query")
         return chosen
 
+    def _documents(self, query: int) -> tuple[int, int]:
+        """First flat document of a query, and the first of the next one."""
+        chosen = checks.positive_int(query, "query", least=0)
+        checks.within(chosen, 0, len(self.offsets) - 2, "query", "no such query")
+        return int(self.offsets[chosen]), int(self.offsets[chosen + 1])
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.offsets) - 1} queries, {self.places} places)"
 
@@ -191,8 +197,9 @@ class DeterministicPolicy(LoggingPolicy):
 
     def displays(self, query: int) -> Iterator[tuple[float, tuple[int, ...]]]:
         """The one display of the query."""
-        rank = self.displayed_rank[self.offsets[query] : self.offsets[query + 1]]
-        best = np.argsort(rank, kind="stable")[np.count_nonzero(rank == 0) :] + self.offsets[query]
+        low, high = self._documents(query)
+        rank = self.displayed_rank[low:high]
+        best = np.argsort(rank, kind="stable")[np.count_nonzero(rank == 0) :] + low
         yield 1.0, tuple(best.tolist())
 
 
@@ -203,7 +210,7 @@ class MixturePolicy(LoggingPolicy):
     Parameters
     ----------
     policies : sequence of policies on the same lists
-    shares : one positive number per policy, together 1
+    shares : one number >= 0 per policy, together 1
 
     Raises
     ------
@@ -241,13 +248,11 @@ class MixturePolicy(LoggingPolicy):
     def impressions(self, sessions: ArrayLike, rng: np.random.Generator) -> Impressions:
         """Sessions are dealt out to the policies (Multinomial), then each policy draws its own."""
         dealt = rng.multinomial(self._check_sessions(sessions, rng), self.shares)
-        parts = [policy.impressions(dealt[:, i], rng) for i, policy in enumerate(self.policies)]
-        document, rank, count = (np.concatenate(column) for column in zip(*parts, strict=True))
-        code, where = np.unique(document * (self.places + 1) + rank, return_inverse=True)
-        total = np.zeros(len(code), dtype=np.int64)
-        np.add.at(total, where, count)
-        document, rank = np.divmod(code, self.places + 1)
-        return document, rank, total
+        counts = np.zeros((int(self.offsets[-1]), self.places), dtype=np.int64)
+        for i, policy in enumerate(self.policies):
+            document, rank, count = policy.impressions(dealt[:, i], rng)
+            counts[document, rank - 1] += count
+        return _nonzero_counts(counts)
 
     def sample(self, queries: ArrayLike, rng: np.random.Generator) -> IntArray:
         """Draw a policy for each session, then a display of that policy."""

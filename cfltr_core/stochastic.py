@@ -21,12 +21,10 @@ from cfltr_core.policies import (
     _nonzero_counts,
     _place_values,
 )
-from cfltr_core.ragged import document_index, length_groups
+from cfltr_core.ragged import length_groups
 from cfltr_core.users import PositionBasedUser
 
-# Documents that a rejected draw is worth: a list of n gives up rejection after n / PATIENCE rounds.
-PATIENCE = 4
-# Step and start of the quadrature of Plackett–Luce; the error is below 1e-12 (see ``_place_mean``).
+# Largest step, and start, of the quadrature of Plackett–Luce; the error is below 1e-12 (see ``_place_mean``).
 STEP, START = 0.2, -4.2
 # Documents × pages that are held at once when exposure is estimated.
 CELLS = 1 << 20
@@ -156,7 +154,7 @@ class EpsilonGreedyPolicy(LoggingPolicy):
 
     def displays(self, query: int) -> Iterator[tuple[float, tuple[int, ...]]]:
         """By recursion over the places."""
-        ordered = self._order[self.offsets[query] : self.offsets[query + 1]].tolist()
+        ordered = self._order[slice(*self._documents(query))].tolist()
 
         def law(remaining: list[int], place: int) -> list[float]:
             share = float(self.epsilon[place]) / len(remaining)
@@ -210,6 +208,8 @@ class PlackettLucePolicy(LoggingPolicy):
     cutoff: int
     temperature: float = 1.0
     _weight: FloatArray = field(init=False)
+    _order: IntArray = field(init=False)
+    _up: FloatArray = field(init=False)
     _alias: tuple[FloatArray, IntArray] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -227,9 +227,14 @@ class PlackettLucePolicy(LoggingPolicy):
             )
         weight = np.exp(logits)
         weight /= np.repeat(np.add.reduceat(weight, offsets[:-1]), sizes)
-        alias = _alias_tables(weight, offsets)
-        for name, value in (("scores", scores), ("offsets", offsets), ("_weight", weight), ("_alias", alias)):
+        # Documents are drawn by their position in the order of ascending weight: there a cumulative sum is precise
+        # next to every document, however small its weight.
+        order = np.lexsort((weight, np.repeat(np.arange(len(sizes)), sizes)))
+        up = np.concatenate([np.cumsum(part) for part in np.split(weight[order], offsets[1:-1])])
+        for name, value in (("scores", scores), ("offsets", offsets), ("_weight", weight), ("_order", order)):
             object.__setattr__(self, name, value)
+        object.__setattr__(self, "_up", up)
+        object.__setattr__(self, "_alias", _alias_tables(weight[order], offsets))
 
     @property
     def places(self) -> int:
@@ -240,7 +245,8 @@ class PlackettLucePolicy(LoggingPolicy):
         """By quadrature, exact to about 1e-12 for lists of any length, at O(places) per document and node."""
         values = _place_values(value, np.arange(1.0, self.cutoff + 1))
         out = np.empty(len(self._weight))
-        nodes = (np.log(45.0 / self._weight.min()) - START) / STEP  # at most: a group takes some 20 MB
+        # At most.  A group takes 16 MB, or one list: 8 · n · places · nodes bytes.
+        nodes = (np.log(45.0 / self._weight.min()) - START) / _step(self.cutoff)
         for _, index in length_groups(self.offsets, block=1 + int((1 << 21) / (self.cutoff * nodes))):
             out[index] = _place_mean(self._weight[index], values)
         return out
@@ -255,8 +261,9 @@ class PlackettLucePolicy(LoggingPolicy):
         its sum over a list is exact, and no document comes out as 0.  It checks :meth:`exposure`, which is exact, and
         stands for policies that can only be sampled.
 
-        What moves the estimate of d most are the pages that show d, after which it adds nothing more.  For documents
-        on fewer than 30 of the pages the variance from this is not left to the sample but added from its expectation.
+        What moves the estimate of d most are the pages that show d, after which it adds nothing more.  A document on
+        none of a thousand pages would have a standard error that is many times too small.  So for documents on fewer
+        than 30 of the pages this part of the variance is added from its expectation: a little too much, not too little.
 
         Returns
         -------
@@ -284,17 +291,17 @@ class PlackettLucePolicy(LoggingPolicy):
                 gap = centre - mean[low:high]
                 square[low:high] += ((chance - centre) ** 2).sum(axis=0) + gap**2 * (done * pages / (done + pages))
                 mean[low:high] += gap * pages / (done + pages)
-                # Shown at place r (probability w / weight left), d loses w Σ_{s > r} θ_s / weight left.
+                # Shown at place r (probability w / weight left), d loses w Σ_{s > r} θ_s / weight left at s: w times
+                # the square of that, summed over the places.
                 still = per_weight.sum(axis=0) - np.cumsum(per_weight, axis=0)
                 loss[low:high] += self._weight[low:high] ** 3 * (still**2 / weight_left).sum()
                 shown_on[low:high] += (remains == 0).sum(axis=0)
         return mean, np.sqrt((square / (m - 1) + np.where(shown_on < 30, loss / m, 0.0)) / m)
 
     def sample(self, queries: ArrayLike, rng: np.random.Generator) -> IntArray:
-        """Draw a document for each place by the alias method, again if it stands above already.
+        """Draw a document for each place by the alias method; if it stands above already, one of the others.
 
-        That is sampling without replacement at a cost that does not grow with the list.  Sessions that are still
-        rejected after some rounds, because few documents hold almost all weight, let the remaining ones race.
+        That is sampling without replacement, at a cost that grows neither with the list nor with the temperature.
         """
         chosen = self._check_queries(queries, rng)
         start, size = self.offsets[chosen], np.diff(self.offsets)[chosen]
@@ -306,24 +313,14 @@ class PlackettLucePolicy(LoggingPolicy):
             for above in shown[:place]:
                 clash |= above == here
             todo = np.flatnonzero(clash & (size > place))
-            rounds, late = 0, []
-            while len(todo):
-                # A round costs about what four documents of a race cost: short lists give up early.
-                tired = size[todo] < PATIENCE * rounds
-                late.append(todo[tired])
-                todo = todo[~tired]
-                here[todo] = self._draw(start[todo], size[todo], rng)
+            while len(todo):  # a second round only where rounding puts the top of the interval into a document above
+                here[todo] = self._draw_other(np.sort(shown[:place, todo], axis=0), start[todo], size[todo], rng)
                 todo = todo[(shown[:place, todo] == here[todo]).any(axis=0)]
-                rounds += 1
-            racing = np.concatenate(late) if late else todo
-            for part in np.array_split(racing, 1 + int(size[racing].sum()) // CELLS):
-                if len(part):
-                    here[part] = self._race(chosen[part], shown[:place, part], rng)
             here[size <= place] = -1
-        return shown.T
+        return np.where(shown >= 0, self._order[shown], -1).T
 
     def _draw(self, start: IntArray, size: IntArray, rng: np.random.Generator) -> IntArray:
-        """One document ∝ weight for each session, with replacement."""
+        """One position ∝ weight for each session, with replacement."""
         u = rng.random(len(start)) * size
         column = u.astype(np.int64)
         u -= column
@@ -331,19 +328,28 @@ class PlackettLucePolicy(LoggingPolicy):
         threshold, other = self._alias
         return np.where(u < threshold[column], column, other[column])
 
-    def _race(self, queries: IntArray, above: IntArray, rng: np.random.Generator) -> IntArray:
-        """One document ∝ weight among those that do not stand above: the first to arrive, at rate ``weight``."""
-        rows, sizes = document_index(queries, self.offsets), np.diff(self.offsets)[queries]
-        starts = np.cumsum(sizes) - sizes
-        time = rng.standard_exponential(len(rows)) / self._weight[rows]
-        for place in above:
-            time[starts + place - self.offsets[queries]] = np.inf
-        first = np.flatnonzero(time == np.repeat(np.minimum.reduceat(time, starts), sizes))
-        return rows[first[np.searchsorted(first, starts)]]
+    def _draw_other(self, above: IntArray, start: IntArray, size: IntArray, rng: np.random.Generator) -> IntArray:
+        """One position ∝ weight among those not in ``above``, (places, sessions), ascending.
+
+        Inversion: the intervals of the others, put together, are hit at t; each one of ``above`` that begins below t
+        shifts it up by its own weight.
+        """
+        low, high = start, start + size - 1
+        up, below = self._up[above], np.where(above > start, self._up[above - 1], 0.0)
+        # The gaps are added, not the weights of ``above`` subtracted: next to these the rest may be tiny.
+        gaps = below[0] + (below[1:] - up[:-1]).sum(axis=0) + (self._up[high] - up[-1])
+        t = gaps * rng.random(len(start))
+        for begins, length in zip(below, up - below, strict=True):
+            t += np.where(t >= begins, length, 0.0)
+        while (low < high).any():
+            middle = (low + high) >> 1
+            beyond = self._up[middle] <= t
+            low, high = np.where(beyond, np.minimum(middle + 1, high), low), np.where(beyond, high, middle)
+        return low
 
     def displays(self, query: int) -> Iterator[tuple[float, tuple[int, ...]]]:
         """By recursion over the places."""
-        low, high = self.offsets[query], self.offsets[query + 1]
+        low, high = self._documents(query)
 
         def law(remaining: list[int], place: int) -> list[float]:
             weight = self._weight[remaining]
@@ -365,6 +371,11 @@ def _pages(
                 yield probability * rest, (document, *below)
 
 
+def _step(places: int) -> float:
+    """The arrival of place k is spread over about 1/√k in log t: long pages need a finer step."""
+    return min(STEP, 0.5 / float(np.sqrt(places)))
+
+
 def _place_mean(weight: FloatArray, values: FloatArray) -> FloatArray:
     """Σ_r values[r] · P(rank(d) = r) under Plackett–Luce, for lists of one length: (queries, n) in and out.
 
@@ -380,9 +391,10 @@ def _place_mean(weight: FloatArray, values: FloatArray) -> FloatArray:
     n = weight.shape[1]
     k = min(len(values), n)
     slowest = float(np.partition(weight, n - k, axis=1)[:, n - k].min())
-    x = np.arange(START, np.log(45.0 / slowest) + STEP, STEP)
+    step = _step(k)
+    x = np.arange(START, np.log(45.0 / slowest) + step, step)
     time = np.exp(x - np.exp(-x))
-    mass = STEP * (1.0 + np.exp(-x)) * time
+    mass = step * (1.0 + np.exp(-x)) * time
     law = np.zeros((n, k, len(weight), len(x)))
     law[0, 0] = 1.0
     for d in range(n - 1):

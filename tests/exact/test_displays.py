@@ -452,13 +452,33 @@ def test_alias_tables_hold_the_law_of_the_first_place(temperature: float) -> Non
     rng = np.random.default_rng(4)
     for n in (1, 2, 3, 7, 12, 60):
         scores = rng.normal(size=n).round(1).tolist()
-        threshold, other = PlackettLucePolicy([0.0, *scores], [0, 1, n + 1], 1, temperature)._alias
+        policy = PlackettLucePolicy([0.0, *scores], [0, 1, n + 1], 1, temperature)
+        threshold, other = policy._alias
         law = [0.0] * n
         for column in range(1, n + 1):
-            law[column - 1] += threshold[column] / n
-            law[other[column] - 1] += (1.0 - threshold[column]) / n
+            law[policy._order[column] - 1] += threshold[column] / n
+            law[policy._order[other[column]] - 1] += (1.0 - threshold[column]) / n
         pages = oracles.plackett_luce_pages(scores, 1, temperature)
         np.testing.assert_allclose(law, [pages[d,] for d in range(n)], rtol=0, atol=EXACT)
+
+
+@pytest.mark.oracle("stochastic.PlackettLucePolicy.sample")
+def test_documents_of_hardly_any_weight_keep_their_shares_of_what_remains() -> None:
+    """The first two take the first two places; next to them the others have weights of 1e-174 and less."""
+    scores, n = [-400.0, 0.0, -401.0, -400.5, 0.7], 4_000
+    policy = PlackettLucePolicy([3.0, *scores], [0, 1, 6], 4)
+    drawn = policy.sample(np.ones(n, dtype=int), np.random.default_rng(7)) - 1
+    check_frequencies(Counter(map(tuple, drawn.tolist())), oracles.plackett_luce_pages(scores, 4, 1.0), n)
+
+
+@pytest.mark.oracle("stochastic.PlackettLucePolicy.display_mean")
+@pytest.mark.parametrize(("n", "places"), [(60, 20), (100, 50)])
+def test_long_pages_of_equal_scores_give_every_place_to_all_alike(n: int, places: int) -> None:
+    """The later the place, the more suddenly it is filled: P(rank = r) is 1 / n at each of them."""
+    policy = PlackettLucePolicy(np.zeros(n), [0, n], places)
+    for place in (1, 2, places // 2, places - 1, places):
+        law = policy.display_mean(lambda rank, place=place: (rank == place).astype(float))
+        np.testing.assert_allclose(law, 1 / n, rtol=0, atol=1e-14)
 
 
 @pytest.mark.oracle("users.PositionBasedUser.propensity")

@@ -304,6 +304,18 @@ CASES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         ValueError,
         "n_displays is 1: expected a whole number of at least 2",
     ),
+    "displays of no query": (lambda: list(EXPLORING.displays(-1)), ValueError, "query is -1: expected a whole number"),
+    "displays of one query too far": (lambda: list(POLICY.displays(2)), ValueError, r"query is 2\.0, outside \[0, 1\]"),
+    "mixed displays of no query": (
+        lambda: list(MixturePolicy([POLICY, EXPLORING], [0.5, 0.5]).displays(5)),
+        ValueError,
+        r"query is 5\.0, outside \[0, 1\]: no such query",
+    ),
+    "displays of a list": (
+        lambda: list(PlackettLucePolicy([1.0, 2.0, 3.0], CUTS, 2).displays([0])),
+        ValueError,
+        r"query is \[0\]: expected a whole number",
+    ),
     "mixture of nothing": (lambda: MixturePolicy([], []), ValueError, "shares: expected one number for each of 0"),
     "share missing": (
         lambda: MixturePolicy([POLICY, EXPLORING], [1.0]),
