@@ -3,12 +3,13 @@
     python -m benchmarks.policies
 
 First a million top-5 displays of a Plackett–Luce policy on a list of 1,000 documents.  The package draws places with
-replacement by the alias method and rejects repetitions.  Peers, in plain NumPy: ``Generator.choice(replace=False)``
-session by session, which is the textbook way; and the Gumbel trick in blocks, once with a partial and once with a full
-sort.  Peers are timed on a hundredth of the displays, and scaled.
+replacement by the alias method, and a repeated document anew from the others.  Peers, in plain NumPy:
+``Generator.choice(replace=False)`` session by session, which is the textbook way; and the Gumbel trick in blocks, once
+with a partial and once with a full sort.  Peers are timed on a hundredth of the displays, and scaled.
 
-Then logs of a hundred million sessions on 3,000 queries of about 23 documents, pages of five, for three policies.  The
-peer draws every display and every examination, in blocks, with the same ``sample``, and is timed on a million sessions.
+Then logs of a hundred million sessions on 3,000 queries of about 23 documents, pages of five, for four policies, the
+last so cold that almost every draw is a repetition.  The peer draws every display and every examination, in blocks,
+with the same ``sample``, and is timed on a million sessions.
 
 Compared first: how often each document stands at each of the five places, whose squared differences make a chi-square
 with mean 1 per cell; and the policy-aware estimates.  All must agree within 5 standard errors.
@@ -130,6 +131,7 @@ def logs() -> None:
         ("random last place", EpsilonGreedyPolicy.rank_by(scores, offsets, rng, [0.0] * (K - 1) + [1.0])),
         ("epsilon-greedy 0.1", EpsilonGreedyPolicy.rank_by(scores, offsets, rng, [0.1] * K)),
         ("Plackett-Luce", PlackettLucePolicy(scores, offsets, K)),
+        ("Plackett-Luce, T = 0.1", PlackettLucePolicy(scores, offsets, K, 0.1)),
     ):
 
         def simulate(sessions: np.ndarray, policy: LoggingPolicy = policy) -> ClickLog:
