@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfltr_letor import read_svmlight, svmlight
-from cfltr_letor.reader import ReadReport
+from cfltr_core.data.letor import read_svmlight, svmlight
+from cfltr_core.data.letor.reader import ReadReport
 
 LARGEST = float(np.finfo(np.float32).max)
 

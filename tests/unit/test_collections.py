@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,9 +11,9 @@ import oracles
 import pytest
 
 from cfltr_core import RankingData, load_corpus
-from cfltr_core.corpora import check_corpus, letor_folder
-from cfltr_letor import read_collection, read_svmlight
-from cfltr_letor.reader import concatenate
+from cfltr_core.data.corpora import check_corpus, letor_folder
+from cfltr_core.data.letor import read_collection, read_svmlight
+from cfltr_core.data.letor.reader import concatenate
 
 
 def some_data(seed: int, n_queries: int = 6, n_features: int = 4, top: int = 2) -> tuple[list, list, list]:
@@ -218,16 +217,6 @@ def test_the_folder_of_a_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(ValueError, match="choose yahoo-like, digits or letor:<folder>, a folder below"):
             check_corpus(other)
     assert [check_corpus(name) for name in ("yahoo-like", "digits")] == ["yahoo-like", "digits"]
-
-
-def test_the_reader_is_loaded_for_collections_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine").mkdir()
-    monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
-    monkeypatch.setitem(sys.modules, "cfltr_letor", None)  # an import fails
-    for name in ("yahoo-like", "digits"):
-        assert load_corpus(name, "smoke", 0).name == name
-    with pytest.raises(ImportError, match="cfltr_letor"):
-        load_corpus("letor:mine", "smoke", 0)
 
 
 def test_mq2008_is_read_whole(real: Callable[[str], Path]) -> None:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cfltr_core.claims import mean_interval
 from cfltr_core.files import write_json, write_whole
+from cfltr_core.reporting.claims import mean_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -144,7 +144,7 @@ def registry() -> Mapping[str, Claim]:
     """All claims of ``claims.yml`` by id, in file order."""
     import yaml
 
-    text = resources.files("cfltr_core").joinpath("claims.yml").read_text(encoding="utf-8")
+    text = resources.files("cfltr_core.reporting").joinpath("claims.yml").read_text(encoding="utf-8")
     return parse_registry(yaml.safe_load(text) or [])
 
 
