@@ -87,7 +87,8 @@ def alias_tables(weight: FloatArray, offsets: IntArray) -> tuple[FloatArray, Int
 
     Light columns (n · w < 1) are filled up, in order, by the heavy ones.  Light column i goes to the first heavy one
     whose surplus, with those before it, exceeds the deficit before i; a heavy column that has given too much is itself
-    filled by the next.  Cumulative sums find both without a loop over documents.
+    filled by the next.  Cumulative sums find both without a loop over documents.  Both searches compare the same two
+    sums, so that they agree where a surplus ends exactly with a deficit, and where rounding decides.
     """
     threshold, other = np.ones(len(weight)), np.arange(len(weight))
     for start, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
@@ -96,11 +97,11 @@ def alias_tables(weight: FloatArray, offsets: IntArray) -> tuple[FloatArray, Int
         if not len(light) or not len(heavy):  # all equal, up to rounding
             continue
         deficit, surplus = np.cumsum(1.0 - load[light]), np.cumsum(load[heavy] - 1.0)
-        giver = np.searchsorted(surplus, deficit - (1.0 - load[light]), side="right")
+        giver = np.searchsorted(surplus, np.append(0.0, deficit[:-1]), side="right")
         threshold[start + light] = load[light]
         other[start + light] = start + heavy[np.minimum(giver, len(heavy) - 1)]
         # The light column during which a heavy one gives its last; the final heavy one keeps what is left.
-        until = np.searchsorted(deficit, surplus[:-1], side="right")
+        until = np.searchsorted(deficit, surplus[:-1], side="left")
         until = np.minimum(until, len(deficit) - 1)
         threshold[start + heavy[:-1]] = np.clip(1.0 + surplus[:-1] - deficit[until], 0.0, 1.0)
         other[start + heavy[:-1]] = start + heavy[1:]

@@ -12,6 +12,7 @@ from cfltr_core import ClickLog, DeterministicPolicy
 from cfltr_core.clicks.logs import require_single_display
 from cfltr_core.clicks.policies import count_displays, nonzero_counts, place_values
 from cfltr_core.data.generated import GENERATED, generate
+from cfltr_core.sampling import alias_tables
 
 
 @pytest.mark.oracle("policies.count_displays", "policies.nonzero_counts")
@@ -46,6 +47,17 @@ def test_values_of_places() -> None:
     assert place_values(lambda r: 3.0, rank).tolist() == [3.0] * 3
     with pytest.raises(ValueError, match=r"value of the ranks\[0\] is nan"):
         place_values(lambda r: np.nan, rank)
+
+
+@pytest.mark.oracle("sampling.alias_tables")
+@given(st.lists(st.lists(st.floats(0.0, 1e3), min_size=1, max_size=12), min_size=1, max_size=4))
+def test_alias_tables_hold_the_law_of_each_list(lists: list[list[float]]) -> None:
+    lists = [weights if sum(weights) > 0 else [1.0] * len(weights) for weights in lists]
+    law = [w / sum(weights) for weights in lists for w in weights]
+    offsets = np.concatenate([[0], np.cumsum([len(weights) for weights in lists])])
+    keep, other = alias_tables(np.array(law), offsets)
+    found = oracles.alias_law(keep.tolist(), other.tolist(), offsets.tolist())
+    np.testing.assert_allclose(found, law, rtol=0, atol=1e-12)
 
 
 @pytest.mark.oracle("logs.require_single_display")
