@@ -52,7 +52,7 @@ def _letor_threshold(corpus: str) -> int | None:
     return int(text) if text else None
 
 
-def load_corpus(corpus: str, scale: str, seed: int, *, options: ReaderOptions | None = None) -> Corpus:
+def load_corpus(corpus: str, scale: str, *, seed: int, options: ReaderOptions | None = None) -> Corpus:
     """Load or generate a corpus.  Same arguments, same numbers; nothing is downloaded or written.
 
     Parameters
@@ -78,8 +78,8 @@ def load_corpus(corpus: str, scale: str, seed: int, *, options: ReaderOptions | 
         return _digits(size, seed)
     if corpus in GENERATED:
         if corpus.startswith("istella-like"):
-            return generate(GENERATED[corpus], size.istella, size.istella_features, seed)
-        return generate(GENERATED[corpus], size.generated, size.features, seed)
+            return generate(GENERATED[corpus], size.istella, n_features=size.istella_features, seed=seed)
+        return generate(GENERATED[corpus], size.generated, n_features=size.features, seed=seed)
     threshold = _letor_threshold(corpus)
     if threshold is not None:
         options = replace(options or ReaderOptions(), threshold=threshold)
@@ -115,7 +115,7 @@ def _digits(scale: Scale, seed: int, candidates: int = 30) -> Corpus:
             RankingData(
                 features.reshape(-1, images.shape[1]).astype(np.float32),
                 same.ravel().astype(np.int8),
-                np.arange(n_queries + 1) * candidates,
+                offsets=np.arange(n_queries + 1) * candidates,
                 threshold=1,
                 name="digits",
             )

@@ -216,7 +216,7 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float,
     return mean, mean - half, mean + half
 
 
-def verdict_of(spec: Claim, arrays: Mapping[str, ArrayLike], level: float | None = None) -> ClaimResult:
+def verdict_of(spec: Claim, arrays: Mapping[str, ArrayLike], *, level: float | None = None) -> ClaimResult:
     """Compute the verdict of a claim from measured arrays; ``level`` defaults to :func:`level_of`.
 
     Raises
@@ -247,7 +247,7 @@ def swapped(arrays: Mapping[str, ArrayLike]) -> dict[str, ArrayLike]:
     return {"larger": arrays["smaller"], "smaller": arrays["larger"]}
 
 
-def claim(id: str, scale: str, corpus: str, **arrays: ArrayLike) -> ClaimResult:
+def claim(id: str, *, scale: str, corpus: str, **arrays: ArrayLike) -> ClaimResult:
     """Judge one claim in a chapter and keep the record when the book is being run.
 
     Parameters

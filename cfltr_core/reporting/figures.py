@@ -60,7 +60,7 @@ def style() -> None:
     )
 
 
-def band(ax: Axes, x: Sequence[float], values: ArrayLike, method: str, label: str | None = None) -> None:
+def band(ax: Axes, x: Sequence[float], *, values: ArrayLike, method: str, label: str | None = None) -> None:
     """Plot a method's mean over seeds against ``x``, with the 95 % Student interval of the mean as a band.
 
     ``values`` has shape (seeds, len(x)); colour and marker are the method's own (:data:`METHODS`).
@@ -75,7 +75,7 @@ def band(ax: Axes, x: Sequence[float], values: ArrayLike, method: str, label: st
     ax.fill_between(x, line[:, 1], line[:, 2], color=METHODS[method]["color"], alpha=0.15)
 
 
-def figure(fig: Figure, id: str, caption: str, alt: str, data: Any, dense: bool = False) -> None:
+def figure(fig: Figure, id: str, *, caption: str, alt: str, data: Any, dense: bool = False) -> None:
     """Show a figure, and keep it with its caption, alternative text and data when the book is being run.
 
     Parameters
@@ -137,7 +137,7 @@ def figure(fig: Figure, id: str, caption: str, alt: str, data: Any, dense: bool 
     _display({"text/markdown": f"*{caption}*", "text/plain": caption}, {"cfltr": {"caption": id}})
 
 
-def record(name: str, value: float, form: str = "{:.3g}") -> None:
+def record(name: str, value: float, *, form: str = "{:.3g}") -> None:
     """Let prose quote a computed number: ``{glue:text}`name``` shows ``form.format(value)``.
 
     ``name`` is lower-case words joined by hyphens, unique in the book.

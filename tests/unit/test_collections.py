@@ -208,7 +208,7 @@ def test_the_folder_of_a_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     texts = {name: write(tmp_path / "mine" / f"{name}.txt", i) for i, name in enumerate(("train", "vali", "test"))}
     assert letor_folder("letor:mine") == (tmp_path / "mine").resolve()
     assert check_corpus("letor:mine") == "letor:mine"
-    corpus = load_corpus("letor:mine", "smoke", 0)
+    corpus = load_corpus("letor:mine", "smoke", seed=0)
     assert corpus.name == "letor:mine"
     for data, text in zip((corpus.train, corpus.validation, corpus.test), texts.values(), strict=True):
         assert_same(data, text)
@@ -222,7 +222,7 @@ def test_the_folder_of_a_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_mq2008_is_read_whole(real: Callable[[str], Path]) -> None:
     """784 queries, 15,211 documents, 46 features; what fold 0 tests on, fold 1 validates on."""
     real("mq2008")
-    corpora = [load_corpus("letor:mq2008", "ci", fold) for fold in (0, 1)]
+    corpora = [load_corpus("letor:mq2008", "ci", seed=fold) for fold in (0, 1)]
     for corpus in corpora:
         parts = (corpus.train, corpus.validation, corpus.test)
         assert sum(part.n_queries for part in parts) == 784
@@ -246,7 +246,7 @@ def test_mq2008_against_the_literal_parser(real: Callable[[str], Path]) -> None:
 def test_webis_is_read_whole(real: Callable[[str], Path]) -> None:
     """61 queries, 26,646 documents, 42 features, grades 0 … 4."""
     real("webis-clueweb09")
-    corpus = load_corpus("letor:webis-clueweb09", "ci", 0)
+    corpus = load_corpus("letor:webis-clueweb09", "ci", seed=0)
     parts = (corpus.train, corpus.validation, corpus.test)
     assert [part.n_queries for part in parts] == [37, 12, 12]
     assert sum(part.n_docs for part in parts) == 26_646
