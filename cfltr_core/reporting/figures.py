@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# One colour and one marker per method, through the whole book (Okabe-Ito, safe for colour-blind readers).
+#: One colour and one marker per method, through the whole book (Okabe-Ito, safe for colour-blind readers).
 METHODS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "truth": {"color": "#000000", "marker": "*"},
@@ -41,7 +41,19 @@ METHODS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 
 def style() -> None:
-    """The book's plotting style: light face, fixed sizes, reproducible SVG.  Call it once per chapter."""
+    """The book's plotting style: light face, fixed sizes, reproducible SVG.  Call it once per chapter.
+
+    It changes matplotlib's ``rcParams`` for all figures that follow.
+
+    Examples
+    --------
+    >>> import matplotlib as mpl
+    >>> import cfltr_core as cf
+    >>> with mpl.rc_context():
+    ...     cf.style()
+    ...     mpl.rcParams["figure.figsize"], mpl.rcParams["svg.fonttype"]
+    ([7.0, 4.0], 'path')
+    """
     import matplotlib as mpl
     import seaborn as sns
 
@@ -63,7 +75,32 @@ def style() -> None:
 def band(ax: Axes, x: Sequence[float], *, values: ArrayLike, method: str, label: str | None = None) -> None:
     """Plot a method's mean over seeds against ``x``, with the 95 % Student interval of the mean as a band.
 
-    ``values`` has shape (seeds, len(x)); colour and marker are the method's own (:data:`METHODS`).
+    At each x, mean ± t · s/√n of n seeds, as :func:`cfltr_core.reporting.claims.mean_interval` computes it.
+
+    Parameters
+    ----------
+    ax : matplotlib axes
+    x : (m,)
+    values : (n_seeds, m)
+    method : str
+        A key of ``METHODS``: colour and marker are the method's own.
+    label : str, optional
+        In the legend; the method's name if it is left out.
+
+    Raises
+    ------
+    ValueError
+        For values of another shape, or an unknown method.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import cfltr_core as cf
+    >>> fig, ax = plt.subplots()
+    >>> cf.band(ax, [100, 1000], values=[[0.61, 0.68], [0.63, 0.70]], method="ips")
+    >>> ax.lines[0].get_ydata(), ax.lines[0].get_color() == cf.METHODS["ips"]["color"]
+    (array([0.62, 0.69]), True)
+    >>> plt.close(fig)
     """
     columns = np.asarray(values, dtype=np.float64).T
     if columns.ndim != 2 or len(columns) != len(x):
@@ -98,6 +135,21 @@ def figure(fig: Figure, id: str, *, caption: str, alt: str, data: Any, dense: bo
     ------
     ValueError
         For an id, caption, alternative text or data that would leave a reader without them.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import cfltr_core as cf
+    >>> fig, ax = plt.subplots()
+    >>> bars = ax.bar(["A", "B", "C"], [6, 0, 2])
+    >>> cf.figure(
+    ...     fig, "fig-clicks-by-document",
+    ...     caption="Clicks of six users on three documents, shown in the order A, B, C.",
+    ...     alt="Bar chart of clicks by document: A, shown first, has 6, B has none, and C, shown last, has 2.",
+    ...     data={"document": ["A", "B", "C"], "clicks": [6, 0, 2]},
+    ... )
+    >>> plt.fignum_exists(fig.number)  # it was shown and closed
+    False
     """
     import matplotlib as mpl
     import matplotlib.pyplot as plt
