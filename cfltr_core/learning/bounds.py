@@ -36,7 +36,7 @@ BLOCK = 1 << 14
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """Result of :func:`bound_loss`: the bound on the risk, its gradient in the scores, the surrogate ranks."""
+    """Result of :func:`bound_loss`: the bound on the risk (``value``), its ``gradient``, the surrogate ``ranks``."""
 
     value: float
     gradient: FloatArray
@@ -52,9 +52,12 @@ def surrogate_ranks(
     sigma: float = 1.0,
     smoothing: float = 0.0,
 ) -> FloatArray:
-    """Upper bound 1 + S_d on the rank of each of ``documents`` in its list, shape (len(documents),).
+    """Upper bound 1 + S_d, S_d = Σ_{y ≠ d} max(0, 1 − (s_d − s_y)), on the rank of each of ``documents`` in its list.
 
     It bounds every kind of rank, ``pessimistic`` included: a tied pair adds 1 to the bound, and at most 1 to a rank.
+    Shape (len(documents),).
+
+    Source: Agarwal et al. 2018, §4, the display before Eq. 7; for the other forms see the module.
 
     Parameters
     ----------
@@ -72,6 +75,14 @@ def surrogate_ranks(
     ------
     ValueError
         For non-finite scores, bad offsets, documents that do not exist, an unknown surrogate, σ ≤ 0, μ outside [0, 2].
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> cf.surrogate_ranks([3, 2, 1], [0, 3], documents=[0, 2])  # A and C, which have the ranks 1 and 3
+    array([1., 6.])
+    >>> cf.surrogate_ranks([3, 2, 1], [0, 3], documents=[0, 2], surrogate="logistic").round(2)
+    array([1.64, 5.96])
     """
     return bound_loss(scores, offsets, documents=documents, surrogate=surrogate, sigma=sigma, smoothing=smoothing).ranks
 
@@ -89,11 +100,15 @@ def bound_loss(
 ) -> Bound:
     """Bound Σ_t weights_t · λ(1 + S_t) on a weighted additive risk, with its gradient in the scores.
 
-    With weights_t = clicks_t / (p_t · n) it is the right-hand side of Eq. 7 of Agarwal et al. 2018.  The work is
-    Σ_t (length of the list of t), so O(list) for one clicked document; memory is O(``BLOCK`` + longest list).
+    The work is Σ_t (length of the list of t), so O(list) for one clicked document; memory is O(``BLOCK`` + longest
+    list).
+
+    Source: Agarwal et al. 2018, Eq. 7, whose right-hand side it is with weights_t = clicks_t / (p_t · n).
 
     Parameters
     ----------
+    scores, offsets, documents, surrogate, sigma, smoothing
+        As in :func:`surrogate_ranks`.
     weights : (n_terms,)
         One finite weight ≥ 0 for each of ``documents``; all 1 if none are given.
     metric : RankWeight
@@ -109,6 +124,15 @@ def bound_loss(
     ------
     ValueError
         As :func:`surrogate_ranks`; also for weights that are negative or do not match, and λ without a derivative.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
+    >>> bound = cf.bound_loss([3, 2, 1], [0, 3], documents=log.document, weights=log.mass)
+    >>> bound.value, bound.gradient  # .75 · 1 + .75 · 6 above .75 · 1 + .75 · 3; C ought to rise
+    (5.25, array([ 0.75,  0.75, -1.5 ]))
     """
     cuts = checks.offsets_of(offsets)
     values = checks.finite_vector(scores, int(cuts[-1]), "scores")

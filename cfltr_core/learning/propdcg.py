@@ -36,7 +36,7 @@ class CCPFit(LinearFit):
     ``objective`` holds F at the start and after each round, ``round_passes`` the multiplications with the feature
     matrix of each round, ``effective_weights`` the c′_t / c_t of the last round, one per clicked document in
     ``documents``.  ``primal`` and ``dual`` certify the last *surrogate*, not F, which has no certificate unless λ is
-    convex.
+    convex.  :func:`fit_propdcg` makes it.
     """
 
     objective: FloatArray
@@ -85,7 +85,9 @@ def fit_propdcg(
     start: LinearFit | None = None,
     max_rounds: int = 50,
 ) -> CCPFit:
-    """SVM PropDCG: minimise ½‖w‖² + (C/n) Σ clicks/p · λ(1 + Σ_y max(1 − w·(x_d − x_y), 0)).
+    """SVM PropDCG: minimise F(w) = ½‖w‖² + (C/n) Σ clicks/p · λ(1 + Σ_y max(1 − w·(x_d − x_y), 0)).
+
+    Source: Agarwal et al. 2018, §4.1.
 
     Parameters
     ----------
@@ -94,18 +96,35 @@ def fit_propdcg(
     metric : RankWeight
         λ with a derivative; DCG, −1/log₂(1 + r), if none is given.  A C meant for natural logarithms is C / ln 2 here.
     decrease : float
-        Stop when a round lowers F by less than ``decrease`` · |F|.
+        Stop when a round lowers F by less than ``decrease`` · ``|F|``.
     gap : float
         Relative gap of every convex problem.
     start : LinearFit
         Where to begin; w = 0 without one.  With a concave λ, F may have many stationary points, and the start
         decides which is found.
     max_rounds : int
+        The most convex problems that are solved.
+
+    Returns
+    -------
+    CCPFit
 
     Raises
     ------
     ValueError
         As ``fit_proprank``; also when λ is neither convex nor concave, or decreases.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
+    >>> fit = cf.fit_propdcg([[1.0], [0.0], [1.0]], log, C=10)
+    >>> fit.weights.round(1), bool((np.diff(fit.objective) <= 0).all())  # no round raises the objective
+    (array([1.]), True)
+    >>> fit.effective_weights.round(2), cf.dcg().slope([2, 2]).round(2)  # at w = 1 the bounds on the ranks are 2
+    (array([0.19, 0.19]), array([0.19, 0.19]))
     """
     lam = dcg() if metric is None else metric
     x, lists, mass = training_problem(features, log, C=C, start=start)

@@ -45,10 +45,11 @@ SHRINK, SHARE = 0.5, 0.25
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearFit(LinearRanker):
-    """A linear scorer with the certificate of its training problem.
+    """A linear scorer f(x) = w · x with the certificate of its training problem, dual ≤ optimum ≤ primal.
 
     ``primal`` and ``dual`` enclose the optimum; ``passes`` counts the multiplications with the feature matrix,
     ``smoothing`` and ``centres`` are the last μ and the slopes a/c of all pairs, with which a warm start begins.
+    :func:`fit_proprank` makes it.
     """
 
     C: float
@@ -65,7 +66,7 @@ class LinearFit(LinearRanker):
 
     @property
     def gap(self) -> float:
-        """Relative duality gap (P − D) / |P|: no weights at all have an objective lower by more than this."""
+        """Relative duality gap (P − D) / ``|P|``: no weights at all have an objective lower by more than this."""
         return (self.primal - self.dual) / abs(self.primal) if self.primal else 0.0
 
 
@@ -80,6 +81,8 @@ def fit_proprank(
 ) -> LinearFit:
     """SVM PropRank: minimise ½‖w‖² + (C/n) Σ clicks/p · Σ_y max(1 − w·(x_d − x_y), 0) to a certified gap.
 
+    Source: Agarwal et al. 2018, §4.1, with λ(r) = r; Joachims et al. 2017.
+
     Parameters
     ----------
     features : (n_docs, n_features) finite; float32 is used as it is, without a copy
@@ -92,6 +95,12 @@ def fit_proprank(
         The relative duality gap at which to stop.
     start : LinearFit
         A neighbouring solution to begin with.
+    max_passes : int
+        The most multiplications with the feature matrix that are tried.
+
+    Returns
+    -------
+    LinearFit
 
     Raises
     ------
@@ -99,6 +108,17 @@ def fit_proprank(
         For non-finite features, a log or a ``start`` that do not match, a log without clicks, C or gap not > 0.
     RuntimeError
         When ``max_passes`` multiplications did not reach ``gap``; the message has the gap that was reached.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
+    >>> fit = cf.fit_proprank([[1.0], [0.0], [1.0]], log, C=1, gap=1e-8)  # ½w² + 2 · .75 · (max(1 − w, 0) + 1)
+    >>> fit.weights.round(2), round(fit.primal, 2), fit.gap <= 1e-8
+    (array([1.]), 2.0, True)
+    >>> fit.decision_function([[0.5], [3.0]]).round(2)
+    array([0.5, 3. ])
     """
     x, lists, mass = training_problem(features, log, C=C, start=start)
     return minimise(x, lists, mass, C, gap, start, max_passes)
