@@ -68,6 +68,15 @@ def load_corpus(corpus: str, scale: str, *, seed: int, options: ReaderOptions | 
         For ``letor:`` alone: how values are read.  Without it they are taken as they are, which suits collections
         that are scaled already; raw ones such as MSLR want ``normalise`` and ``drop=MSLR_LEAKS`` of
         ``cfltr_core.data.letor.archives``.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> corpus = cf.load_corpus("yahoo-like", "smoke", seed=0)
+    >>> corpus.train.n_queries, corpus.validation.n_queries, corpus.test.n_queries
+    (200, 80, 120)
+    >>> corpus.train.features.shape[1], corpus.train.threshold
+    (20, 3)
     """
     if options is not None and not corpus.startswith("letor:"):
         raise ValueError(f"options: {corpus} is not read from files; leave them out, or name letor:<folder>")
