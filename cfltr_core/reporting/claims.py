@@ -6,7 +6,7 @@ is computed here and cannot be passed in.
 
 kind         arrays                     supported when
 -----------  -------------------------  --------------------------------------------------------------
-identity     left, right                max |left − right| <= tolerance
+identity     left, right                max ``|left − right|`` <= tolerance
 inequality   lower, upper               max (lower − upper) <= tolerance
 ordering     larger, smaller (paired)   the interval of mean(larger − smaller) lies above ``margin``
 equivalence  left, right (paired)       the interval of mean(left − right) lies inside ±``margin``
@@ -92,7 +92,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """A verdict with what it rests on: the effect, its interval, the level and the threshold."""
+    """A ``verdict`` with what it rests on: the ``effect``, its ``interval``, the ``level`` and the ``threshold``.
+
+    :func:`claim` makes it.
+    """
 
     id: str
     kind: str
@@ -198,7 +201,22 @@ def level_of(spec: Claim) -> float:
 
 
 def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float, float]:
-    """Mean over seeds with its two-sided Student interval: ``(mean, low, high)``; infinite for one seed."""
+    """Mean over seeds with its two-sided Student interval: ``(mean, low, high)``; infinite for one seed.
+
+    x̄ ± t_{n−1}(½ + level/2) · s/√n over n ``values``, with probability ``level`` of covering the mean.
+
+    Raises
+    ------
+    ValueError
+        For values that are not finite, one per seed, or a level outside (0, 1).
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> mean, low, high = cf.mean_interval([0.61, 0.63, 0.65])
+    >>> round(mean, 3), round(low, 3), round(high, 3)
+    (0.63, 0.58, 0.68)
+    """
     from scipy.special import stdtrit
 
     x = np.asarray(values, dtype=np.float64)
@@ -258,6 +276,13 @@ def claim(id: str, *, scale: str, corpus: str, **arrays: ArrayLike) -> ClaimResu
         The chapter's parameters; the record says whether the verdict must hold on them.
     **arrays
         As the module's table says for the claim's kind; one number per seed where statistical.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> result = cf.claim("N-naive-expectation", scale="smoke", corpus="digits", left=[1 / 3], right=[2 / 6])
+    >>> result.verdict, result.effect
+    ('supported', 0.0)
     """
     if id not in registry():
         raise ValueError(f"id is {id!r}: no such claim; add it to claims.yml before it is measured")
