@@ -140,7 +140,7 @@ class ClickLog:
 
     @property
     def mass(self) -> FloatArray:
-        """clicks / (propensity · n_clicks) of each term, shape (n_terms,): what it adds to the mean weight of a click.
+        """clicks / (propensity · n_clicks) of each term, shape (n_terms,), which is its part of a click's mean weight.
 
         They sum to M̄ = (1/n) Σ over clicks of 1/propensity.  Raises ValueError for a log without clicks.
         """
@@ -246,8 +246,8 @@ def simulate_clicks(
     """Draw a click log: the displays first, then clicks of document d at rank r ~ Binomial(impressions, θ_r · ε_d).
 
     This is the exact law of the counts under a position-based user.  A deterministic policy costs O(documents)
-    whatever the number of sessions; a stochastic one counts its displays (:meth:`LoggingPolicy.impressions`), in memory
-    bounded by documents × displayed ranks.
+    whatever the number of sessions; a stochastic one counts its displays by its ``impressions``, in memory bounded by
+    documents × displayed ranks.
 
     Source: Agarwal et al. 2018, §3.1–3.2 and §5.1; Jagerman & de Rijke 2020, Eq. 27.
 

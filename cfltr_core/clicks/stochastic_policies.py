@@ -284,7 +284,7 @@ class PlackettLucePolicy(LoggingPolicy):
 
         Rao–Blackwellised: a page contributes not the examination where d stood but its mean given the documents above
         each place, Σ_r θ_r · w_d / (weight that remains at place r), summed while d itself remains.  So the estimate is
-        unbiased, its sum over a list is exact, and no document comes out as 0.  It checks :meth:`exposure`, which is
+        unbiased, its sum over a list is exact, and no document comes out as 0.  It checks ``exposure``, which is
         exact, and stands for policies that can only be sampled.
 
         What moves the estimate of d most are the pages that show d, after which it adds nothing more.  A document on

@@ -91,13 +91,13 @@ class ClickSampler:
 def click_sampler(log: ClickLog, method: Method) -> ClickSampler:
     """The sampler of Biased-SGD, IPS-SGD or CounterSample on a log: P(t) and factor_t, with w = 1/p and M̄ = mean of w.
 
-    =================  ========================================  ========
-    ``method``         P(t)                                      factor_t
-    =================  ========================================  ========
-    "biased"           clicks_t / n                              1
-    "ips"              clicks_t / n                              w_t
-    "countersample"    clicks_t w_t / (n M̄)                     M̄
-    =================  ========================================  ========
+    ===============  ================================  ========
+    ``method``       P(t)                              factor_t
+    ===============  ================================  ========
+    "biased"         clicks_t / n                      1
+    "ips"            clicks_t / n                      w_t
+    "countersample"  clicks_t w_t / Σ_s clicks_s w_s   M̄
+    ===============  ================================  ========
 
     Source: Jagerman & de Rijke 2020, Algorithm 1, Algorithm 2 and Eq. 19–20; "biased" is the Biased-SGD of §6.5.
 

@@ -39,7 +39,7 @@ class ReaderOptions:
     drop : ids of features, from 1
         Left out; the other columns keep their order.  For MSLR ``drop=MSLR_LEAKS`` of :mod:`.archives`.
     log1p : bool
-        sign(x) · log(1 + |x|), for raw counts.
+        ``sign(x) · log(1 + |x|)``, for raw counts.
     normalise : bool
         Per query and feature (x − min) / (max − min), and 0 where all documents agree.
     threshold : int, optional
@@ -148,7 +148,7 @@ def read_svmlight(
         Where arrays are kept between runs, under the checksum of the file's bytes and the options; without it the
         folder that the environment variable ``CFLTR_CACHE`` names; without that there is no cache.
     report : callable, optional
-        Called with a :class:`ReadReport`, for instance ``print``.
+        Called with a :class:`~cfltr_core.data.letor.reader.ReadReport`, for instance ``print``.
 
     Raises
     ------
