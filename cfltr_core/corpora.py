@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -47,7 +48,26 @@ class Scale:
 _CURVE = (1_700, 17_000, 170_000, 1_700_000)
 _GRID = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2)
 
-SCALES: Mapping[str, Scale] = MappingProxyType(
+
+class _Scales(Mapping[str, Scale]):
+    """Scales by name, read only; a name that does not exist is answered with those that do."""
+
+    def __init__(self, scales: dict[str, Scale]) -> None:
+        self._scales = scales
+
+    def __getitem__(self, name: str) -> Scale:
+        if name not in self._scales:
+            raise KeyError(f"scale is {name!r}: choose one of {', '.join(self)}")
+        return self._scales[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._scales)
+
+    def __len__(self) -> int:
+        return len(self._scales)
+
+
+SCALES: Mapping[str, Scale] = _Scales(
     {
         "smoke": Scale(
             name="smoke",
@@ -113,37 +133,84 @@ def check_corpus(corpus: str) -> str:
     """Return ``corpus`` if it can be loaded here; a ValueError that says what to do if not."""
     if corpus in GENERATED or corpus == "digits":
         return corpus
-    if corpus.startswith("letor:") and len(corpus) > len("letor:"):
+    if corpus.startswith("letor:"):
         letor_folder(corpus)
-        _letor_threshold(corpus)
         return corpus
-    raise ValueError(
-        f"corpus is {corpus!r}: choose yahoo-like, digits or letor:<folder>, "
-        "a folder below the one that CFLTR_DATA names; "
-        "or istella-like, yahoo-like:conflict, istella-like:conflict"
-    )
+    raise ValueError(f"corpus is {corpus!r}: {_CHOICES}")
+
+
+_CHOICES = (
+    "choose yahoo-like, digits or letor:<folder>, a folder below the one that CFLTR_DATA names; "
+    "or istella-like, yahoo-like:conflict, istella-like:conflict"
+)
+_OPTIONS = (
+    "after the @ stand, with commas between them, the lowest relevant grade (a whole number from 1), normalise, log1p, "
+    "drop=ID[+ID…] (features to leave out)"
+)
+_WHOLE = re.compile("0*[1-9][0-9]{0,5}")
+
+
+def parse_letor(corpus: str) -> tuple[str, dict[str, Any]]:
+    """Folder and reader options that ``letor:<folder>[@<option>[,<option>…]]`` names.
+
+    An option is a whole number (``threshold``, the lowest relevant grade), ``normalise``, ``log1p`` or
+    ``drop=ID[+ID…]``, each at most once, in any order.
+
+    Returns
+    -------
+    folder, fields
+        ``fields`` are arguments of :class:`cfltr_letor.ReaderOptions`; what is not named is not among them.
+
+    Raises
+    ------
+    ValueError
+        Without a folder, or for an option that does not exist or stands twice.
+    """
+    folder, at, text = corpus.removeprefix("letor:").partition("@")
+    if not corpus.startswith("letor:") or not folder:
+        raise ValueError(f"corpus is {corpus!r}: {_CHOICES}")
+    fields: dict[str, Any] = {}
+    for option in text.split(",") if at else ():
+        name, equals, value = option.partition("=")
+        ids = value.split("+")
+        meaning: Any
+        if _WHOLE.fullmatch(option):
+            field, meaning = "threshold", int(option)
+        elif option in ("normalise", "log1p"):
+            field, meaning = option, True
+        elif name == "drop" and equals and all(map(_WHOLE.fullmatch, ids)):
+            field, meaning = name, tuple(map(int, ids))
+        else:
+            raise ValueError(f"corpus is {corpus!r}: {option!r} is no option; {_OPTIONS}")
+        if field in fields:
+            raise ValueError(f"corpus is {corpus!r}: {option!r} names {field} a second time; keep one of the two")
+        fields[field] = meaning
+    return folder, fields
 
 
 def letor_folder(corpus: str) -> Path:
     """The folder behind ``letor:<folder>``; ValueError when CFLTR_DATA is unset or the folder is missing."""
-    root = os.environ.get("CFLTR_DATA")
-    if not root:
+    name, _ = parse_letor(corpus)
+    setting = os.environ.get("CFLTR_DATA")
+    if not setting:
         raise ValueError(
             f"corpus is {corpus!r}, but the environment variable CFLTR_DATA is not set: "
             "set it to the folder that holds your collections"
         )
-    folder = Path(root).expanduser().resolve() / corpus.removeprefix("letor:").partition("@")[0]
+    root = Path(setting).expanduser().resolve()
+    folder = root / name
+    if not root.is_dir():
+        raise ValueError(
+            f"corpus is {corpus!r}, but there is no folder {root}, which CFLTR_DATA names: "
+            "set it to the folder that holds your collections"
+        )
     if not folder.is_dir():
-        raise ValueError(f"corpus is {corpus!r}, but there is no folder {folder.name!r} in CFLTR_DATA")
+        there = ", ".join(sorted(path.name for path in root.iterdir() if path.is_dir())) or "no folder"
+        raise ValueError(
+            f"corpus is {corpus!r}, but there is no folder {folder}: CFLTR_DATA is {setting}, which holds {there}; "
+            "name one of these, or set CFLTR_DATA to the folder that holds your collection"
+        )
     return folder
-
-
-def _letor_threshold(corpus: str) -> int | None:
-    """The grade after the @ in ``letor:<folder>@<grade>``, from which on a document counts as relevant."""
-    text = corpus.partition("@")[2]
-    if "@" in corpus and not (text.isdecimal() and int(text) >= 1):
-        raise ValueError(f"corpus is {corpus!r}: after the @ stands the lowest relevant grade, a whole number from 1")
-    return int(text) if text else None
 
 
 def load_corpus(corpus: str, scale: str, seed: int, *, options: ReaderOptions | None = None) -> Corpus:
@@ -153,15 +220,21 @@ def load_corpus(corpus: str, scale: str, seed: int, *, options: ReaderOptions | 
     ----------
     corpus : "yahoo-like", "istella-like", "digits" or "letor:<folder>"
         A generated name may carry the profile, as in "yahoo-like:conflict"; the plain name is the aligned profile.
-        ``letor:`` ignores ``scale``; its ``seed`` chooses the fold or the random split.  ``letor:<folder>@<grade>``
-        names the lowest relevant grade; without it that is 3 when grades go beyond 2, else 1.
+        ``letor:`` ignores ``scale``; its ``seed`` chooses the fold or the random split.  After an @ stand options
+        of the reader, as in "letor:mslr@2,normalise,drop=134+135+136" (:func:`parse_letor`): the lowest relevant
+        grade, without which it is 3 when grades go beyond 2, else 1; and what is done to raw values.
     scale : "smoke", "ci" or "paper"
     seed : int >= 0
         Another seed is another population (generated) or another split of the same data (digits, letor).
     options : cfltr_letor.ReaderOptions, optional
-        For ``letor:`` alone: how values are read.  Without it they are taken as they are, which suits collections
-        that are scaled already; raw ones such as MSLR want ``normalise`` and ``drop=MSLR_LEAKS`` of
-        ``cfltr_letor.archives``.
+        For ``letor:`` alone: how values are read, where the name of the corpus does not say otherwise.  Without
+        either they are taken as they are, which suits collections that are scaled already; raw ones such as MSLR
+        want ``normalise`` and ``drop=MSLR_LEAKS`` of ``cfltr_letor.archives``.
+
+    Raises
+    ------
+    ValueError
+        For an unknown corpus, option or scale, and a folder that is missing or no collection.
     """
     if options is not None and not corpus.startswith("letor:"):
         raise ValueError(f"options: {corpus} is not read from files; leave them out, or name letor:<folder>")
@@ -177,11 +250,10 @@ def load_corpus(corpus: str, scale: str, seed: int, *, options: ReaderOptions | 
     # Imported here because the reader stands above this package.
     import cfltr_letor
 
-    threshold = _letor_threshold(corpus)
-    if threshold is not None:
-        options = replace(options or cfltr_letor.ReaderOptions(), threshold=threshold)
-    train, validation, test = cfltr_letor.read_collection(letor_folder(corpus), seed, options=options)
-    return Corpus(corpus, train, validation, test)
+    _, fields = parse_letor(corpus)
+    chosen = replace(options or cfltr_letor.ReaderOptions(), **fields)
+    parts = cfltr_letor.read_collection(letor_folder(corpus), seed, options=chosen)
+    return Corpus(corpus, *parts)
 
 
 # --- generated ----------------------------------------------------------------------------------------
