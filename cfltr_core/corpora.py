@@ -213,6 +213,29 @@ def letor_folder(corpus: str) -> Path:
     return folder
 
 
+def _check_relevant(corpus: str, seed: int, parts: tuple[RankingData, ...]) -> None:
+    """Raise a ValueError for a split in which nothing is relevant: no click, no choice, no metric comes of it."""
+    highest = {
+        split: int(part.relevance.max()) for split, part in zip(("train", "validation", "test"), parts, strict=True)
+    }
+    threshold = parts[0].threshold  # the reader gives all parts the same
+    for split, found in highest.items():
+        if found >= threshold:
+            continue
+        lowest = min(highest.values())
+        if lowest:
+            name, _, text = corpus.partition("@")
+            kept = [option for option in text.split(",") if option and not _WHOLE.fullmatch(option)]
+            remedy = f"lower the threshold, as in {name}@{','.join([str(lowest), *kept])}"
+        else:
+            empty = next(other for other, grade in highest.items() if grade == 0)
+            remedy = f"no threshold helps, since the {empty} split has grades of 0 only: it needs judged documents"
+        raise ValueError(
+            f"corpus is {corpus!r}, seed {seed}: the {split} split has no relevant document; its largest grade is "
+            f"{found}, and a document is relevant from grade {threshold} on: {remedy}"
+        )
+
+
 def load_corpus(corpus: str, scale: str, seed: int, *, options: ReaderOptions | None = None) -> Corpus:
     """Load or generate a corpus.  Same arguments, same numbers; nothing is downloaded or written.
 
@@ -234,7 +257,8 @@ def load_corpus(corpus: str, scale: str, seed: int, *, options: ReaderOptions | 
     Raises
     ------
     ValueError
-        For an unknown corpus, option or scale, and a folder that is missing or no collection.
+        For an unknown corpus, option or scale, a folder that is missing or no collection, and a train, validation
+        or test split of a collection that has no relevant document.
     """
     if options is not None and not corpus.startswith("letor:"):
         raise ValueError(f"options: {corpus} is not read from files; leave them out, or name letor:<folder>")
@@ -253,6 +277,7 @@ def load_corpus(corpus: str, scale: str, seed: int, *, options: ReaderOptions | 
     _, fields = parse_letor(corpus)
     chosen = replace(options or cfltr_letor.ReaderOptions(), **fields)
     parts = cfltr_letor.read_collection(letor_folder(corpus), seed, options=chosen)
+    _check_relevant(corpus, seed, parts)
     return Corpus(corpus, *parts)
 
 

@@ -348,6 +348,47 @@ def test_raw_values_are_changed_by_the_name_of_the_corpus(tmp_path: Path, monkey
         load_corpus("letor:raw@scaled", "ci", 0)
 
 
+@pytest.mark.parametrize(
+    ("grades", "name", "split", "found", "threshold", "remedy"),
+    [
+        ((0, 0, 0), "letor:mine", "train", 0, 1, "no threshold helps, since the train split has grades of 0 only"),
+        ((1, 2, 0), "letor:mine", "test", 0, 1, "no threshold helps, since the test split has grades of 0 only"),
+        ((4, 0, 2), "letor:mine", "validation", 0, 3, "no threshold helps, since the validation split has grades"),
+        ((2, 4, 0), "letor:mine", "train", 2, 3, "no threshold helps, since the test split has grades of 0 only"),
+        ((4, 4, 2), "letor:mine", "test", 2, 3, "lower the threshold, as in letor:mine@2$"),
+        ((1, 4, 2), "letor:mine", "train", 1, 3, "lower the threshold, as in letor:mine@1$"),
+        ((1, 2, 2), "letor:mine@2", "train", 1, 2, "lower the threshold, as in letor:mine@1$"),
+        ((4, 2, 4), "letor:mine@log1p,3,drop=2", "validation", 2, 3, "as in letor:mine@2,log1p,drop=2$"),
+    ],
+)
+def test_a_split_without_a_relevant_document(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    grades: tuple,
+    name: str,
+    split: str,
+    found: int,
+    threshold: int,
+    remedy: str,
+) -> None:
+    """``grades`` are the largest of train, validation and test; the remedy that is named works."""
+    monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
+    (tmp_path / "mine").mkdir()
+    for part, top in zip(("train", "vali", "test"), grades, strict=True):
+        lines = [f"{grade} qid:{q} 1:{q}.5 2:1\n" for q in range(1, 4) for grade in (0, top * (q == 2))]
+        (tmp_path / "mine" / f"{part}.txt").write_text("".join(lines), encoding="ascii")
+    message = (
+        f"corpus is '{name}', seed 6: the {split} split has no relevant document; its largest grade is {found}, "
+        f"and a document is relevant from grade {threshold} on: "
+    )
+    with pytest.raises(ValueError, match=f"^{message}.*{remedy}") as refused:
+        load_corpus(name, "ci", 6)
+    if "as in" in str(refused.value):
+        corpus = load_corpus(str(refused.value).split("as in ")[1], "ci", 6)
+        for data in (corpus.train, corpus.validation, corpus.test):
+            assert data.binary.sum() == sum(grade >= data.threshold for grade in data.relevance.tolist()) > 0
+
+
 def test_the_reader_is_loaded_for_collections_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine").mkdir()
     monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
