@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -150,7 +150,7 @@ _OPTIONS = (
 _WHOLE = re.compile("0*[1-9][0-9]{0,5}")
 
 
-def parse_letor(corpus: str) -> tuple[str, dict[str, Any]]:
+def _parse_letor(corpus: str) -> tuple[str, dict[str, Any]]:
     """Folder and reader options that ``letor:<folder>[@<option>[,<option>…]]`` names.
 
     An option is a whole number (``threshold``, the lowest relevant grade), ``normalise``, ``log1p`` or
@@ -190,7 +190,7 @@ def parse_letor(corpus: str) -> tuple[str, dict[str, Any]]:
 
 def letor_folder(corpus: str) -> Path:
     """The folder behind ``letor:<folder>``; ValueError when CFLTR_DATA is unset or the folder is missing."""
-    name, _ = parse_letor(corpus)
+    name, _ = _parse_letor(corpus)
     setting = os.environ.get("CFLTR_DATA")
     if not setting:
         raise ValueError(
@@ -274,11 +274,38 @@ def load_corpus(corpus: str, scale: str, seed: int, *, options: ReaderOptions | 
     # Imported here because the reader stands above this package.
     import cfltr_letor
 
-    _, fields = parse_letor(corpus)
+    _, fields = _parse_letor(corpus)
     chosen = replace(options or cfltr_letor.ReaderOptions(), **fields)
     parts = cfltr_letor.read_collection(letor_folder(corpus), seed, options=chosen)
     _check_relevant(corpus, seed, parts)
     return Corpus(corpus, *parts)
+
+
+def units_of(corpus: str, seeds: Iterable[int]) -> IntArray:
+    """For each seed the label of the unit that it belongs to, shape (n_seeds,): equal labels, the same data.
+
+    A collection in five folds gives the fold, seed modulo 5: ten seeds visit every fold twice, with another log,
+    and are five units.  Anywhere else a seed is a unit of its own, labelled by itself: a population (generated), a
+    random split (digits, a single file), or another log of the one split that a collection was published with.
+    Random splits of the same data overlap and are not quite independent; on a published split an interval over
+    seeds speaks of other logs, not of other queries.
+
+    :func:`cfltr_core.claims.mean_interval` and the statistical claims take these labels.
+
+    Raises
+    ------
+    ValueError
+        As :func:`load_corpus` does, for a corpus or a seed that it does not take.
+    """
+    check_corpus(corpus)
+    asked = [checks.positive_int(seed, f"seeds[{i}]", least=0) for i, seed in enumerate(seeds)]
+    if not corpus.startswith("letor:"):
+        return np.array(asked, dtype=np.int64)
+    from cfltr_letor.reader import fold_of
+
+    folder = letor_folder(corpus)
+    folds = [fold_of(folder, seed) for seed in asked]
+    return np.array([seed if fold is None else fold for seed, fold in zip(asked, folds, strict=True)], dtype=np.int64)
 
 
 # --- generated ----------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import oracles
 import pytest
 
 from cfltr_core import RankingData, load_corpus
-from cfltr_core.corpora import check_corpus, letor_folder, parse_letor
+from cfltr_core.corpora import _parse_letor, check_corpus, letor_folder
 from cfltr_letor import ReaderOptions, read_collection, read_svmlight
 from cfltr_letor.reader import concatenate
 
@@ -241,7 +241,6 @@ OPTIONS = (
 )
 
 
-@pytest.mark.oracle("corpora.parse_letor")
 @pytest.mark.parametrize(
     ("corpus", "folder", "fields"),
     [
@@ -260,7 +259,7 @@ OPTIONS = (
     ],
 )
 def test_the_options_in_the_name_of_a_corpus(corpus: str, folder: str, fields: dict) -> None:
-    assert parse_letor(corpus) == (folder, fields)
+    assert _parse_letor(corpus) == (folder, fields)
     options = ReaderOptions(**fields)
     assert options == dataclasses.replace(ReaderOptions(), **fields)
     for name, value in fields.items():
@@ -293,7 +292,7 @@ def test_the_options_in_the_name_of_a_corpus(corpus: str, folder: str, fields: d
 )
 def test_an_option_that_does_not_exist(text: str, option: str) -> None:
     with pytest.raises(ValueError, match=re.escape(f"'letor:mine@{text}': {option!r} is no option; {OPTIONS}")):
-        parse_letor(f"letor:mine@{text}")
+        _parse_letor(f"letor:mine@{text}")
 
 
 @pytest.mark.parametrize(
@@ -307,7 +306,7 @@ def test_an_option_that_does_not_exist(text: str, option: str) -> None:
 def test_an_option_that_stands_twice(text: str, option: str, field: str) -> None:
     message = f"'letor:mine@{text}': {option!r} names {field} a second time; keep one of the two"
     with pytest.raises(ValueError, match=re.escape(message)):
-        parse_letor(f"letor:mine@{text}")
+        _parse_letor(f"letor:mine@{text}")
 
 
 def test_raw_values_are_changed_by_the_name_of_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import oracles
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cfltr_core import ClickLog, DeterministicPolicy, PositionBasedUser, aggregate_clicks
+from cfltr_core import ClickLog, DeterministicPolicy, PositionBasedUser, aggregate_clicks, checks
 
 CUTS = [0, 2, 3]
 POLICY = DeterministicPolicy([2, 1, 1], CUTS)
@@ -70,3 +73,26 @@ def test_a_log_of_names_is_refused_by_its_argument() -> None:
         ClickLog(["a", "c"], one, one, one, np.ones(2), [1, 1], CUTS)
     with pytest.raises(ValueError, match=r"^rank\[1\] is 'two': expected a whole number$"):
         ClickLog([0, 2], np.array([1, "two"], dtype=object), one, one, np.ones(2), [1, 1], CUTS)
+
+
+@pytest.mark.oracle("checks.numbers")
+@given(
+    st.lists(st.one_of(st.integers(-5, 5), st.integers(), st.text(max_size=2), st.none(), st.just(10**30)), max_size=5)
+)
+def test_the_first_that_is_no_number_is_named(values: list) -> None:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    wrong = oracles.first_not_a_number(values)
+    if wrong is None:
+        found = checks.numbers(array, "ids", "a row")
+        assert found.dtype == np.int64
+        assert found.tolist() == values
+    else:
+        with pytest.raises(ValueError, match=f"^{re.escape(f'ids[{wrong}] is {values[wrong]!r}: expected a row')}$"):
+            checks.numbers(array, "ids", "a row")
+
+
+@pytest.mark.parametrize("kind", [np.bool_, np.int8, np.uint16, np.int64, np.float32, np.float64])
+def test_numbers_stay_as_they_are(kind: type) -> None:
+    array = np.array([0, 1], dtype=kind)
+    assert checks.numbers(array, "ids", "a row") is array
