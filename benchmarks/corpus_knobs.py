@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 
 from benchmarks.corpus_usefulness import study
 from cfltr_core import SCALES
-from cfltr_core.corpora import GENERATED, Knobs, _generate
+from cfltr_core.data.generated import GENERATED, Knobs, generate
 
 SEEDS = range(3)
 TURNED = {
@@ -53,7 +53,7 @@ def settings() -> Iterator[tuple[str, str, str, Knobs]]:
 def measure(knobs: Knobs, seed: int) -> dict[str, float]:
     """The usefulness numbers of one population."""
     scale = SCALES["ci"]
-    return study(_generate(knobs, scale.generated, scale.features, seed), seed)
+    return study(generate(knobs, scale.generated, scale.features, seed), seed)
 
 
 def table(jobs: int = 2) -> list[tuple[str, str, str, dict[str, float]]]:

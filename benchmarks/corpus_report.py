@@ -19,8 +19,8 @@ from joblib import Parallel, delayed
 
 from benchmarks import corpus_knobs, corpus_usefulness, corpus_weights
 from cfltr_core import load_corpus, mean_interval
-from cfltr_core.corpora import GENERATED
-from cfltr_core.ragged import lengths, relevant_queries
+from cfltr_core.data.generated import GENERATED
+from cfltr_core.ranking.ragged import lengths, relevant_queries
 
 PAGE = Path(__file__).resolve().parents[1] / "chapters" / "corpora.md"
 NAMES = (*GENERATED, "digits")

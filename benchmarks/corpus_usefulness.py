@@ -26,8 +26,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 
 from cfltr_core import fit_linear_ranker, load_corpus, mean_interval, ndcg
-from cfltr_core.corpora import GENERATED, Corpus
-from cfltr_core.metrics import NDCG
+from cfltr_core.data.generated import GENERATED
+from cfltr_core.data.scales import Corpus
+from cfltr_core.ranking.metrics import NDCG
 
 SEEDS = range(10)
 LOW, HIGH, GAIN = 0.3, 0.8, 0.01

@@ -34,8 +34,8 @@ from cfltr_core import (
     sessions_for_clicks,
     simulate_clicks,
 )
-from cfltr_core.corpora import ISTELLA_LIKE, YAHOO_LIKE, Knobs, _draw, _population
-from cfltr_core.ragged import RankingData
+from cfltr_core.data.generated import ISTELLA_LIKE, YAHOO_LIKE, Knobs, _draw, _population
+from cfltr_core.ranking.ragged import RankingData
 
 SEEDS = range(10)
 GAMMAS = (0.5, 0.75, 1.0, 1.25, 1.5)

@@ -34,8 +34,8 @@ from cfltr_core import (
     rank_weights,
     simulate_clicks,
 )
-from cfltr_core.metrics import dcg
-from cfltr_core.policies import LoggingPolicy
+from cfltr_core.clicks.policies import LoggingPolicy
+from cfltr_core.ranking.metrics import dcg
 
 N_DISPLAYS, N_DOCS, K = 10**6, 1_000, 5
 BLOCK = 2_000

@@ -20,7 +20,7 @@ import torch
 from scipy.stats.sampling import DiscreteAliasUrn
 
 from benchmarks.timing import best_of, table
-from cfltr_core.countersample import AliasTable
+from cfltr_core.sampling import AliasTable
 
 N, BATCHES = 1_000_000, (50, 4_096)
 

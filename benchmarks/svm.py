@@ -41,7 +41,7 @@ from cfltr_core import (
     simulate_clicks,
     surrogate_ranks,
 )
-from cfltr_core.proprank import LinearFit, minimise, training_problem
+from cfltr_core.learning.proprank import LinearFit, minimise, training_problem
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What a chapter leaves beside its notebook: figures, claims and recorded numbers.
 
-The writing side is ``cfltr_core.figures`` and ``cfltr_core.claims``; this is the reading side, and the place
-where the form of the files is checked.
+The writing side is ``cfltr_core.reporting``; this is the reading side, and the place where the form of the files is
+checked.
 """
 
 from __future__ import annotations

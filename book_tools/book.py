@@ -51,7 +51,7 @@ class Book:
     @property
     def packages(self) -> tuple[Path, ...]:
         """What the chapters import, and what that reads files with; a change in them makes every run stale."""
-        return self.root / "cfltr_core", self.root / "cfltr_letor"
+        return (self.root / "cfltr_core",)
 
     @property
     def build(self) -> Path:

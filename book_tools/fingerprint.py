@@ -49,7 +49,7 @@ def _corpus_files(corpus: str) -> list[tuple[str, int, int]]:
     if not corpus.startswith(LETOR_PREFIX):
         return []
     # Imported here because the package pulls in NumPy, which most commands do not need.
-    from cfltr_core.corpora import letor_folder
+    from cfltr_core.data.corpora import letor_folder
 
     folder = letor_folder(corpus)
     return [

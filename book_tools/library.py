@@ -1,6 +1,6 @@
 """What the pipeline needs from the claims of the book, as an interface.
 
-``cfltr_core.claims`` provides it; tests put a small stand-in in its place.
+``cfltr_core.reporting.claims`` provides it; tests put a small stand-in in its place.
 """
 
 from __future__ import annotations
@@ -57,6 +57,6 @@ class ClaimsLibrary(Protocol):
 
 def published_claims() -> ClaimsLibrary:
     """Return the claims of the book."""
-    from cfltr_core import claims
+    from cfltr_core.reporting import claims
 
     return cast(ClaimsLibrary, claims)

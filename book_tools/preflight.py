@@ -27,10 +27,11 @@ def check_chapters(chapters: list[Chapter]) -> None:
 def check_parameters(parameters: Parameters) -> None:
     """Raise when the scale or the corpus does not exist, before any chapter starts."""
     # Imported here because the package pulls in NumPy, which most commands do not need.
-    from cfltr_core import corpora
+    from cfltr_core.data.corpora import check_corpus
+    from cfltr_core.data.scales import check_scale
 
     problems = []
-    for check, value in ((corpora.check_scale, parameters.scale), (corpora.check_corpus, parameters.corpus)):
+    for check, value in ((check_scale, parameters.scale), (check_corpus, parameters.corpus)):
         try:
             check(value)
         except ValueError as error:

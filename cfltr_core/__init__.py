@@ -1,20 +1,22 @@
 """Counterfactual learning to rank: the tested code behind the book.
 
-Floors, imports only point down: ``checks``, ``files``, ``ragged`` and ``corpora`` (data), then ``metrics``, then
-``users``, ``policies``, ``stochastic``, ``logs`` and ``exact``, then ``estimators``, ``bounds`` and ``convergence``,
-then ``proprank``, ``propdcg`` and ``countersample``, then ``sweeps``.  ``claims`` and ``figures`` stand beside them.
-The reader of LETOR files is a package of its own, ``cfltr_letor``.
+Folders are floors, and imports point only down:
+
+=====  ==========================================  ==============================================================
+floor  folder                                      what lives there
+=====  ==========================================  ==============================================================
+6      this file                                   the public names
+5      ``learning``                                surrogates, learners, and the theory of their training
+4      ``evaluation``              ,             what a log says of a ranker;
+       ``reporting``                               what a chapter calls to show and to claim
+3      ``clicks``, ``data``                        who clicks on what, and what is kept of it; where lists come from
+2      ``ranking``, ``sampling``                   what a ranked list is, and how it is judged; draws
+1      ``checks``, ``files``                       argument checks; files that are whole or absent
+=====  ==========================================  ==============================================================
 """
 
-from cfltr_core.bounds import bound_loss, surrogate_ranks
-from cfltr_core.claims import claim, mean_interval
-from cfltr_core.convergence import exact_runs, proof_steps, weight_summary
-from cfltr_core.corpora import SCALES, load_corpus
-from cfltr_core.countersample import click_sampler, train_sgd
-from cfltr_core.estimators import clipped, ips, ips_variance, naive, policy_aware, self_normalised
-from cfltr_core.exact import enumerate_logs, expectation, mean_and_variance
-from cfltr_core.figures import METHODS, band, figure, record, style
-from cfltr_core.logs import (
+from cfltr_core.clicks.loggers import fit_linear_ranker
+from cfltr_core.clicks.logs import (
     ClickLog,
     aggregate_clicks,
     draw_sessions,
@@ -22,7 +24,20 @@ from cfltr_core.logs import (
     sessions_for_clicks,
     simulate_clicks,
 )
-from cfltr_core.metrics import (
+from cfltr_core.clicks.policies import DeterministicPolicy, MixturePolicy
+from cfltr_core.clicks.stochastic_policies import EpsilonGreedyPolicy, PlackettLucePolicy
+from cfltr_core.clicks.users import PositionBasedUser, power_examination
+from cfltr_core.data.corpora import load_corpus
+from cfltr_core.data.scales import SCALES
+from cfltr_core.evaluation.estimators import clipped, ips, ips_variance, naive, policy_aware, self_normalised
+from cfltr_core.evaluation.exact import enumerate_logs, expectation, mean_and_variance
+from cfltr_core.learning.bounds import bound_loss, surrogate_ranks
+from cfltr_core.learning.convergence import exact_runs, proof_steps, weight_summary
+from cfltr_core.learning.countersample import click_sampler, train_sgd
+from cfltr_core.learning.propdcg import fit_propdcg
+from cfltr_core.learning.proprank import fit_proprank
+from cfltr_core.learning.selection import select_C
+from cfltr_core.ranking.metrics import (
     RankWeight,
     additive_metric,
     average_rank,
@@ -33,13 +48,10 @@ from cfltr_core.metrics import (
     ranks,
     rbp,
 )
-from cfltr_core.policies import DeterministicPolicy, MixturePolicy, fit_linear_ranker
-from cfltr_core.propdcg import fit_propdcg, select_C
-from cfltr_core.proprank import fit_proprank
-from cfltr_core.ragged import RankingData, query_index, segment_sum
-from cfltr_core.stochastic import EpsilonGreedyPolicy, PlackettLucePolicy
-from cfltr_core.sweeps import sweep
-from cfltr_core.users import PositionBasedUser, power_examination
+from cfltr_core.ranking.ragged import RankingData, query_index, segment_sum
+from cfltr_core.reporting.claims import claim, mean_interval
+from cfltr_core.reporting.figures import METHODS, band, figure, record, style
+from cfltr_core.reporting.sweeps import sweep
 
 __all__ = [
     "METHODS",

@@ -2,7 +2,7 @@
 
 import sys
 
-from cfltr_core.claims import main
+from cfltr_core.reporting.claims import main
 
 if __name__ == "__main__":
     raise SystemExit(main(sys.argv[1:]))

@@ -437,6 +437,44 @@ def exploring_pages(greedy_rank: Sequence[int], epsilon: Sequence[float]) -> Pag
     return out
 
 
+def counted_displays(pages: Sequence[Sequence[int]], n_docs: int, places: int) -> list[list[int]]:
+    """How often each document stood at each place; −1 is an empty place."""
+    counts = [[0] * places for _ in range(n_docs)]
+    for page in pages:
+        for place, document in enumerate(page):
+            if document >= 0:
+                counts[document][place] += 1
+    return counts
+
+
+def positive_entries(counts: Sequence[Sequence[int]]) -> list[tuple[int, int, int]]:
+    """``(document, rank, count)`` of every count that is not 0."""
+    return [
+        (document, place + 1, count) for document, row in enumerate(counts) for place, count in enumerate(row) if count
+    ]
+
+
+def alias_law(keep: Sequence[float], other: Sequence[int], offsets: Sequence[int]) -> list[float]:
+    """Chance of each document of a list: a column is drawn with 1/n and kept, or exchanged for its other document."""
+    law = [0.0] * offsets[-1]
+    for start, end in itertools.pairwise(offsets):
+        for column in range(start, end):
+            law[column] += keep[column] / (end - start)
+            law[other[column]] += (1.0 - keep[column]) / (end - start)
+    return law
+
+
+def shows_one_ranking(
+    document: Sequence[int], impressions: Sequence[int], sessions: Sequence[int], offsets: Sequence[int]
+) -> bool:
+    """Whether each document stands at one rank and was shown in every session of its query."""
+    for i, d in enumerate(document):
+        for q in range(len(sessions)):
+            if offsets[q] <= d < offsets[q + 1] and impressions[i] != sessions[q]:
+                return False
+    return len(set(document)) == len(document)
+
+
 def plackett_luce_pages(scores: Sequence[float], places: int, temperature: float) -> Pages:
     """Place r holds a remaining document with probability ∝ exp(score / temperature)."""
     n, top, out = len(scores), max(scores), {}

@@ -132,15 +132,15 @@ def test_the_makefile_installs_every_extra_with_the_torch_of_the_lock() -> None:
     assert f"torch=={version[1]}" in LOCK.splitlines()
 
 
-def test_every_package_is_installed_typed_and_checked() -> None:
-    packages = sorted(path.parent.name for path in REPOSITORY.glob("cfltr_*/__init__.py"))
-    assert packages == ["cfltr_core", "cfltr_letor"]
+def test_the_package_is_installed_typed_and_checked() -> None:
+    assert [path.parent.name for path in REPOSITORY.glob("*/py.typed")] == ["cfltr_core"]
     setuptools = SETTINGS["tool"]["setuptools"]
-    assert setuptools["packages"] == SETTINGS["tool"]["mypy"]["files"] == packages
-    assert [name for name, data in setuptools["package-data"].items() if "py.typed" in data] == packages
-    assert all((REPOSITORY / name / "py.typed").is_file() for name in packages)
-    assert f"/mypy {' '.join(packages)} book_tools\n" in (REPOSITORY / "Makefile").read_text()
-    assert [path.name for path in Book(REPOSITORY).packages] == packages
+    assert setuptools["packages"]["find"]["include"] == ["cfltr_core*"]
+    assert SETTINGS["tool"]["mypy"]["files"] == ["cfltr_core"]
+    for name in setuptools["package-data"]["cfltr_core"]:
+        assert (REPOSITORY / "cfltr_core" / name).is_file()
+    assert "/mypy cfltr_core book_tools\n" in (REPOSITORY / "Makefile").read_text()
+    assert [path.name for path in Book(REPOSITORY).packages] == ["cfltr_core"]
 
 
 def test_no_file_names_a_registry_or_a_folder_of_one_machine() -> None:

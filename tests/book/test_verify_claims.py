@@ -13,7 +13,7 @@ from toy import Toy
 from book_tools.artefacts import Claim
 from book_tools.book import Chapter
 from book_tools.verify import claim_problems
-from cfltr_core import claims as published
+from cfltr_core.reporting import claims as published
 
 CHAPTERS = [Chapter(Path("91_alpha.ipynb"))]
 BETTER = {"larger": [2.0, 2.1, 2.2, 2.1], "smaller": [1.0, 1.1, 1.0, 1.2]}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cfltr_core.claims import registry
+from cfltr_core.reporting.claims import registry
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))

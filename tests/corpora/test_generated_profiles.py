@@ -12,8 +12,9 @@ import profile_loops
 import pytest
 
 from cfltr_core import SCALES, load_corpus
-from cfltr_core.claims import registry
-from cfltr_core.corpora import GENERATED, YAHOO_LIKE, _draw, _generate, _population, check_corpus
+from cfltr_core.data.corpora import check_corpus
+from cfltr_core.data.generated import GENERATED, YAHOO_LIKE, _draw, _population, generate
+from cfltr_core.reporting.claims import registry
 
 PARTS = ("train", "validation", "test")
 CONFLICTS = ("yahoo-like:conflict", "istella-like:conflict")
@@ -132,8 +133,8 @@ def test_conflict_without_its_minority_is_the_aligned_law() -> None:
     assert back == YAHOO_LIKE
     for minority in (0.0, 0.5):
         knobs = dataclasses.replace(YAHOO_LIKE, minority=minority)
-        corpus = _generate(knobs, (30, 10, 10), 20, seed=3)
-        np.testing.assert_array_equal(corpus.train.features, _generate(YAHOO_LIKE, (30, 10, 10), 20, 3).train.features)
+        corpus = generate(knobs, (30, 10, 10), 20, seed=3)
+        np.testing.assert_array_equal(corpus.train.features, generate(YAHOO_LIKE, (30, 10, 10), 20, 3).train.features)
 
 
 def test_the_frozen_corpus_is_still_itself() -> None:

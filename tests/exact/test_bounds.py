@@ -9,8 +9,9 @@ import numpy as np
 import oracles
 import pytest
 
-from cfltr_core import RankWeight, bound_loss, bounds, dcg, rbp, surrogate_ranks
-from cfltr_core.bounds import ClickedLists, hinge, logistic, smooth_hinge
+from cfltr_core import RankWeight, bound_loss, dcg, rbp, surrogate_ranks
+from cfltr_core.learning import bounds
+from cfltr_core.learning.bounds import ClickedLists, hinge, logistic, smooth_hinge
 
 CUTS = np.array([0, 1, 5, 8, 12, 13, 20])
 # Lists of four stand in one rectangle; documents 2 and 6 occur twice, 0 and 12 have no rival.

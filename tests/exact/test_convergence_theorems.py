@@ -17,7 +17,7 @@ import pytest
 from scipy.optimize import linprog
 
 from cfltr_core import exact_runs, proof_steps
-from cfltr_core.convergence import Runs, convergence_bound, second_moment, step_size
+from cfltr_core.learning.convergence import Runs, convergence_bound, second_moment, step_size
 
 ROUNDING = 1e-9
 STEPS = 5

@@ -20,7 +20,6 @@ import pytest
 
 HERE = Path(__file__).parent
 PACKAGE = Path(importlib.util.find_spec("cfltr_core").origin).parent
-FRESH = ("cfltr_core", "cfltr_letor")  # the reader too: it holds on to modules of the package
 FILES = (
     "test_every_small_list.py",
     "test_negative_controls.py",
@@ -31,9 +30,10 @@ FILES = (
 )
 LIKELIEST = {
     "policies": "test_displays.py",
-    "stochastic": "test_displays.py",
+    "stochastic_policies": "test_displays.py",
     "convergence": "test_sgd.py",
     "countersample": "test_sgd.py",
+    "sampling": "test_sgd.py",
 }
 
 # module, what stands there, what is put instead
@@ -99,8 +99,8 @@ MUTANTS = {
     ),
     "hidden documents have a display mean": (
         "policies",
-        "np.where(shown, _place_values(value, rank), 0.0)",
-        "_place_values(value, rank)",
+        "np.where(shown, place_values(value, rank), 0.0)",
+        "place_values(value, rank)",
     ),
     "mixture without shares": ("policies", "share * policy.display_mean(value)", "policy.display_mean(value)"),
     "shares of displays forgotten": ("policies", "+ share * probability", "+ probability"),
@@ -110,46 +110,74 @@ MUTANTS = {
         "policy.impressions(dealt[:, 0], rng)",
     ),
     "explores among all, not the remaining": (
-        "stochastic",
+        "stochastic_policies",
         "alive.sum(axis=1) * eps / m",
         "alive.sum(axis=1) * eps / n",
     ),
-    "greedy place never moves up": ("stochastic", "eps * better / m + 1.0 - eps, 0.0", "eps * better / m, 0.0"),
-    "never passed over": ("stochastic", "(eps * (m - 1 - better) / m)", "(eps * (m - better) / m)"),
+    "greedy place never moves up": (
+        "stochastic_policies",
+        "eps * better / m + 1.0 - eps, 0.0",
+        "eps * better / m, 0.0",
+    ),
+    "never passed over": ("stochastic_policies", "(eps * (m - 1 - better) / m)", "(eps * (m - better) / m)"),
     "last place drawn with the best": (
-        "stochastic",
+        "stochastic_policies",
         "last[:, 0] += split[queries, k]",
         "last[:, -1] += split[queries, k]",
     ),
-    "late pages without the greedy ones": ("stochastic", "split[:, k - 1 :].sum(axis=1)", "split[:, k - 1]"),
+    "late pages without the greedy ones": ("stochastic_policies", "split[:, k - 1 :].sum(axis=1)", "split[:, k - 1]"),
     "first exploring place not forced": (
-        "stochastic",
+        "stochastic_policies",
         "coins[:place], coins[place] = False, True",
         "coins[:place] = False",
     ),
-    "explored twice": ("stochastic", "todo = todo[(shown[:place, todo] == drawn).any(axis=0)]", "todo = todo[:0]"),
-    "share of the first place": ("stochastic", "i == 0) * (1.0 - float(self.epsilon[place]))", "i == 0) * 1.0"),
-    "Plackett-Luce with replacement": ("stochastic", "clash |= above == here", "clash |= above < -1"),
-    "temperature multiplies": ("stochastic", "sizes)) / self.temperature", "sizes)) * self.temperature"),
-    "gaps between those above left out": ("stochastic", "(below[1:] - up[:-1]).sum(axis=0)", "0.0"),
-    "heaviest of the others left out": ("stochastic", "+ (self._up[high] - up[-1])", ""),
-    "gaps lost in rounding": ("stochastic", "+ (self._up[high] - up[-1])", "+ self._up[high] - up[-1]"),
-    "those above keep their weight": ("stochastic", "zip(below, up - below,", "zip(below, 0.5 * (up - below),"),
+    "explored twice": (
+        "stochastic_policies",
+        "todo = todo[(shown[:place, todo] == drawn).any(axis=0)]",
+        "todo = todo[:0]",
+    ),
+    "share of the first place": (
+        "stochastic_policies",
+        "i == 0) * (1.0 - float(self.epsilon[place]))",
+        "i == 0) * 1.0",
+    ),
+    "Plackett-Luce with replacement": ("stochastic_policies", "clash |= above == here", "clash |= above < -1"),
+    "temperature multiplies": ("stochastic_policies", "sizes)) / self.temperature", "sizes)) * self.temperature"),
+    "gaps between those above left out": ("stochastic_policies", "(below[1:] - up[:-1]).sum(axis=0)", "0.0"),
+    "heaviest of the others left out": ("stochastic_policies", "+ (self._up[high] - up[-1])", ""),
+    "gaps lost in rounding": ("stochastic_policies", "+ (self._up[high] - up[-1])", "+ self._up[high] - up[-1]"),
+    "those above keep their weight": (
+        "stochastic_policies",
+        "zip(below, up - below,",
+        "zip(below, 0.5 * (up - below),",
+    ),
     "alias of the wrong column": (
-        "stochastic",
+        "stochastic_policies",
         "np.where(u < threshold[column], column, other[column])",
         "np.where(u < threshold[column], other[column], column)",
     ),
-    "heavy columns keep too much": ("stochastic", "np.clip(1.0 + surplus[:-1] - deficit[until], 0.0, 1.0)", "1.0"),
-    "light columns filled by the heaviest": ("stochastic", "heavy[np.minimum(giver, len(heavy) - 1)]", "heavy[0]"),
-    "arrival without its density": ("stochastic", "mass = step * (1.0 + np.exp(-x)) * time", "mass = step * time"),
-    "coarse quadrature": ("stochastic", "STEP, START = 0.2,", "STEP, START = 0.5,"),
-    "quadrature as coarse for long pages": ("stochastic", "min(STEP, 0.5 / float(np.sqrt(places)))", "STEP"),
-    "late start of the quadrature": ("stochastic", "= 0.2, -4.2", "= 0.2, -2.0"),
-    "place values not shifted": ("stochastic", "later[:-1] += ahead[1:]", "later[:-1] += ahead[:-1]"),
-    "error of a page, not of the mean": ("stochastic", "/ m, 0.0)) / m)", "/ m, 0.0)))"),
-    "rare documents' variance left out": ("stochastic", "np.where(shown_on < 30, loss / m, 0.0)", "0.0"),
-    "blocks joined without their gap": ("stochastic", "gap**2 * (done * pages / (done + pages))", "0.0"),
+    "heavy columns keep too much": (
+        "sampling",
+        "np.clip(1.0 + surplus[:-1] - deficit[until], 0.0, 1.0)",
+        "1.0",
+    ),
+    "light columns filled by the heaviest": (
+        "sampling",
+        "heavy[np.minimum(giver, len(heavy) - 1)]",
+        "heavy[0]",
+    ),
+    "arrival without its density": (
+        "stochastic_policies",
+        "mass = step * (1.0 + np.exp(-x)) * time",
+        "mass = step * time",
+    ),
+    "coarse quadrature": ("stochastic_policies", "STEP, START = 0.2,", "STEP, START = 0.5,"),
+    "quadrature as coarse for long pages": ("stochastic_policies", "min(STEP, 0.5 / float(np.sqrt(places)))", "STEP"),
+    "late start of the quadrature": ("stochastic_policies", "= 0.2, -4.2", "= 0.2, -2.0"),
+    "place values not shifted": ("stochastic_policies", "later[:-1] += ahead[1:]", "later[:-1] += ahead[:-1]"),
+    "error of a page, not of the mean": ("stochastic_policies", "/ m, 0.0)) / m)", "/ m, 0.0)))"),
+    "rare documents' variance left out": ("stochastic_policies", "np.where(shown_on < 30, loss / m, 0.0)", "0.0"),
+    "blocks joined without their gap": ("stochastic_policies", "gap**2 * (done * pages / (done + pages))", "0.0"),
     "order of sessions counted once": ("exact", "ways * prod(", "prod("),
     "binomial without its coefficient": ("exact", "comb(n, c) * p**c", "p**c"),
     "second moment for variance": ("exact", "p * (x - mean) ** 2", "p * x**2"),
@@ -174,9 +202,9 @@ MUTANTS = {
     "moment without its half": ("convergence", "alpha / 2 * moment", "alpha * moment"),
     "as printed in 17a": ("convergence", "alpha / 2 * top**2", "alpha * top**2"),
     "Jensen the other way": ("convergence", "(at.mean(axis=1) - at_average)", "(at_average - at.mean(axis=1))"),
-    "alias table forgets the rest": ("countersample", "left[high] -= 1.0 - left[low]", "left[high] -= left[low]"),
+    "alias table forgets the rest": ("sampling", "left[high] -= 1.0 - left[low]", "left[high] -= left[low]"),
     "draws never take the alias": (
-        "countersample",
+        "sampling",
         "copyto(column, self.alias.take",
         "copyto(column.copy(), self.alias.take",
     ),
@@ -201,11 +229,22 @@ MUTANTS = {
 }
 
 
+def path_of(module: str) -> Path:
+    """The file of a module, which is known by its name alone."""
+    (path,) = PACKAGE.rglob(f"{module}.py")
+    return path
+
+
 class Mutator(importlib.abc.MetaPathFinder):
     """Imports one module of the package from changed source."""
 
     def __init__(self, module: str, source: str) -> None:
-        self.name, self.source, self.path = f"cfltr_core.{module}", source, str(PACKAGE / f"{module}.py")
+        path = path_of(module)
+        self.name, self.source, self.path = (
+            ".".join((PACKAGE.name, *path.relative_to(PACKAGE).with_suffix("").parts)),
+            source,
+            str(path),
+        )
 
     def find_spec(self, fullname, path=None, target=None):
         if fullname != self.name:
@@ -218,16 +257,16 @@ class Mutator(importlib.abc.MetaPathFinder):
 @contextmanager
 def mutated(module: str, old: str, new: str) -> Iterator[None]:
     """Within, ``import cfltr_core`` gives a fresh package with that one change."""
-    source = (PACKAGE / f"{module}.py").read_text(encoding="utf-8")
+    source = path_of(module).read_text(encoding="utf-8")
     assert source.count(old) == 1, f"{module}.py holds {old!r} {source.count(old)} times: bring the mutant up to date"
     finder = Mutator(module, source.replace(old, new))
-    whole = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in FRESH}
+    whole = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == PACKAGE.name}
     sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
         sys.meta_path.remove(finder)
-        for name in [name for name in sys.modules if name.partition(".")[0] in FRESH]:
+        for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE.name]:
             del sys.modules[name]
         sys.modules.update(whole)
 

@@ -21,12 +21,12 @@ from cfltr_core import (
     fit_propdcg,
     fit_proprank,
     precision,
-    propdcg,
     rbp,
     select_C,
 )
-from cfltr_core.propdcg import CCPFit, curvature
-from cfltr_core.proprank import LinearFit
+from cfltr_core.learning import propdcg
+from cfltr_core.learning.propdcg import CCPFit, curvature
+from cfltr_core.learning.proprank import LinearFit
 
 SQUARE_ROOT = RankWeight("√r", np.sqrt, larger_is_better=False, derivative=lambda r: 0.5 / np.sqrt(r))
 SQUARE = RankWeight("r²", np.square, larger_is_better=False, derivative=lambda r: 2 * r)
@@ -114,7 +114,7 @@ def test_curvature() -> None:
             assert curvature(weight, 20) == expected, name
 
 
-@pytest.mark.oracle("propdcg.select_C")
+@pytest.mark.oracle("selection.select_C")
 @pytest.mark.parametrize("name", ["DCG", "root"])
 def test_the_choice_has_the_smallest_estimate(name: str) -> None:
     weight, literal, _ = CONCAVE[name]

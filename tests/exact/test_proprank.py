@@ -11,7 +11,7 @@ import pytest
 from ranking_problems import KINDS, PROBLEMS, Machine, interesting, log_of, machine, optimum, solve
 
 from cfltr_core import ClickLog, fit_proprank
-from cfltr_core.proprank import Cost, LinearFit, _Matrix, minimise, training_problem
+from cfltr_core.learning.proprank import Cost, LinearFit, _Matrix, minimise, training_problem
 
 # Among the problems, those that the program itself cannot enclose to 1e-7: weights of 1e9 on an optimum that double
 # precision then cannot express.  There the enclosure is all that can be asked for.

@@ -9,7 +9,7 @@ import oracles
 import pytest
 
 from cfltr_core import ClickLog, click_sampler, exact_runs, proof_steps, train_sgd, weight_summary
-from cfltr_core.convergence import (
+from cfltr_core.learning.convergence import (
     Runs,
     click_gradients,
     convergence_bound,
@@ -18,7 +18,8 @@ from cfltr_core.convergence import (
     step_size,
     steps_for_accuracy,
 )
-from cfltr_core.countersample import AliasTable, ClickSampler
+from cfltr_core.learning.countersample import ClickSampler
+from cfltr_core.sampling import AliasTable
 
 EXACT = 1e-12
 OFFSETS = [0, 4, 5, 12, 17]
@@ -98,7 +99,7 @@ def test_gradients_of_single_clicks() -> None:
                 assert at_u >= at_w + g @ (u - w) - 1e-9
 
 
-@pytest.mark.oracle("countersample.AliasTable.build", "countersample.AliasTable.probabilities")
+@pytest.mark.oracle("sampling.AliasTable.build", "sampling.AliasTable.probabilities")
 @pytest.mark.parametrize("case", range(len(RAGGED_WEIGHTS)))
 def test_an_alias_table_implies_its_weights(case: int) -> None:
     weights = np.array(RAGGED_WEIGHTS[case])
@@ -109,7 +110,7 @@ def test_an_alias_table_implies_its_weights(case: int) -> None:
     assert np.all((table.probabilities() == 0) == (weights == 0))
 
 
-@pytest.mark.oracle("countersample.AliasTable", "countersample.AliasTable.draw")
+@pytest.mark.oracle("sampling.AliasTable", "sampling.AliasTable.draw")
 def test_draws_follow_the_table() -> None:
     keep, alias = [0.25, 1.0, 0.5], [1, 1, 0]
     table = AliasTable(keep, alias)

@@ -12,9 +12,9 @@ import oracles
 import pytest
 
 from cfltr_core import load_corpus, ndcg
-from cfltr_letor import ReaderOptions, archives, read_collection, read_svmlight, verify_archive
-from cfltr_letor.archives import KNOWN, KnownArchive
-from cfltr_letor.reader import ReadReport, concatenate
+from cfltr_core.data.letor import ReaderOptions, archives, read_collection, read_svmlight, verify_archive
+from cfltr_core.data.letor.archives import KNOWN, KnownArchive
+from cfltr_core.data.letor.reader import ReadReport, concatenate
 
 
 def write(path: Path, value: float, width: int = 2, n_queries: int = 1) -> None:

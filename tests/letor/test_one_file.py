@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfltr_letor import read_svmlight, svmlight
-from cfltr_letor.reader import ReadReport
+from cfltr_core.data.letor import read_svmlight, svmlight
+from cfltr_core.data.letor.reader import ReadReport
 
 LARGEST = float(np.finfo(np.float32).max)
 
@@ -248,7 +248,7 @@ def test_the_judgement_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 METER = """
 import re, sys
 from pathlib import Path
-from cfltr_letor import read_svmlight, svmlight
+from cfltr_core.data.letor import read_svmlight, svmlight
 
 def held(what):
     return 1024 * int(re.search(what + r":\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])

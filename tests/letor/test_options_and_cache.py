@@ -13,9 +13,9 @@ import numpy as np
 import oracles
 import pytest
 
-from cfltr_letor import ReaderOptions, read_collection, read_svmlight, reader
-from cfltr_letor.archives import MSLR_LEAKS
-from cfltr_letor.reader import ReadReport
+from cfltr_core.data.letor import ReaderOptions, read_collection, read_svmlight, reader
+from cfltr_core.data.letor.archives import MSLR_LEAKS
+from cfltr_core.data.letor.reader import ReadReport
 
 
 def some_file(path: Path, seed: int = 0, n_docs: int = 60, width: int = 6) -> dict:

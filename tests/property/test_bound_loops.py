@@ -11,7 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import SMOOTH, TIED, offsets
 
-from cfltr_core import RankWeight, bound_loss, bounds, dcg, ranks, rbp, surrogate_ranks
+from cfltr_core import RankWeight, bound_loss, dcg, ranks, rbp, surrogate_ranks
+from cfltr_core.learning import bounds
 
 # Halves are exact, so that gaps of exactly 1 (the kink) and of 0 (a tie) both occur.
 HALVES = st.integers(-4, 4).map(lambda i: i / 2)

@@ -21,7 +21,7 @@ from cfltr_core import (
     power_examination,
     self_normalised,
 )
-from cfltr_core.estimators import Estimate
+from cfltr_core.evaluation.estimators import Estimate
 
 # The session-wise reference runs through every way of handing out the clicks: few sessions, short lists.
 SMALL = counts(longest=3, most_sessions=3)

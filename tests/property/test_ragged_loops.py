@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import EXTREME, TIED, Problem, offsets, problems
 
 from cfltr_core import RankingData, query_index, segment_sum
-from cfltr_core.ragged import document_index, length_groups, lengths, relevant_queries, segment_max
+from cfltr_core.ranking.ragged import document_index, length_groups, lengths, relevant_queries, segment_max
 
 
 @pytest.mark.oracle("ragged.lengths", "ragged.query_index")

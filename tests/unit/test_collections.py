@@ -6,7 +6,6 @@ import dataclasses
 import gzip
 import math
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,9 +14,9 @@ import oracles
 import pytest
 
 from cfltr_core import RankingData, load_corpus
-from cfltr_core.corpora import _parse_letor, check_corpus, letor_folder
-from cfltr_letor import ReaderOptions, read_collection, read_svmlight
-from cfltr_letor.reader import concatenate
+from cfltr_core.data.corpora import _parse_letor, check_corpus, letor_folder
+from cfltr_core.data.letor import ReaderOptions, read_collection, read_svmlight
+from cfltr_core.data.letor.reader import concatenate
 
 
 def some_data(seed: int, n_queries: int = 6, n_features: int = 4, top: int = 2) -> tuple[list, list, list]:
@@ -386,16 +385,6 @@ def test_a_split_without_a_relevant_document(
         corpus = load_corpus(str(refused.value).split("as in ")[1], "ci", 6)
         for data in (corpus.train, corpus.validation, corpus.test):
             assert data.binary.sum() == sum(grade >= data.threshold for grade in data.relevance.tolist()) > 0
-
-
-def test_the_reader_is_loaded_for_collections_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine").mkdir()
-    monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
-    monkeypatch.setitem(sys.modules, "cfltr_letor", None)  # an import fails
-    for name in ("yahoo-like", "digits"):
-        assert load_corpus(name, "smoke", 0).name == name
-    with pytest.raises(ImportError, match="cfltr_letor"):
-        load_corpus("letor:mine", "smoke", 0)
 
 
 def test_mq2008_is_read_whole(real: Callable[[str], Path]) -> None:

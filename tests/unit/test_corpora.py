@@ -11,8 +11,8 @@ import pytest
 from sklearn.datasets import load_digits
 
 from cfltr_core import SCALES, DeterministicPolicy, fit_linear_ranker, load_corpus, ndcg
-from cfltr_core import corpora as corpora_module
-from cfltr_core.corpora import check_scale
+from cfltr_core.data import generated, scales
+from cfltr_core.data.scales import check_scale
 
 PARTS = ("train", "validation", "test")
 
@@ -21,7 +21,7 @@ def parts_of(corpus) -> list:
     return [getattr(corpus, name) for name in PARTS]
 
 
-@pytest.mark.oracle("corpora.SCALES", "corpora.check_scale")
+@pytest.mark.oracle("scales.SCALES", "scales.check_scale")
 def test_scales_are_those_of_the_design() -> None:
     assert list(SCALES) == list(oracles.SCALES)
     for name, sizes in oracles.SCALES.items():
@@ -100,7 +100,7 @@ def test_training_queries_do_not_change_when_the_test_set_grows(monkeypatch: pyt
     smoke = SCALES["smoke"]
     larger = dataclasses.replace(smoke, name="larger", generated=(*smoke.generated[:2], 400))
     before = load_corpus("yahoo-like", "smoke", 1)
-    monkeypatch.setattr(corpora_module, "SCALES", {"larger": larger})
+    monkeypatch.setattr(scales, "SCALES", {"larger": larger})
     after = load_corpus("yahoo-like", "larger", 1)
     assert after.test.n_queries == 400
     for name in ("train", "validation"):
@@ -138,9 +138,9 @@ def test_shape_of_the_generated_corpus_at_ci() -> None:
 
 def test_no_list_is_longer_than_the_longest() -> None:
     """With lists four times as long on average the cut at 139 is reached often, and never passed."""
-    knobs = dataclasses.replace(corpora_module.YAHOO_LIKE, mean_length=92)
-    population = corpora_module._population(knobs, 1, np.random.default_rng(0))
-    _, _, offsets = corpora_module._draw(knobs, population, 500, np.random.default_rng(1))
+    knobs = dataclasses.replace(generated.YAHOO_LIKE, mean_length=92)
+    population = generated._population(knobs, 1, np.random.default_rng(0))
+    _, _, offsets = generated._draw(knobs, population, 500, np.random.default_rng(1))
     lengths = oracles.lengths(offsets.tolist())
     assert max(lengths) == oracles.YAHOO_LIKE["longest"]
     assert min(lengths) >= 1

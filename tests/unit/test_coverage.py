@@ -22,7 +22,7 @@ from cfltr_core import (
     rank_weights,
     simulate_clicks,
 )
-from cfltr_core.ragged import document_index
+from cfltr_core.ranking.ragged import document_index
 
 N_LOGS = 1_000
 USER = PositionBasedUser(power_examination(1.0))

@@ -11,7 +11,7 @@ import oracles
 import pytest
 
 import cfltr_core
-import cfltr_letor
+import cfltr_core.data.letor
 from cfltr_core import (
     DeterministicPolicy,
     EpsilonGreedyPolicy,
@@ -33,9 +33,10 @@ from cfltr_core import (
     simulate_clicks,
     train_sgd,
 )
-from cfltr_core.countersample import AliasTable
-from cfltr_core.sweeps import cell_generator
-from cfltr_letor import read_collection
+from cfltr_core.data.generated import YAHOO_LIKE, generate
+from cfltr_core.data.letor import read_collection
+from cfltr_core.reporting.sweeps import cell_generator
+from cfltr_core.sampling import AliasTable
 
 N = 40
 CUTS = np.arange(N + 1) * 5
@@ -67,19 +68,22 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "policies.rank_by": lambda s, _: DeterministicPolicy.rank_by(TIED, CUTS, generator(s)).displayed_rank,
     "policies.sample": lambda s, _: MIXTURE.sample(np.arange(N), generator(s)),
     "policies.impressions": lambda s, _: MIXTURE.impressions([9] * N, generator(s))[2],
-    "stochastic.rank_by": lambda s, _: EpsilonGreedyPolicy.rank_by(TIED, CUTS, generator(s), [1.0]).greedy_rank,
-    "stochastic.sample": lambda s, _: PLACKETT_LUCE.sample(np.arange(N), generator(s)),
-    "stochastic.impressions": lambda s, _: EXPLORING.impressions([9] * N, generator(s))[2],
-    "stochastic.estimate_exposure": lambda s, _: PLACKETT_LUCE.estimate_exposure(USER, 9, generator(s))[0],
-    "policies.fit_linear_ranker": lambda s, _: fit_linear_ranker(DATA, 0.5, generator(s)),
+    "stochastic_policies.rank_by": lambda s, _: (
+        EpsilonGreedyPolicy.rank_by(TIED, CUTS, generator(s), [1.0]).greedy_rank
+    ),
+    "stochastic_policies.sample": lambda s, _: PLACKETT_LUCE.sample(np.arange(N), generator(s)),
+    "stochastic_policies.impressions": lambda s, _: EXPLORING.impressions([9] * N, generator(s))[2],
+    "stochastic_policies.estimate_exposure": lambda s, _: PLACKETT_LUCE.estimate_exposure(USER, 9, generator(s))[0],
+    "loggers.fit_linear_ranker": lambda s, _: fit_linear_ranker(DATA, 0.5, generator(s)),
     "logs.draw_sessions": lambda s, _: draw_sessions(1000, N, generator(s)),
     "logs.simulate_clicks": lambda s, _: simulate_clicks(POLICY, USER, RELEVANCE, [9] * N, generator(s)).clicks,
     "sweeps.cell_generator": lambda s, _: cell_generator("digits", s).random(5),
     "logs.expand_clicks": lambda s, _: expand_clicks(LOG, generator(s)).session,
-    "countersample.draw": lambda s, _: AliasTable.build([1.0, 2.0, 5.0]).draw(50, generator(s)),
+    "sampling.draw": lambda s, _: AliasTable.build([1.0, 2.0, 5.0]).draw(50, generator(s)),
     "countersample.train_sgd": lambda s, _: (
         train_sgd(DATA.features, CUTS, click_sampler(LOG, "ips"), 0.1, 20, generator(s)).last
     ),
+    "generated.generate": lambda s, _: generate(YAHOO_LIKE, (5, 2, 2), 8, s).train.features,
     "corpora.load_corpus": lambda s, _: load_corpus("digits", "smoke", s).train.features,
     "reader.read_collection": lambda s, folder: one_file(folder, s),
 }
@@ -106,8 +110,7 @@ def test_the_global_generator_is_neither_read_nor_moved(name: str, tmp_path: Pat
 def test_the_list_of_functions_that_draw_is_complete() -> None:
     """Every public function with an argument ``rng`` or ``seed`` is above."""
     found = set()
-    folders = [Path(package.__file__).parent for package in (cfltr_core, cfltr_letor)]
-    for path in (path for folder in folders for path in folder.glob("*.py")):
+    for path in Path(cfltr_core.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                 names = {a.arg for a in (*node.args.args, *node.args.kwonlyargs)}

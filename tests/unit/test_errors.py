@@ -48,9 +48,9 @@ from cfltr_core import (
     simulate_clicks,
     surrogate_ranks,
 )
-from cfltr_core.estimators import Estimate
-from cfltr_core.proprank import LinearFit
-from cfltr_core.ragged import lengths, relevant_queries, segment_max
+from cfltr_core.evaluation.estimators import Estimate
+from cfltr_core.learning.proprank import LinearFit
+from cfltr_core.ranking.ragged import lengths, relevant_queries, segment_max
 
 RNG = np.random.default_rng(0)
 CUTS = [0, 2, 3]

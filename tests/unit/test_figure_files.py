@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from cfltr_core import METHODS, figure, record, style
-from cfltr_core.figures import band
+from cfltr_core.reporting.figures import band
 
 CAPTION = "Estimates of two methods on a generated corpus; bands are 95 % intervals over 5 seeds."
 ALT = "Line plot of estimate against clicks: the line of IPS stays at 2.5, the naive one falls to 1.1."

@@ -106,7 +106,7 @@ def test_sessions_for_clicks_by_hand() -> None:
     assert sessions_for_clicks(0.001, policy, user, [1, 1, 1]) == 1
 
 
-@pytest.mark.oracle("policies.fit_linear_ranker")
+@pytest.mark.oracle("loggers.fit_linear_ranker")
 @pytest.mark.parametrize(
     ("fraction", "ridge", "least", "size"),
     [(1.0, 1.0, 20, 30), (0.5, 3.0, 5, 15), (0.0, 0.1, 7, 7), (0.01, 1.0, 99, 30)],

@@ -1,9 +1,8 @@
-"""The shape of the packages: small, layered, cheap to import, and every public function checked against a reference.
+"""The shape of the package: small rooms on floors, cheap to import, every public function checked against a reference.
 
-``cfltr_core`` is what the book teaches; ``cfltr_letor``, the reader of files, stands above it.  A public function is
-anything in ``__all__`` of either and any function, method, property or checked class of a module whose name has no
-underscore.  Each is registered by ``@pytest.mark.oracle("module.name")`` on a test that names it and something from
-``tests/oracles.py``.
+A public function is anything in an ``__all__`` and any function, method, property or checked class of a module whose
+name has no underscore.  Each is registered by ``@pytest.mark.oracle("module.name")`` on a test that names it and
+something from ``tests/oracles.py``.
 """
 
 from __future__ import annotations
@@ -24,41 +23,35 @@ from types import ModuleType
 import pytest
 
 import cfltr_core
-import cfltr_letor
+import cfltr_core.data.letor
 
 PACKAGE = Path(cfltr_core.__file__).parent
 TESTS = Path(__file__).resolve().parents[1]
-MODULES = sorted(PACKAGE.glob("*.py"))
-READER = sorted(Path(cfltr_letor.__file__).parent.glob("*.py"))
+# A module is known by its name alone, so names are unique; a folder's ``__init__`` says what the folder is for.
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent == PACKAGE or path.stem != "__init__")
+FOLDERS = sorted(path for path in PACKAGE.rglob("__init__.py") if path.parent != PACKAGE)
 # Operators that users call without seeing their name, and the word that stands for them ("" for the class).
 OPERATORS = {"__call__": "", "__len__": "len"}
 
-# The floors of the design: imports only point down, or to another module of the same floor.
+# The floors of the design: imports only point down.  On one floor stand folders beside each other.
 FLOORS = {
-    "checks": 0,
-    "files": 0,
-    "ragged": 0,
-    "corpora": 0,
-    "metrics": 1,
-    "users": 2,
-    "policies": 2,
-    "stochastic": 2,
-    "logs": 2,
-    "exact": 2,
-    "estimators": 3,
-    "propensities": 3,
-    "bounds": 3,
-    "convergence": 3,
-    "proprank": 4,
-    "propdcg": 4,
-    "deep": 4,
-    "lambdaloss": 4,
-    "countersample": 4,
-    "sweeps": 5,
+    "__init__": 6,
+    "__main__": 6,
+    "learning": 5,
+    "evaluation": 4,
+    "propensity": 4,
+    "reporting": 4,
+    "clicks": 3,
+    "data": 3,
+    "ranking": 2,
+    "sampling": 2,
+    "checks": 1,
+    "files": 1,
 }
-SIDE = {"claims", "figures", "__main__"}
-READER_FLOORS = {"svmlight": 0, "archives": 0, "reader": 1}
-READER_NEEDS = {"checks", "files", "ragged"}  # of cfltr_core
+# The one arrow on a floor.
+BESIDE = {("evaluation", "propensity")}
+# Code lines of the largest rooms; a room that outgrows this wants splitting.
+LARGEST = 300
 
 
 def tree_of(path: Path) -> ast.Module:
@@ -67,7 +60,7 @@ def tree_of(path: Path) -> ast.Module:
 
 def public_functions() -> Iterator[str]:
     """``module.function``, ``module.Class`` if it checks its fields, ``module.Class.method``."""
-    for path in (*MODULES, *READER):
+    for path in MODULES:
         for node in tree_of(path).body:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                 yield f"{path.stem}.{node.name}"
@@ -86,7 +79,7 @@ def exported(package: ModuleType) -> dict[str, str]:
     for node in tree_of(Path(package.__file__)).body:
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                out[alias.asname or alias.name] = f"{node.module.removeprefix(package.__name__ + '.')}.{alias.name}"
+                out[alias.asname or alias.name] = f"{node.module.rpartition('.')[2]}.{alias.name}"
     return out
 
 
@@ -103,7 +96,7 @@ def registered() -> Iterator[tuple[str, Path, ast.FunctionDef]]:
 
 
 def test_every_public_function_has_an_oracle_test() -> None:
-    wanted = {*public_functions(), *exported(cfltr_core).values(), *exported(cfltr_letor).values()}
+    wanted = {*public_functions(), *exported(cfltr_core).values(), *exported(cfltr_core.data.letor).values()}
     found = {name for name, _, _ in registered()}
     assert sorted(wanted - found) == [], "no test compares these with a reference"
     assert sorted(found - wanted) == [], "no such public function any more"
@@ -137,7 +130,7 @@ def test_references_import_only_numpy_and_the_standard_library() -> None:
     assert "importlib" not in roots
 
 
-@pytest.mark.parametrize("package", [cfltr_core, cfltr_letor])
+@pytest.mark.parametrize("package", [cfltr_core, cfltr_core.data.letor])
 def test_all_lists_what_init_imports_and_nothing_else(package: ModuleType) -> None:
     # Constants, then classes, then functions, of which one is called select_C.
     assert package.__all__ == sorted(package.__all__, key=lambda n: (not n.isupper(), n[0].islower(), n))
@@ -161,17 +154,9 @@ def code_lines(path: Path) -> int:
     return len(lines - prose)
 
 
-def test_the_package_stays_small() -> None:
-    # ``__init__`` only gathers names and ``__main__`` only calls ``claims.main``: neither is a module to be learnt.
-    # Their lines count.
-    assert len([path for path in MODULES if not path.stem.startswith("__")]) <= 20
-    assert sum(map(code_lines, MODULES)) < 3_500
-    assert len(cfltr_core.__all__) <= 60
-
-
-def test_the_reader_stays_small() -> None:
-    assert sum(map(code_lines, READER)) <= 600
-    assert len(cfltr_letor.__all__) == 4
+def test_rooms_stay_small_and_have_names_of_their_own() -> None:
+    assert {path.stem: n for path in MODULES if (n := code_lines(path)) > LARGEST} == {}
+    assert len({path.stem for path in MODULES}) == len(MODULES)
 
 
 MODULE = '''"""Prose
@@ -193,57 +178,56 @@ def test_code_lines(tmp_path: Path) -> None:
     assert code_lines(tmp_path / "module.py") == 4
 
 
-def imports_of(path: Path, package: str) -> set[str]:
-    """Modules of ``package`` that a module imports, anywhere in it; "" for the package itself."""
+def name_of(path: Path) -> str:
+    """``folder.module`` below the package."""
+    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+
+
+def imports_of(path: Path) -> set[tuple[str, str]]:
+    """``(module, name)`` for everything of the package that a module imports, anywhere in it."""
+    modules = {name_of(other) for other in MODULES}
     found = set()
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path.name} uses a relative import"
-            if node.module == package:
-                found |= {alias.name for alias in node.names}
-            elif node.module.startswith(f"{package}."):
-                found.add(node.module.removeprefix(f"{package}."))
+            if node.module.partition(".")[0] == "cfltr_core":
+                source = node.module.removeprefix("cfltr_core").removeprefix(".")
+                for alias in node.names:
+                    inner = f"{source}.{alias.name}".removeprefix(".")
+                    found.add((inner, "") if inner in modules else (source, alias.name))
         if isinstance(node, ast.Import):
-            names = [alias.name.partition(".") for alias in node.names]
-            found |= {module for root, _, module in names if root == package}
+            names = [alias.name for alias in node.names]
+            assert not any(name.startswith("cfltr_core.") for name in names), f"{path.name}: import names from modules"
     return found
 
 
-def test_the_reader_stands_above_the_package() -> None:
-    graph = {path.stem: imports_of(path, "cfltr_letor") for path in READER if path.stem != "__init__"}
-    assert set(graph) == set(READER_FLOORS), "a new module needs a floor"
-    assert not set(graph) & {path.stem for path in MODULES}, "markers name modules without their package"
-    for module, needs in graph.items():
-        assert all(READER_FLOORS[need] < READER_FLOORS[module] for need in needs), f"{module} imports {needs}"
-    for path in READER:
-        assert imports_of(path, "cfltr_core") <= READER_NEEDS, path.name
-    # The other way there are two places: load_corpus and units_of, when called.  An annotation loads nothing.
-    assert [path.stem for path in MODULES if imports_of(path, "cfltr_letor")] == ["corpora"]
-    importing = [
-        ast.unparse(node.test) if isinstance(node, ast.If) else getattr(node, "name", type(node).__name__)
-        for node in tree_of(PACKAGE / "corpora.py").body
-        for inner in ast.walk(node)
-        if isinstance(inner, (ast.Import, ast.ImportFrom)) and "cfltr_letor" in ast.unparse(inner)
-    ]
-    assert importing == ["TYPE_CHECKING", "load_corpus", "units_of"]
-
-
-def test_imports_point_down() -> None:
-    graph = {path.stem: imports_of(path, "cfltr_core") for path in MODULES if path.stem != "__init__"}
-    assert set(graph) <= set(FLOORS) | SIDE, "a new module needs a floor"
-    for module, needs in graph.items():
-        assert needs <= set(graph), f"{module} imports {needs - set(graph)}"
-        for need in needs:
-            if module in SIDE:
-                assert need in SIDE | {"checks", "files"}, f"{module} imports {need}"
-            else:
-                assert need not in SIDE, f"{module} imports {need}"
-                assert FLOORS[need] <= FLOORS[module], f"{module} imports {need}, which stands above it"
-    # No cycles: take away modules that need nothing any more until none is left.
+def test_imports_point_down_without_circles() -> None:
+    graph: dict[str, set[str]] = {}
+    for path in (*MODULES, *FOLDERS):
+        here = name_of(path)
+        floor = here.partition(".")[0]
+        assert floor in FLOORS, f"{here} needs a floor"
+        graph[here] = {source for source, _ in imports_of(path) if source}
+        for need in graph[here]:
+            other = need.partition(".")[0]
+            lower = FLOORS[other] < FLOORS[floor] or other == floor or (floor, other) in BESIDE
+            assert lower, f"{here} imports {need}, which does not stand below it"
+    # A folder stands for its __init__.  Take away what needs nothing any more until nothing is left.
+    graph = {here.removesuffix(".__init__"): needs for here, needs in graph.items()}
     while graph:
         free = {module for module, needs in graph.items() if not needs & set(graph)}
-        assert free, f"a cycle among {sorted(graph)}"
+        assert free, f"a circle among {sorted(graph)}"
         graph = {module: needs for module, needs in graph.items() if module not in free}
+
+
+def test_no_private_name_crosses_a_wall() -> None:
+    for path in (*MODULES, *FOLDERS):
+        taken = {name for _, name in imports_of(path) if name.startswith("_")}
+        assert not taken, f"{name_of(path)} imports {taken}"
+        modules = {name.rpartition(".")[2] for name, inner in imports_of(path) if not inner}
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+                assert not node.attr.startswith("_"), f"{name_of(path)} uses {node.value.id}.{node.attr}"
 
 
 IMPORT = """
@@ -265,13 +249,13 @@ start = time.perf_counter()
 import cfltr_core
 seconds = time.perf_counter() - start
 heavy = sorted({name.partition(".")[0] for name in sys.modules} & {
-    "torch", "scipy", "sklearn", "matplotlib", "seaborn", "pandas", "yaml", "IPython", "joblib", "cfltr_letor"})
+    "torch", "scipy", "sklearn", "matplotlib", "seaborn", "pandas", "yaml", "IPython", "joblib"})
 print(json.dumps({"seconds": seconds, "heavy": heavy, "touched": touched, "here": sorted(os.listdir("."))}))
 """
 
 
 def test_import_is_cheap_and_touches_nothing(tmp_path: Path) -> None:
-    """No heavy library, no reader, no socket, no file written, less than half a second (the best of five)."""
+    """No heavy library, no socket, no file written, less than half a second (the best of five)."""
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "HOME": str(tmp_path)}
     seconds = []
     for _ in range(5):
@@ -294,8 +278,8 @@ def test_import_is_cheap_and_touches_nothing(tmp_path: Path) -> None:
 
 def test_data_classes_cannot_be_changed_after_they_were_checked() -> None:
     found = []
-    for path in (path for path in (*MODULES, *READER) if not path.stem.startswith("__")):
-        for thing in vars(importlib.import_module(f"{path.parent.name}.{path.stem}")).values():
+    for path in (path for path in MODULES if not path.stem.startswith("__")):
+        for thing in vars(importlib.import_module(f"cfltr_core.{name_of(path)}")).values():
             if dataclasses.is_dataclass(thing) and isinstance(thing, type):
                 assert thing.__dataclass_params__.frozen, thing
                 found.append(thing.__name__)
@@ -303,7 +287,7 @@ def test_data_classes_cannot_be_changed_after_they_were_checked() -> None:
     assert "ReaderOptions" in found
 
 
-@pytest.mark.parametrize("path", [*MODULES, *READER], ids=lambda path: f"{path.parent.name}.{path.stem}")
+@pytest.mark.parametrize("path", [*MODULES, *FOLDERS], ids=name_of)
 def test_every_public_thing_has_a_docstring(path: Path) -> None:
     for node in tree_of(path).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cfltr_core import ClickLog, click_sampler, exact_runs, proof_steps, train_sgd, weight_summary
-from cfltr_core.convergence import (
+from cfltr_core.learning.convergence import (
     click_gradients,
     convergence_bound,
     gradient_bounds,
@@ -17,7 +17,8 @@ from cfltr_core.convergence import (
     step_size,
     steps_for_accuracy,
 )
-from cfltr_core.countersample import AliasTable, ClickSampler
+from cfltr_core.learning.countersample import ClickSampler
+from cfltr_core.sampling import AliasTable
 
 CUTS = [0, 2, 3]
 X = np.eye(3)

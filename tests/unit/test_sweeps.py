@@ -12,7 +12,7 @@ import numpy as np
 import oracles
 import pytest
 
-from cfltr_core.sweeps import Cell, cell_generator, sweep
+from cfltr_core.reporting.sweeps import Cell, cell_generator, sweep
 
 SETTINGS = [{"eta": 0.5}, {"eta": 1.0, "name": "steep"}]
 

@@ -10,11 +10,12 @@ import numpy as np
 import oracles
 import pytest
 
-from cfltr_core import claim, claims, mean_interval
-from cfltr_core.claims import Claim, swapped, verdict_of
-from cfltr_core.corpora import units_of
-from cfltr_core.figures import band
-from cfltr_letor.reader import fold_of
+from cfltr_core import claim, mean_interval
+from cfltr_core.data.corpora import units_of
+from cfltr_core.data.letor.reader import fold_of
+from cfltr_core.reporting import claims
+from cfltr_core.reporting.claims import Claim, swapped, verdict_of
+from cfltr_core.reporting.figures import band
 
 
 def means_of_units(values: list[float], units: list) -> list[float]:

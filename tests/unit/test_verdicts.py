@@ -14,8 +14,9 @@ import pytest
 import yaml
 from scipy import stats
 
-from cfltr_core import claim, claims, mean_interval
-from cfltr_core.claims import (
+from cfltr_core import claim, mean_interval
+from cfltr_core.reporting import claims
+from cfltr_core.reporting.claims import (
     Claim,
     describe,
     level_of,

@@ -147,7 +147,7 @@ def registry() -> Mapping[str, Claim]:
     """All claims of ``claims.yml`` by id, in file order."""
     import yaml
 
-    text = resources.files("cfltr_core").joinpath("claims.yml").read_text(encoding="utf-8")
+    text = resources.files("cfltr_core.reporting").joinpath("claims.yml").read_text(encoding="utf-8")
     return parse_registry(yaml.safe_load(text) or [])
 
 
@@ -215,7 +215,7 @@ def mean_interval(
     level : float
         Probability with which the interval covers the mean.
     units : (n_seeds,), optional
-        A label for each seed, equal where seeds share their data (:func:`cfltr_core.corpora.units_of`).  Without
+        A label for each seed, equal where seeds share their data (:func:`cfltr_core.data.corpora.units_of`).  Without
         labels every seed is a unit of its own.
 
     Raises
@@ -304,7 +304,7 @@ def claim(id: str, scale: str, corpus: str, *, units: ArrayLike | None = None, *
     scale, corpus : str
         The chapter's parameters; the record says whether the verdict must hold on them.
     units : (n_seeds,) numbers, optional
-        For statistical claims: a label for each seed, as :func:`cfltr_core.corpora.units_of` gives them, where the
+        For statistical claims: a label for each seed, as :func:`cfltr_core.data.corpora.units_of` gives them, where the
         values come from the lists of ``corpus``.  Seeds with equal labels count once.  An exact claim holds for
         each seed by itself and takes no notice.
     **arrays

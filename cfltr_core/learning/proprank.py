@@ -29,9 +29,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cfltr_core import checks
-from cfltr_core.bounds import ClickedLists, Scores, hinge
 from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.logs import ClickLog
+from cfltr_core.clicks.logs import ClickLog
+from cfltr_core.learning.bounds import ClickedLists, Scores, hinge
 
 # Below this tolerance single precision would spoil the certificate.
 SINGLE = 1e-4

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.metrics import RankWeight, average_rank
+from cfltr_core.ranking.metrics import RankWeight, average_rank
 
 Surrogate = Literal["hinge", "logistic"]
 # Floating scores: a solver may work in single precision, the public functions do not.

@@ -5,7 +5,7 @@ uses ``checks``, ``files`` and ``ragged`` of ``cfltr_core``, which loads it only
 ``letor:`` corpus.  Inside, ``reader`` stands on ``svmlight``; ``archives`` stands alone.
 """
 
-from cfltr_letor.archives import verify_archive
-from cfltr_letor.reader import ReaderOptions, read_collection, read_svmlight
+from cfltr_core.data.letor.archives import verify_archive
+from cfltr_core.data.letor.reader import ReaderOptions, read_collection, read_svmlight
 
 __all__ = ["ReaderOptions", "read_collection", "read_svmlight", "verify_archive"]

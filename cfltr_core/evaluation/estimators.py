@@ -1,7 +1,7 @@
 """Estimates of the risk of a ranker from a click log of another one, each with a standard error.
 
 A ranker enters as ``rank_weight``, λ(rank(d)) of every document under the ranker to be judged, from
-:func:`cfltr_core.metrics.rank_weights`.  The target is the risk per session,
+:func:`cfltr_core.ranking.metrics.rank_weights`.  The target is the risk per session,
 
     R(f) = E_q[ Σ_{d ∈ q} λ(rank(d | f)) · relevance(d) ].
 
@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray
-from cfltr_core.logs import ClickLog, _require_single_display
+from cfltr_core.clicks.logs import ClickLog, require_single_display
 
 Unit = Literal["query", "session"]
 
@@ -197,7 +197,7 @@ def _with_error(
         squares = float(((totals - log.sessions * centre) ** 2).sum())
         size = int((log.sessions > 0).sum())
     else:
-        _require_single_display(log)
+        require_single_display(log)
         share = log.clicks / np.maximum(log.sessions, 1)[query]
         alone = np.bincount(query, coefficient**2 * log.clicks * (1 - share), minlength=n_queries)
         # Completed square: the sum of e² cannot come out below 0 by rounding.

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.logs import ClickLog
-from cfltr_core.policies import LoggingPolicy
-from cfltr_core.users import PositionBasedUser
+from cfltr_core.clicks.logs import ClickLog
+from cfltr_core.clicks.policies import LoggingPolicy
+from cfltr_core.clicks.users import PositionBasedUser
 
 LIMIT = 2_000_000
 

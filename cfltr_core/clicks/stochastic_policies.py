@@ -13,16 +13,17 @@ from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import BoolArray, FloatArray, IntArray
-from cfltr_core.policies import (
+from cfltr_core.clicks.policies import (
     DeterministicPolicy,
     Impressions,
     LoggingPolicy,
-    _count_displays,
-    _nonzero_counts,
-    _place_values,
+    count_displays,
+    nonzero_counts,
+    place_values,
 )
-from cfltr_core.ragged import length_groups
-from cfltr_core.users import PositionBasedUser
+from cfltr_core.clicks.users import PositionBasedUser
+from cfltr_core.ranking.ragged import length_groups
+from cfltr_core.sampling import alias_tables
 
 # Largest step, and start, of the quadrature of Plackett–Luce; the error is below 1e-12 (see ``_place_mean``).
 STEP, START = 0.2, -4.2
@@ -87,7 +88,7 @@ class EpsilonGreedyPolicy(LoggingPolicy):
 
     def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
         """In closed form; it depends on the length of the list and on the greedy place alone."""
-        values = _place_values(value, np.arange(1.0, self.places + 1))
+        values = place_values(value, np.arange(1.0, self.places + 1))
         out = np.empty(len(self.greedy_rank))
         tables: dict[int, FloatArray] = {}
         for _, index in length_groups(self.offsets):
@@ -125,8 +126,8 @@ class EpsilonGreedyPolicy(LoggingPolicy):
                 return self._fill(queries, coins, rng)
 
             if split[:, place].any():
-                counts += _count_displays(explores_first_here, split[:, place], self)
-        return _nonzero_counts(counts)
+                counts += count_displays(explores_first_here, split[:, place], self)
+        return nonzero_counts(counts)
 
     def sample(self, queries: ArrayLike, rng: np.random.Generator) -> IntArray:
         """Draw each place in turn."""
@@ -234,7 +235,7 @@ class PlackettLucePolicy(LoggingPolicy):
         for name, value in (("scores", scores), ("offsets", offsets), ("_weight", weight), ("_order", order)):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_up", up)
-        object.__setattr__(self, "_alias", _alias_tables(weight[order], offsets))
+        object.__setattr__(self, "_alias", alias_tables(weight[order], offsets))
 
     @property
     def places(self) -> int:
@@ -243,7 +244,7 @@ class PlackettLucePolicy(LoggingPolicy):
 
     def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
         """By quadrature, exact to about 1e-12 for lists of any length, at O(places) per document and node."""
-        values = _place_values(value, np.arange(1.0, self.cutoff + 1))
+        values = place_values(value, np.arange(1.0, self.cutoff + 1))
         out = np.empty(len(self._weight))
         # At most.  A group takes 16 MB, or one list: 8 · n · places · nodes bytes.
         nodes = (np.log(45.0 / self._weight.min()) - START) / _step(self.cutoff)
@@ -411,28 +412,3 @@ def _place_mean(weight: FloatArray, values: FloatArray) -> FloatArray:
         later[:-1] += ahead[1:] * -np.expm1(-np.outer(weight[:, d], time))
         ahead = later
     return out
-
-
-def _alias_tables(weight: FloatArray, offsets: IntArray) -> tuple[FloatArray, IntArray]:
-    """Threshold and other document of each column of the alias method (Walker 1977), for each list.
-
-    Light columns (n · w < 1) are filled up, in order, by the heavy ones.  Light column i goes to the first heavy one
-    whose surplus, with those before it, exceeds the deficit before i; a heavy column that has given too much is itself
-    filled by the next.  Cumulative sums find both without a loop over documents.
-    """
-    threshold, other = np.ones(len(weight)), np.arange(len(weight))
-    for start, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-        load = weight[start:end] * (end - start)
-        light, heavy = np.flatnonzero(load < 1.0), np.flatnonzero(load >= 1.0)
-        if not len(light) or not len(heavy):  # all equal, up to rounding
-            continue
-        deficit, surplus = np.cumsum(1.0 - load[light]), np.cumsum(load[heavy] - 1.0)
-        giver = np.searchsorted(surplus, deficit - (1.0 - load[light]), side="right")
-        threshold[start + light] = load[light]
-        other[start + light] = start + heavy[np.minimum(giver, len(heavy) - 1)]
-        # The light column during which a heavy one gives its last; the final heavy one keeps what is left.
-        until = np.searchsorted(deficit, surplus[:-1], side="right")
-        until = np.minimum(until, len(deficit) - 1)
-        threshold[start + heavy[:-1]] = np.clip(1.0 + surplus[:-1] - deficit[until], 0.0, 1.0)
-        other[start + heavy[:-1]] = start + heavy[1:]
-    return threshold, other

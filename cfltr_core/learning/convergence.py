@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.logs import ClickLog
+from cfltr_core.clicks.logs import ClickLog
 
 # Sequences of clicks that are followed at once, and numbers held while the lists of clicks are gathered.
 LIMIT = 2_000_000

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.ragged import length_groups
+from cfltr_core.ranking.ragged import length_groups
 
 Ties = Literal["average", "random", "optimistic", "pessimistic"]
 TIES = ("average", "random", "optimistic", "pessimistic")

@@ -13,7 +13,6 @@ Source: Agarwal et al. 2018, §4.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -21,12 +20,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cfltr_core import checks
-from cfltr_core.bounds import hinge
 from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.estimators import self_normalised
-from cfltr_core.logs import ClickLog
-from cfltr_core.metrics import RankWeight, dcg, rank_weights
-from cfltr_core.proprank import Cost, LinearFit, minimise, training_problem
+from cfltr_core.clicks.logs import ClickLog
+from cfltr_core.learning.bounds import hinge
+from cfltr_core.learning.proprank import Cost, LinearFit, minimise, training_problem
+from cfltr_core.ranking.metrics import RankWeight, dcg
 
 Curvature = Literal["linear", "convex", "concave"]
 
@@ -92,7 +90,7 @@ def fit_propdcg(
     Parameters
     ----------
     features, offsets, log, C
-        As for :func:`cfltr_core.proprank.fit_proprank`.
+        As for :func:`cfltr_core.learning.proprank.fit_proprank`.
     weight : RankWeight
         λ with a derivative; DCG, −1/log₂(1 + r), if none is given.  A C meant for natural logarithms is C / ln 2 here.
     tol : float
@@ -154,75 +152,3 @@ def fit_propdcg(
         documents=lists.documents,
         effective_weights=used,
     )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Selection:
-    """The chosen fit, the estimated risk for each C that was tried, and whether the choice lies at their edge."""
-
-    fit: LinearFit
-    estimates: dict[float, float]
-    at_edge: bool
-
-    def __repr__(self) -> str:
-        edge = ", at the edge of what was tried" if self.at_edge else ""
-        return f"Selection(C={self.fit.C:g} of {len(self.estimates)} values{edge})"
-
-
-def select_C(
-    fit: Callable[[float, LinearFit | None], LinearFit],
-    grid: Sequence[float],
-    features: ArrayLike,
-    offsets: ArrayLike,
-    log: ClickLog,
-    weight: RankWeight | None = None,
-    extend: int = 6,
-) -> Selection:
-    """Choose C by the self-normalised IPS estimate of the risk on *validation clicks*; true labels play no part.
-
-    Parameters
-    ----------
-    fit : callable
-        ``fit(C, start)`` trains at one value, from a neighbouring solution or None:
-        ``lambda C, start: fit_proprank(x, offsets, log, C, start=start)``.
-    grid : increasing values of C, at least two
-    features, offsets, log
-        The validation queries and their clicks.
-    weight : RankWeight
-        λ of the risk; DCG if none is given.
-    extend : int
-        While the value at an edge is strictly the best, the grid grows there by the ratio of its two outermost
-        values, at most this many times.  ``at_edge`` says if it still does.
-
-    Raises
-    ------
-    ValueError
-        For a grid that is not increasing and positive, offsets that do not match, a log without clicks.
-    """
-    values = np.asarray(grid, dtype=np.float64)
-    if values.ndim != 1 or len(values) < 2 or not (values[0] > 0 and (np.diff(values) > 0).all()):
-        raise ValueError(f"grid is {list(grid)}: expected at least two values of C, positive and increasing")
-    lam = dcg() if weight is None else weight
-    x, lists, _ = training_problem(features, offsets, log, 1.0)
-    fits: dict[float, LinearFit] = {}
-    estimates: dict[float, float] = {}
-
-    def try_value(c: float, start: LinearFit | None) -> None:
-        fits[c] = fit(c, start)
-        scores = fits[c].score(x)
-        estimates[c] = self_normalised(log, rank_weights(scores, lists.offsets, lam)).value
-
-    start = None
-    for c in values.tolist():
-        try_value(c, start)
-        start = fits[c]
-    for _ in range(extend + 1):
-        tried = sorted(fits)
-        best = min(tried, key=estimates.__getitem__)
-        # A tie with the neighbour is a plateau, not an edge; of equal values the smallest C is taken.
-        ends = ((tried[0], tried[1]), (tried[-1], tried[-2]))
-        edges = [(end, inner) for end, inner in ends if best == end and estimates[end] < estimates[inner]]
-        if len(fits) < len(values) + extend:
-            for end, inner in edges:
-                try_value(end * end / inner, fits[end])
-    return Selection(fits[best], dict(sorted(estimates.items())), bool(edges))

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cfltr_core import checks
+from cfltr_core.data.letor import svmlight
 from cfltr_core.files import load_arrays, sha256_of, store_arrays
-from cfltr_core.ragged import RankingData
-from cfltr_letor import svmlight
+from cfltr_core.ranking.ragged import RankingData
 
 SUFFIXES = (".txt", ".svm", ".txt.gz", ".svm.gz")
 _LARGEST = float(np.finfo(np.float32).max)
@@ -37,7 +37,7 @@ class ReaderOptions:
         Values beyond ±cap become ±cap, infinite ones too.  The default is the largest float32: Istella holds
         values near 1.8e308, which would not fit.
     drop : ids of features, from 1
-        Left out; the other columns keep their order.  For MSLR ``drop=MSLR_LEAKS`` of ``cfltr_letor.archives``.
+        Left out; the other columns keep their order.  For MSLR ``drop=MSLR_LEAKS`` of :mod:`.archives`.
     log1p : bool
         sign(x) · log(1 + |x|), for raw counts.
     normalise : bool

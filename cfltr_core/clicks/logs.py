@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.policies import DeterministicPolicy, LoggingPolicy
-from cfltr_core.users import PositionBasedUser
+from cfltr_core.clicks.policies import DeterministicPolicy, LoggingPolicy
+from cfltr_core.clicks.users import PositionBasedUser
 
 
 def _rows(documents: ArrayLike, n_docs: int, name: str) -> np.ndarray:
@@ -193,7 +193,7 @@ def simulate_clicks(
     ClickLog
         Terms of the documents that were shown at least once, in order of document and rank; ``propensity`` is the
         examination probability θ at the displayed rank, which ignores the policy (*policy-oblivious*).
-        :func:`cfltr_core.estimators.policy_aware` replaces it by the exposure.
+        :func:`cfltr_core.evaluation.estimators.policy_aware` replaces it by the exposure.
     """
     rel = checks.finite_vector(relevance, int(policy.offsets[-1]), "relevance")
     per_query = checks.counts(sessions, len(policy.offsets) - 1, "sessions")
@@ -218,7 +218,7 @@ def expand_clicks(log: ClickLog, rng: np.random.Generator) -> ClickRecords:
     Only for logs in which every session of a query showed the same ranking (deterministic policies).
     """
     checks.generator(rng)
-    _require_single_display(log)
+    require_single_display(log)
     # Of the two complementary subsets draw the smaller; rejection then ends after a few rounds.
     flip = 2 * log.clicks > log.impressions
     drawn = np.where(flip, log.impressions - log.clicks, log.clicks)
@@ -264,7 +264,8 @@ def _complement(
     return codes // width, codes % width
 
 
-def _require_single_display(log: ClickLog) -> None:
+def require_single_display(log: ClickLog) -> None:
+    """Raise a ValueError unless every session of a query was shown the same ranking."""
     repeated = np.flatnonzero(np.bincount(log.document, minlength=1) > 1)
     if len(repeated):
         raise ValueError(

@@ -1,7 +1,7 @@
 """Logging policies: which ranking a session is shown, and the exposure that follows from it.
 
-Here stand what all policies have in common, the deterministic one and mixtures; :mod:`cfltr_core.stochastic` holds
-the policies that randomise within a page.
+Here stand what all policies have in common, the deterministic one and mixtures;
+:mod:`cfltr_core.clicks.stochastic_policies` holds the policies that randomise within a page.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.metrics import ranks
-from cfltr_core.ragged import RankingData, document_index
-from cfltr_core.users import PositionBasedUser
+from cfltr_core.clicks.users import PositionBasedUser
+from cfltr_core.ranking.metrics import ranks
 
 # Sessions whose displays are drawn at once: small enough for the processor's cache, large enough for NumPy.
 BLOCK = 1 << 16
@@ -68,7 +67,7 @@ class LoggingPolicy(ABC):
         number of sessions.
         """
         per_query = self._check_sessions(sessions, rng)
-        return _nonzero_counts(_count_displays(lambda queries: self.sample(queries, rng), per_query, self))
+        return nonzero_counts(count_displays(lambda queries: self.sample(queries, rng), per_query, self))
 
     def _check_sessions(self, sessions: ArrayLike, rng: np.random.Generator) -> IntArray:
         checks.generator(rng)
@@ -90,7 +89,7 @@ class LoggingPolicy(ABC):
         return f"{type(self).__name__}({len(self.offsets) - 1} queries, {self.places} places)"
 
 
-def _place_values(value: Callable[[FloatArray], ArrayLike], rank: FloatArray) -> FloatArray:
+def place_values(value: Callable[[FloatArray], ArrayLike], rank: FloatArray) -> FloatArray:
     """``value`` at each of ``rank``, one finite number each."""
     values = np.asarray(value(rank), dtype=np.float64)
     if values.ndim == 0:
@@ -98,7 +97,7 @@ def _place_values(value: Callable[[FloatArray], ArrayLike], rank: FloatArray) ->
     return checks.finite_vector(values, rank.size, "value of the ranks")
 
 
-def _count_displays(sample: Callable[[IntArray], IntArray], sessions: IntArray, policy: LoggingPolicy) -> IntArray:
+def count_displays(sample: Callable[[IntArray], IntArray], sessions: IntArray, policy: LoggingPolicy) -> IntArray:
     """Counts (n_docs, places) of the displays that ``sample`` draws for ``sessions`` of each query, block by block."""
     offsets, places = policy.offsets, policy.places
     counts = np.zeros(int(offsets[-1]) * places, dtype=np.int64)
@@ -117,7 +116,7 @@ def _count_displays(sample: Callable[[IntArray], IntArray], sessions: IntArray, 
     return counts.reshape(-1, places)
 
 
-def _nonzero_counts(counts: IntArray) -> Impressions:
+def nonzero_counts(counts: IntArray) -> Impressions:
     """The positive entries of a table (n_docs, places) as (document, rank, count), in document order."""
     document, place = np.nonzero(counts)
     return document, place + 1, counts[document, place]
@@ -179,7 +178,7 @@ class DeterministicPolicy(LoggingPolicy):
         """``value`` at the displayed rank of each document, 0 if it is not shown."""
         shown = self.displayed_rank > 0
         rank = np.where(shown, self.displayed_rank, 1).astype(np.float64)
-        return np.where(shown, _place_values(value, rank), 0.0)
+        return np.where(shown, place_values(value, rank), 0.0)
 
     def impressions(self, sessions: ArrayLike, rng: np.random.Generator) -> Impressions:
         """Every session shows the same ranking; nothing is drawn."""
@@ -252,7 +251,7 @@ class MixturePolicy(LoggingPolicy):
         for i, policy in enumerate(self.policies):
             document, rank, count = policy.impressions(dealt[:, i], rng)
             counts[document, rank - 1] += count
-        return _nonzero_counts(counts)
+        return nonzero_counts(counts)
 
     def sample(self, queries: ArrayLike, rng: np.random.Generator) -> IntArray:
         """Draw a policy for each session, then a display of that policy."""
@@ -273,37 +272,3 @@ class MixturePolicy(LoggingPolicy):
         for shown, probability in merged.items():
             if probability > 0:
                 yield probability, shown
-
-
-def fit_linear_ranker(
-    data: RankingData,
-    fraction: float,
-    rng: np.random.Generator,
-    ridge: float = 1.0,
-    min_queries: int = 20,
-) -> FloatArray:
-    """Weights of a linear ranker: ridge regression of binary relevance on a random share of the queries.
-
-    ``f(d) = w · x_d``; w minimises Σ (relevance − mean − z·v)² + ridge · ‖v‖² over standardised features z
-    and is then expressed in raw features.  This is the *logger* of the experiments: Agarwal et al. 2018 use 1 % of
-    the labelled queries, Jagerman & de Rijke 2020 0.1 %; at least ``min_queries`` are taken.  With
-    ``fraction=1`` it is the full-information linear ranker.
-
-    Returns
-    -------
-    (n_features,) float64; scores are ``data.features @ w``.
-    """
-    checks.within(fraction, 0, 1, "fraction", "a share of the queries")
-    if not ridge > 0:
-        raise ValueError(f"ridge is {ridge}: expected a number > 0")
-    size = min(data.n_queries, max(checks.positive_int(min_queries, "min_queries"), round(fraction * data.n_queries)))
-    chosen = np.sort(checks.generator(rng).choice(data.n_queries, size=size, replace=False))
-    rows = document_index(chosen, data.offsets)
-    x = data.features[rows].astype(np.float64)
-    y = data.binary[rows]
-    scale = x.std(axis=0)
-    # A constant column carries no order; its weight is 0, not 0/0.
-    scale[scale < 1e-12] = np.inf
-    z = (x - x.mean(axis=0)) / scale
-    v = np.linalg.solve(z.T @ z + ridge * np.eye(z.shape[1]), z.T @ (y - y.mean()))
-    return np.asarray(v / scale)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cfltr_core.claims import mean_interval
 from cfltr_core.files import write_json, write_whole
+from cfltr_core.reporting.claims import mean_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +72,7 @@ def band(
     """Plot a method's mean over seeds against ``x``, with the 95 % Student interval of the mean as a band.
 
     ``values`` has shape (seeds, len(x)); colour and marker are the method's own (:data:`METHODS`).  ``units`` are
-    labels of the seeds, of which those with equal ones count once (:func:`cfltr_core.claims.mean_interval`).
+    labels of the seeds, of which those with equal ones count once (:func:`cfltr_core.reporting.claims.mean_interval`).
     """
     columns = np.asarray(values, dtype=np.float64).T
     if columns.ndim != 2 or len(columns) != len(x):

@@ -7,7 +7,7 @@ The three differ in how a click is drawn and how its gradient is scaled (w = 1/p
     countersample    proportional to w_i     M̄          Algorithm 2
 
 Clicks are drawn with replacement, from counts: a term with c clicks is drawn c times as often, which is the same law.
-Source: Jagerman & de Rijke 2020, Algorithms 1 and 2; Walker 1977 for the alias method.
+Source: Jagerman & de Rijke 2020, Algorithms 1 and 2.
 """
 
 from __future__ import annotations
@@ -22,84 +22,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.convergence import weight_summary
-from cfltr_core.logs import ClickLog
+from cfltr_core.clicks.logs import ClickLog
+from cfltr_core.learning.convergence import weight_summary
+from cfltr_core.sampling import AliasTable
 
 Method = Literal["biased", "ips", "countersample"]
 Optimizer = Literal["sgd", "adam", "adagrad"]
 # Clicks that are drawn at once.  A run must not depend on when it is looked at, so neither does this.
 CHUNK = 4096
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class AliasTable:
-    """Draws from a discrete law at a cost per draw that does not depend on the number of categories.
-
-    Column j of n equally likely columns gives j with probability ``keep[j]``, else ``alias[j]``.
-
-    Parameters
-    ----------
-    keep : (n,) in [0, 1]
-    alias : (n,) indices
-    """
-
-    keep: FloatArray
-    alias: IntArray
-
-    def __post_init__(self) -> None:
-        keep = np.asarray(self.keep, dtype=np.float64)
-        if keep.ndim != 1 or keep.size == 0:
-            raise ValueError(f"keep: expected one probability per category, got shape {keep.shape}")
-        checks.within(keep, 0, 1, "keep", "the share of a column that is its own")
-        alias = checks.counts(self.alias, len(keep), "alias")
-        checks.within(alias, 0, len(keep) - 1, "alias", "no such category")
-        object.__setattr__(self, "keep", keep)
-        object.__setattr__(self, "alias", alias)
-
-    def __repr__(self) -> str:
-        return f"AliasTable({len(self.keep)} categories)"
-
-    @classmethod
-    def build(cls, weights: ArrayLike) -> AliasTable:
-        """A table for P(i) = weights_i / Σ weights, in O(n): each step closes one column for good.
-
-        Raises
-        ------
-        ValueError
-            For weights that are negative, not finite, or all 0.
-        """
-        array = np.asarray(weights, dtype=np.float64)
-        if array.ndim != 1 or array.size == 0:
-            raise ValueError(f"weights: expected one number per category, got shape {array.shape}")
-        checks.within(array, 0, np.finfo(np.float64).max, "weights", "a weight is a finite number >= 0")
-        total = float(array.sum())
-        if not (np.isfinite(total) and total > 0):
-            raise ValueError(f"weights sum to {total}: expected a finite sum > 0")
-        level = array * (len(array) / total)
-        left = level.tolist()
-        alias = list(range(len(left)))
-        small, large = np.flatnonzero(level < 1).tolist(), np.flatnonzero(level >= 1).tolist()
-        while small and large:
-            low, high = small.pop(), large[-1]
-            alias[low] = high
-            left[high] -= 1.0 - left[low]
-            if left[high] < 1:
-                small.append(large.pop())
-        # What remains has level 1 up to rounding and needs no alias.
-        for rest in small + large:
-            left[rest] = 1.0
-        return cls(np.array(left), np.array(alias))
-
-    def probabilities(self) -> FloatArray:
-        """The law that the table implies: P(i) = (keep_i + Σ_{j: alias_j = i} (1 − keep_j)) / n, (n,)."""
-        given = np.bincount(self.alias, weights=1.0 - self.keep, minlength=len(self.keep))
-        return np.asarray((self.keep + given) / len(self.keep))
-
-    def draw(self, size: int | tuple[int, ...], rng: np.random.Generator) -> IntArray:
-        """Independent draws, shape ``size``: a column, then one comparison."""
-        column = checks.generator(rng).integers(len(self.keep), size=size)
-        np.copyto(column, self.alias.take(column), where=rng.random(size) >= self.keep.take(column))
-        return column
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,0 +1,86 @@
+"""Choosing the strength C of the data on validation clicks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cfltr_core.clicks.logs import ClickLog
+from cfltr_core.evaluation.estimators import self_normalised
+from cfltr_core.learning.proprank import LinearFit, training_problem
+from cfltr_core.ranking.metrics import RankWeight, dcg, rank_weights
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Selection:
+    """The chosen fit, the estimated risk for each C that was tried, and whether the choice lies at their edge."""
+
+    fit: LinearFit
+    estimates: dict[float, float]
+    at_edge: bool
+
+    def __repr__(self) -> str:
+        edge = ", at the edge of what was tried" if self.at_edge else ""
+        return f"Selection(C={self.fit.C:g} of {len(self.estimates)} values{edge})"
+
+
+def select_C(
+    fit: Callable[[float, LinearFit | None], LinearFit],
+    grid: Sequence[float],
+    features: ArrayLike,
+    offsets: ArrayLike,
+    log: ClickLog,
+    weight: RankWeight | None = None,
+    extend: int = 6,
+) -> Selection:
+    """Choose C by the self-normalised IPS estimate of the risk on *validation clicks*; true labels play no part.
+
+    Parameters
+    ----------
+    fit : callable
+        ``fit(C, start)`` trains at one value, from a neighbouring solution or None:
+        ``lambda C, start: fit_proprank(x, offsets, log, C, start=start)``.
+    grid : increasing values of C, at least two
+    features, offsets, log
+        The validation queries and their clicks.
+    weight : RankWeight
+        λ of the risk; DCG if none is given.
+    extend : int
+        While the value at an edge is strictly the best, the grid grows there by the ratio of its two outermost
+        values, at most this many times.  ``at_edge`` says if it still does.
+
+    Raises
+    ------
+    ValueError
+        For a grid that is not increasing and positive, offsets that do not match, a log without clicks.
+    """
+    values = np.asarray(grid, dtype=np.float64)
+    if values.ndim != 1 or len(values) < 2 or not (values[0] > 0 and (np.diff(values) > 0).all()):
+        raise ValueError(f"grid is {list(grid)}: expected at least two values of C, positive and increasing")
+    lam = dcg() if weight is None else weight
+    x, lists, _ = training_problem(features, offsets, log, 1.0)
+    fits: dict[float, LinearFit] = {}
+    estimates: dict[float, float] = {}
+
+    def try_value(c: float, start: LinearFit | None) -> None:
+        fits[c] = fit(c, start)
+        scores = fits[c].score(x)
+        estimates[c] = self_normalised(log, rank_weights(scores, lists.offsets, lam)).value
+
+    start = None
+    for c in values.tolist():
+        try_value(c, start)
+        start = fits[c]
+    for _ in range(extend + 1):
+        tried = sorted(fits)
+        best = min(tried, key=estimates.__getitem__)
+        # A tie with the neighbour is a plateau, not an edge; of equal values the smallest C is taken.
+        ends = ((tried[0], tried[1]), (tried[-1], tried[-2]))
+        edges = [(end, inner) for end, inner in ends if best == end and estimates[end] < estimates[inner]]
+        if len(fits) < len(values) + extend:
+            for end, inner in edges:
+                try_value(end * end / inner, fits[end])
+    return Selection(fits[best], dict(sorted(estimates.items())), bool(edges))

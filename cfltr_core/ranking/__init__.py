@@ -1,0 +1,1 @@
+"""What a ranked list is, and how it is judged."""

@@ -1,0 +1,1 @@
+"""What a chapter calls to show and to claim: figures, recorded numbers, claims and sweeps."""

@@ -1,0 +1,108 @@
+"""Draws from discrete laws at a constant cost per draw: the alias method of Walker 1977."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cfltr_core import checks
+from cfltr_core.checks import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AliasTable:
+    """Draws from a discrete law at a cost per draw that does not depend on the number of categories.
+
+    Column j of n equally likely columns gives j with probability ``keep[j]``, else ``alias[j]``.
+
+    Parameters
+    ----------
+    keep : (n,) in [0, 1]
+    alias : (n,) indices
+    """
+
+    keep: FloatArray
+    alias: IntArray
+
+    def __post_init__(self) -> None:
+        keep = np.asarray(self.keep, dtype=np.float64)
+        if keep.ndim != 1 or keep.size == 0:
+            raise ValueError(f"keep: expected one probability per category, got shape {keep.shape}")
+        checks.within(keep, 0, 1, "keep", "the share of a column that is its own")
+        alias = checks.counts(self.alias, len(keep), "alias")
+        checks.within(alias, 0, len(keep) - 1, "alias", "no such category")
+        object.__setattr__(self, "keep", keep)
+        object.__setattr__(self, "alias", alias)
+
+    def __repr__(self) -> str:
+        return f"AliasTable({len(self.keep)} categories)"
+
+    @classmethod
+    def build(cls, weights: ArrayLike) -> AliasTable:
+        """A table for P(i) = weights_i / Σ weights, in O(n): each step closes one column for good.
+
+        Raises
+        ------
+        ValueError
+            For weights that are negative, not finite, or all 0.
+        """
+        array = np.asarray(weights, dtype=np.float64)
+        if array.ndim != 1 or array.size == 0:
+            raise ValueError(f"weights: expected one number per category, got shape {array.shape}")
+        checks.within(array, 0, np.finfo(np.float64).max, "weights", "a weight is a finite number >= 0")
+        total = float(array.sum())
+        if not (np.isfinite(total) and total > 0):
+            raise ValueError(f"weights sum to {total}: expected a finite sum > 0")
+        level = array * (len(array) / total)
+        left = level.tolist()
+        alias = list(range(len(left)))
+        small, large = np.flatnonzero(level < 1).tolist(), np.flatnonzero(level >= 1).tolist()
+        while small and large:
+            low, high = small.pop(), large[-1]
+            alias[low] = high
+            left[high] -= 1.0 - left[low]
+            if left[high] < 1:
+                small.append(large.pop())
+        # What remains has level 1 up to rounding and needs no alias.
+        for rest in small + large:
+            left[rest] = 1.0
+        return cls(np.array(left), np.array(alias))
+
+    def probabilities(self) -> FloatArray:
+        """The law that the table implies: P(i) = (keep_i + Σ_{j: alias_j = i} (1 − keep_j)) / n, (n,)."""
+        given = np.bincount(self.alias, weights=1.0 - self.keep, minlength=len(self.keep))
+        return np.asarray((self.keep + given) / len(self.keep))
+
+    def draw(self, size: int | tuple[int, ...], rng: np.random.Generator) -> IntArray:
+        """Independent draws, shape ``size``: a column, then one comparison."""
+        column = checks.generator(rng).integers(len(self.keep), size=size)
+        np.copyto(column, self.alias.take(column), where=rng.random(size) >= self.keep.take(column))
+        return column
+
+
+def alias_tables(weight: FloatArray, offsets: IntArray) -> tuple[FloatArray, IntArray]:
+    """Threshold and other document of each column of the alias method (Walker 1977), for each list.
+
+    Light columns (n · w < 1) are filled up, in order, by the heavy ones.  Light column i goes to the first heavy one
+    whose surplus, with those before it, exceeds the deficit before i; a heavy column that has given too much is itself
+    filled by the next.  Cumulative sums find both without a loop over documents.  Both searches compare the same two
+    sums, so that they agree where a surplus ends exactly with a deficit, and where rounding decides.
+    """
+    threshold, other = np.ones(len(weight)), np.arange(len(weight))
+    for start, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        load = weight[start:end] * (end - start)
+        light, heavy = np.flatnonzero(load < 1.0), np.flatnonzero(load >= 1.0)
+        if not len(light) or not len(heavy):  # all equal, up to rounding
+            continue
+        deficit, surplus = np.cumsum(1.0 - load[light]), np.cumsum(load[heavy] - 1.0)
+        giver = np.searchsorted(surplus, np.append(0.0, deficit[:-1]), side="right")
+        threshold[start + light] = load[light]
+        other[start + light] = start + heavy[np.minimum(giver, len(heavy) - 1)]
+        # The light column during which a heavy one gives its last; the final heavy one keeps what is left.
+        until = np.searchsorted(deficit, surplus[:-1], side="left")
+        until = np.minimum(until, len(deficit) - 1)
+        threshold[start + heavy[:-1]] = np.clip(1.0 + surplus[:-1] - deficit[until], 0.0, 1.0)
+        other[start + heavy[:-1]] = start + heavy[1:]
+    return threshold, other

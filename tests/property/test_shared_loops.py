@@ -1,0 +1,85 @@
+"""What several modules of the package share, against literal loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cfltr_core import ClickLog, DeterministicPolicy
+from cfltr_core.clicks.logs import require_single_display
+from cfltr_core.clicks.policies import count_displays, nonzero_counts, place_values
+from cfltr_core.data.generated import GENERATED, generate
+from cfltr_core.sampling import alias_tables
+
+
+@pytest.mark.oracle("policies.count_displays", "policies.nonzero_counts")
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.integers(1, 3), st.integers(0, 2**32 - 1))
+def test_displays_are_counted(sizes: list[int], places: int, seed: int) -> None:
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    rank = np.concatenate([np.where(np.arange(n) < places, np.arange(1, n + 1), 0) for n in sizes])
+    policy, rng = DeterministicPolicy(rank, offsets), np.random.default_rng(seed)
+    places = policy.places
+    sessions, pages = rng.integers(0, 5, size=len(sizes)), []
+    sessions[0] += 1
+
+    def sample(queries: np.ndarray) -> np.ndarray:
+        drawn = np.full((len(queries), places), -1)
+        for row, query in zip(drawn, queries.tolist(), strict=True):
+            page = rng.permutation(np.arange(offsets[query], offsets[query + 1]))[:places]
+            row[: len(page)] = page
+        pages.extend(drawn.tolist())
+        return drawn
+
+    counts = count_displays(sample, sessions, policy)
+    loops = oracles.counted_displays(pages, int(offsets[-1]), places)
+    assert counts.tolist() == loops
+    assert len(pages) == sessions.sum()
+    assert list(zip(*(a.tolist() for a in nonzero_counts(counts)), strict=True)) == oracles.positive_entries(loops)
+
+
+@pytest.mark.oracle("policies.place_values")
+def test_values_of_places() -> None:
+    rank = np.array([1.0, 2.0, 5.0])
+    assert place_values(lambda r: 1 / r, rank).tolist() == [oracles.average_rank(1 / r) for r in rank]
+    assert place_values(lambda r: 3.0, rank).tolist() == [3.0] * 3
+    with pytest.raises(ValueError, match=r"value of the ranks\[0\] is nan"):
+        place_values(lambda r: np.nan, rank)
+
+
+@pytest.mark.oracle("sampling.alias_tables")
+@given(st.lists(st.lists(st.floats(0.0, 1e3), min_size=1, max_size=12), min_size=1, max_size=4))
+def test_alias_tables_hold_the_law_of_each_list(lists: list[list[float]]) -> None:
+    lists = [weights if sum(weights) > 0 else [1.0] * len(weights) for weights in lists]
+    law = [w / sum(weights) for weights in lists for w in weights]
+    offsets = np.concatenate([[0], np.cumsum([len(weights) for weights in lists])])
+    keep, other = alias_tables(np.array(law), offsets)
+    found = oracles.alias_law(keep.tolist(), other.tolist(), offsets.tolist())
+    np.testing.assert_allclose(found, law, rtol=0, atol=1e-12)
+
+
+@pytest.mark.oracle("logs.require_single_display")
+@pytest.mark.parametrize(
+    ("document", "rank", "impressions"),
+    [([0, 1, 2], [2, 1, 1], [3, 3, 2]), ([0, 0, 2], [1, 2, 1], [1, 2, 2]), ([0, 1, 2], [2, 1, 1], [3, 2, 2])],
+)
+def test_single_display_is_required(document: list[int], rank: list[int], impressions: list[int]) -> None:
+    log = ClickLog(document, rank, impressions, [0] * 3, [1.0] * 3, [3, 2], [0, 2, 3])
+    raised = False
+    try:
+        require_single_display(log)
+    except ValueError:
+        raised = True
+    assert raised == (not oracles.shows_one_ranking(document, impressions, [3, 2], [0, 2, 3]))
+
+
+@pytest.mark.oracle("generated.generate")
+def test_a_generated_corpus_of_any_size() -> None:
+    corpus = generate(GENERATED["yahoo-like"], (7, 2, 3), 12, seed=4)
+    loops = oracles.yahoo_like(4, (7, 2, 3), 12, n_checked=2)
+    for data, (offsets, grades, features) in zip((corpus.train, corpus.validation, corpus.test), loops, strict=True):
+        assert data.offsets.tolist() == offsets
+        assert data.relevance.tolist() == grades
+        np.testing.assert_allclose(data.features[: len(features)], features, rtol=0, atol=1e-6)
