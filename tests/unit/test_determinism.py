@@ -35,6 +35,7 @@ from cfltr_core import (
 )
 from cfltr_core.data.generated import YAHOO_LIKE, generate
 from cfltr_core.data.letor import read_collection
+from cfltr_core.data.letor.reader import fold_of
 from cfltr_core.reporting.sweeps import cell_generator
 from cfltr_core.sampling import AliasTable
 
@@ -61,6 +62,12 @@ def one_file(folder: Path, seed: int) -> np.ndarray:
     return read_collection(folder, seed)[0].features
 
 
+def five_parts(folder: Path) -> Path:
+    for i in range(1, 6):
+        (folder / f"S{i}.txt").touch()
+    return folder
+
+
 DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "metrics.ranks": lambda s, _: ranks(TIED, CUTS, "random", generator(s)),
     "metrics.rank_weights": lambda s, _: rank_weights(TIED, CUTS, dcg(), "random", generator(s)),
@@ -85,6 +92,7 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     ),
     "generated.generate": lambda s, _: generate(YAHOO_LIKE, (5, 2, 2), 8, s).train.features,
     "corpora.load_corpus": lambda s, _: load_corpus("digits", "smoke", s).train.features,
+    "reader.fold_of": lambda s, folder: np.array([fold_of(five_parts(folder), s)]),
     "reader.read_collection": lambda s, folder: one_file(folder, s),
 }
 
