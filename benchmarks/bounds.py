@@ -81,7 +81,7 @@ def by_pairs(
     scores: np.ndarray, offsets: np.ndarray, documents: np.ndarray, weights: np.ndarray, form: str = "hinge"
 ) -> Result:
     """This package's, without the 1 of the rank."""
-    out = bound_loss(scores, offsets, documents, weights, surrogate=form)
+    out = bound_loss(scores, offsets, documents=documents, weights=weights, surrogate=form)
     return out.value - float(weights.sum()), out.gradient
 
 

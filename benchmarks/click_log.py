@@ -55,18 +55,18 @@ def main() -> None:
     rng = np.random.default_rng(0)
     offsets = np.concatenate([[0], np.cumsum(rng.poisson(MEAN_LENGTH - 1, size=N_QUERIES) + 1)])
     n_docs = int(offsets[-1])
-    policy = DeterministicPolicy.rank_by(rng.normal(size=n_docs), offsets, rng)
+    policy = DeterministicPolicy.rank_by(rng.normal(size=n_docs), offsets, rng=rng)
     user = PositionBasedUser(power_examination(1.0))
     relevance = (rng.random(n_docs) < 0.1).astype(np.int64)
     probability = user.click_probability(policy.displayed_rank, relevance)
-    lam = rank_weights(rng.normal(size=n_docs), offsets, dcg())
+    lam = rank_weights(rng.normal(size=n_docs), offsets, metric=dcg())
     print(f"{N_QUERIES:,} queries, {n_docs:,} documents")
 
-    million = draw_sessions(sessions_for_clicks(10**6, policy, user, relevance), N_QUERIES, rng)
-    hundred = draw_sessions(sessions_for_clicks(10**8, policy, user, relevance), N_QUERIES, rng)
+    million = draw_sessions(sessions_for_clicks(policy, user, n_clicks=10**6, relevance=relevance), N_QUERIES, rng=rng)
+    hundred = draw_sessions(sessions_for_clicks(policy, user, n_clicks=10**8, relevance=relevance), N_QUERIES, rng=rng)
 
     def simulate(sessions: np.ndarray) -> ClickLog:
-        return simulate_clicks(policy, user, relevance, sessions, np.random.default_rng(1))
+        return simulate_clicks(policy, user, relevance=relevance, sessions=sessions, rng=np.random.default_rng(1))
 
     def plain() -> tuple[np.ndarray, np.ndarray]:
         return per_click(offsets, probability, million, np.random.default_rng(1))
@@ -81,7 +81,7 @@ def main() -> None:
     z = (statistic.mean() - 1) / (statistic.std() / np.sqrt(busy.sum()))
     assert abs(z) < 5, z
     # Two independent estimates of one number: their difference has √2 standard errors.
-    estimate = ips(log, lam, unit="session")
+    estimate = ips(log, lam=lam, unit="session")
     single = float((lam[document] / user.propensity(policy.displayed_rank[document])).sum()) / million.sum()
     assert abs(single - estimate.value) < 5 * np.sqrt(2) * estimate.standard_error
 
@@ -98,7 +98,7 @@ def main() -> None:
             ]
         )
     )
-    judge, _ = best_of(lambda: ips(result, lam), 3)
+    judge, _ = best_of(lambda: ips(result, lam=lam), 3)
     print(table([(f"ips with its error, {result.n_clicks:,} clicks", judge, judge / small)]))
     print(f"  peak memory: {peak_memory(lambda: simulate(million)):.0f} MB for 10⁶ clicks, ", end="")
     print(f"{peak_memory(lambda: simulate(hundred)):.0f} MB for 10⁸, plain {peak_memory(plain):.0f} MB for 10⁶")

@@ -53,7 +53,7 @@ def settings() -> Iterator[tuple[str, str, str, Knobs]]:
 def measure(knobs: Knobs, seed: int) -> dict[str, float]:
     """The usefulness numbers of one population."""
     scale = SCALES["ci"]
-    return study(generate(knobs, scale.generated, scale.features, seed), seed)
+    return study(generate(knobs, scale.generated, n_features=scale.features, seed=seed), seed)
 
 
 def table(jobs: int = 2) -> list[tuple[str, str, str, dict[str, float]]]:

@@ -51,7 +51,7 @@ def shape_row(name: str) -> list[str]:
     """List lengths and label shares of the training queries, seeds 0–2 pooled."""
     sizes, grades, relevant, empty = [], [], [], []
     for seed in SHAPE_SEEDS:
-        data = load_corpus(name, "ci", seed).train
+        data = load_corpus(name, "ci", seed=seed).train
         sizes.append(lengths(data.offsets))
         grades.append(data.relevance)
         relevant.append(data.binary)
@@ -78,7 +78,7 @@ def shape() -> str:
 
 
 def useful_cell(name: str, seed: int) -> dict[str, float]:
-    return corpus_usefulness.study(load_corpus(name, "ci", seed), seed)
+    return corpus_usefulness.study(load_corpus(name, "ci", seed=seed), seed)
 
 
 def seed_row(seed: int, row: dict[str, float]) -> list[str]:
@@ -193,7 +193,7 @@ def weights() -> str:
             best = [one["relevance"] for one in found]
             rows.append([f"{name}, {formula}", spread([f.quality for f in best])])
             rows[-1].append(spread([100 * f.worst for f in best], 1) + " %")
-            data = [load_corpus(name, "ci", seed).train for seed in seeds]
+            data = [load_corpus(name, "ci", seed=seed).train for seed in seeds]
             free = [100 * corpus_weights.any_logger(one, shift, published) for one in data]
             rows[-1].append(spread(free, 2) + " %")
             fitted, chance = (np.mean([getattr(f, key) for f in best], axis=0) for key in ("fitted", "at_random"))

@@ -57,11 +57,12 @@ def study(corpus: Corpus, seed: int) -> dict[str, float]:
     rng = np.random.default_rng([seed, 5])
 
     def quality(scores: np.ndarray) -> NDCG:
-        return ndcg(scores, test.relevance, test.offsets)
+        return ndcg(scores, test.offsets, relevance=test.relevance)
 
     chance = quality(rng.random(test.n_docs))
     one, tenth, full = (
-        quality(test.features @ fit_linear_ranker(corpus.train, fraction, rng)) for fraction in (0.01, 0.001, 1.0)
+        quality(test.features @ fit_linear_ranker(corpus.train, fraction, rng=rng).weights)
+        for fraction in (0.01, 0.001, 1.0)
     )
     network = quality(network_scores(corpus, seed))
     gain = network.per_query - full.per_query
@@ -99,7 +100,7 @@ def report(name: str) -> bool:
     print("  seed " + " ".join(f"{column:>11s}" for column in names))
     rows, useful = [], True
     for seed in SEEDS:
-        rows.append(study(load_corpus(name, "ci", seed), seed))
+        rows.append(study(load_corpus(name, "ci", seed=seed), seed))
         print(f"  {seed:4d} " + " ".join(f"{value:11.3f}" for value in rows[-1].values()), flush=True)
     for column in COLUMNS:
         mean, low, high, good, apart = judge(column, rows)

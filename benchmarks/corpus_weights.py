@@ -138,9 +138,9 @@ _GRIDS: dict[tuple[str, int], dict[str, np.ndarray]] = {}
 def grids(name: str, seed: int) -> dict[str, np.ndarray]:
     """Attraction by quality and rank for both signals; kept, because both curves are fitted to the same."""
     if (name, seed) not in _GRIDS:
-        data = load_corpus(name, "ci", seed).train
+        data = load_corpus(name, "ci", seed=seed).train
         rng = np.random.default_rng([seed, 6])
-        linear = data.features @ fit_linear_ranker(data, 1.0, rng)
+        linear = data.features @ fit_linear_ranker(data, 1.0, rng=rng).weights
         signals = {"relevance": data.binary, "linear": linear}
         _GRIDS[name, seed] = {kind: displayed_by_quality(data, signal, rng) for kind, signal in signals.items()}
     return _GRIDS[name, seed]
@@ -148,15 +148,19 @@ def grids(name: str, seed: int) -> dict[str, np.ndarray]:
 
 def logger_weights(name: str, seed: int, shift: float) -> tuple[np.ndarray, np.ndarray]:
     """M̄ (expected) and M (of one log of a million clicks) at each γ, for a logger fitted to 0.1 % of the queries."""
-    data = load_corpus(name, "ci", seed).train
+    data = load_corpus(name, "ci", seed=seed).train
     rng = np.random.default_rng([seed, 7])
-    policy = DeterministicPolicy.rank_by(data.features @ fit_linear_ranker(data, 0.001, rng), data.offsets, rng)
+    policy = DeterministicPolicy.rank_by(
+        data.features @ fit_linear_ranker(data, 0.001, rng=rng).weights, data.offsets, rng=rng
+    )
     displayed = np.bincount(policy.displayed_rank - 1, weights=attraction(data))
     largest = []
     for gamma in GAMMAS:
-        user = PositionBasedUser(power_examination(gamma, shift), 1.0, NOISE)
-        n = sessions_for_clicks(N_CLICKS, policy, user, data.binary)
-        log = simulate_clicks(policy, user, data.binary, draw_sessions(n, data.n_queries, rng), rng)
+        user = PositionBasedUser(power_examination(gamma, shift), epsilon_plus=1.0, epsilon_minus=NOISE)
+        n = sessions_for_clicks(policy, user, n_clicks=N_CLICKS, relevance=data.binary)
+        log = simulate_clicks(
+            policy, user, relevance=data.binary, sessions=draw_sessions(n, data.n_queries, rng=rng), rng=rng
+        )
         largest.append(float((1.0 / log.propensity[log.clicks > 0]).max()))
     return mean_weights(displayed, shift), np.array(largest)
 
@@ -184,7 +188,7 @@ def worst_after(name: str, knobs: Knobs, seed: int, shift: float) -> tuple[float
     rng = np.random.default_rng([seed, 8])
     x, utility, offsets = _draw(knobs, population, SIZES[name], rng)
     grades = np.searchsorted(np.quantile(utility, np.cumsum(knobs.shares)[:-1]), utility).astype(np.int8)
-    data = RankingData(x, grades, offsets, knobs.threshold)
+    data = RankingData(x, grades, offsets=offsets, threshold=knobs.threshold)
     best = fit(displayed_by_quality(data, data.binary, rng), shift, MEAN_WEIGHT[name])
     return best.worst, any_logger(data, shift, MEAN_WEIGHT[name])
 

@@ -33,7 +33,7 @@ def main() -> None:
     ):
 
         def ours(scores: np.ndarray = scores) -> float:
-            return ndcg(scores.ravel(), grades.ravel(), offsets, k=K, empty="zero").mean
+            return ndcg(scores.ravel(), offsets, relevance=grades.ravel(), cutoff=K, empty="zero").mean
 
         def exact(scores: np.ndarray = scores) -> float:
             return float(ndcg_score(gains, scores, k=K))

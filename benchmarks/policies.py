@@ -77,7 +77,7 @@ def agree(ours: np.ndarray, n_ours: np.ndarray | int, theirs: np.ndarray, n_thei
 def displays() -> None:
     rng = np.random.default_rng(0)
     scores = rng.normal(size=N_DOCS)
-    policy = PlackettLucePolicy(scores, [0, N_DOCS], K)
+    policy = PlackettLucePolicy(scores, [0, N_DOCS], cutoff=K)
     weight = np.exp(scores) / np.exp(scores).sum()
     queries = np.zeros(N_DISPLAYS, dtype=np.int64)
     few = N_DISPLAYS // 100
@@ -124,18 +124,18 @@ def logs() -> None:
     offsets = np.concatenate([[0], np.cumsum(rng.poisson(22, size=n_queries) + 1)])
     n_docs = int(offsets[-1])
     scores, relevance = rng.normal(size=n_docs), (rng.random(n_docs) < 0.1).astype(np.int64)
-    user, lam = PositionBasedUser(power_examination(1.0)), rank_weights(rng.normal(size=n_docs), offsets, dcg(K))
-    small, large = draw_sessions(10**6, n_queries, rng), draw_sessions(10**8, n_queries, rng)
+    user, lam = PositionBasedUser(power_examination(1.0)), rank_weights(rng.normal(size=n_docs), offsets, metric=dcg(K))
+    small, large = draw_sessions(10**6, n_queries, rng=rng), draw_sessions(10**8, n_queries, rng=rng)
     print(f"logs on {n_queries:,} queries, {n_docs:,} documents, pages of {K}")
     for name, policy in (
-        ("random last place", EpsilonGreedyPolicy.rank_by(scores, offsets, rng, [0.0] * (K - 1) + [1.0])),
-        ("epsilon-greedy 0.1", EpsilonGreedyPolicy.rank_by(scores, offsets, rng, [0.1] * K)),
-        ("Plackett-Luce", PlackettLucePolicy(scores, offsets, K)),
-        ("Plackett-Luce, T = 0.1", PlackettLucePolicy(scores, offsets, K, 0.1)),
+        ("random last place", EpsilonGreedyPolicy.rank_by(scores, offsets, rng=rng, epsilon=[0.0] * (K - 1) + [1.0])),
+        ("epsilon-greedy 0.1", EpsilonGreedyPolicy.rank_by(scores, offsets, rng=rng, epsilon=[0.1] * K)),
+        ("Plackett-Luce", PlackettLucePolicy(scores, offsets, cutoff=K)),
+        ("Plackett-Luce, T = 0.1", PlackettLucePolicy(scores, offsets, cutoff=K, temperature=0.1)),
     ):
 
         def simulate(sessions: np.ndarray, policy: LoggingPolicy = policy) -> ClickLog:
-            return simulate_clicks(policy, user, relevance, sessions, np.random.default_rng(1))
+            return simulate_clicks(policy, user, relevance=relevance, sessions=sessions, rng=np.random.default_rng(1))
 
         def plain(policy: LoggingPolicy = policy) -> np.ndarray:
             return session_by_session(policy, user, relevance, small, np.random.default_rng(2))
@@ -148,7 +148,7 @@ def logs() -> None:
         asked = np.repeat(small, np.diff(offsets))[:, None]
         agree(ours, asked, clicks, asked)
         weight = np.divide(lam, policy.exposure(user))[:, None]
-        estimate = ips(aware, lam)
+        estimate = ips(aware, lam=lam)
         single = float((clicks * weight).sum()) / 10**6
         # The standard error by query holds the spread between queries too, which both logs share: a wide allowance.
         assert abs(single - estimate.value) < 5 * np.sqrt(2) * estimate.standard_error
@@ -164,7 +164,7 @@ def logs() -> None:
             )
         )
         # Ten million sessions already fill every block; tracing allocations slows the draw down.
-        peak = peak_memory(lambda: simulate(draw_sessions(10**7, n_queries, np.random.default_rng(3))))
+        peak = peak_memory(lambda: simulate(draw_sessions(10**7, n_queries, rng=np.random.default_rng(3))))
         print(
             f"    {result.n_clicks:,} clicks, {len(result.document):,} terms; {peak:.0f} MB at the peak of 10⁷ sessions"
         )

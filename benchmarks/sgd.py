@@ -63,21 +63,25 @@ def with_torch(clicks: Clicks, n_features: int, rate: float) -> np.ndarray:
 def main() -> None:
     torch.set_num_threads(1)
     rng = np.random.default_rng(0)
-    train = load_corpus("yahoo-like", "ci", 0).train.subset(range(QUERIES))
-    user = PositionBasedUser(power_examination(1.0), 1.0, 0.1)
-    policy = DeterministicPolicy.rank_by(train.features @ fit_linear_ranker(train, 0.02, rng), train.offsets, rng)
-    sessions = draw_sessions(sessions_for_clicks(CLICKS, policy, user, train.binary), QUERIES, rng)
-    sampler = click_sampler(simulate_clicks(policy, user, train.binary, sessions, rng), "ips")
+    train = load_corpus("yahoo-like", "ci", seed=0).train.subset(range(QUERIES))
+    user = PositionBasedUser(power_examination(1.0), epsilon_plus=1.0, epsilon_minus=0.1)
+    policy = DeterministicPolicy.rank_by(
+        train.features @ fit_linear_ranker(train, 0.02, rng=rng).weights, train.offsets, rng=rng
+    )
+    sessions = draw_sessions(
+        sessions_for_clicks(policy, user, n_clicks=CLICKS, relevance=train.binary), QUERIES, rng=rng
+    )
+    sampler = click_sampler(simulate_clicks(policy, user, relevance=train.binary, sessions=sessions, rng=rng), "ips")
     x = train.features.astype(np.float64)
 
     def grid(rates: np.ndarray) -> np.ndarray:
-        return train_sgd(x, train.offsets, sampler, rates, STEPS, np.random.default_rng(1)).last[0, 0]
+        return train_sgd(x, sampler, learning_rates=rates, steps=STEPS, rng=np.random.default_rng(1)).last[0, 0]
 
     def singles() -> np.ndarray:
         return np.concatenate([grid(rate[None]) for rate in RATES])
 
     drawn = sampler.table.draw(4096, np.random.default_rng(1))[:STEPS]  # the clicks that train_sgd draws
-    clicks = Clicks(torch.tensor(x), train.offsets, sampler.document[drawn], sampler.scale[drawn])
+    clicks = Clicks(torch.tensor(x), train.offsets, sampler.document[drawn], sampler.factor[drawn])
     one = RATES[10]
 
     def autograd() -> np.ndarray:

@@ -51,11 +51,11 @@ class Problem:
     log: ClickLog
 
     def fit(self, C: float, tol: float = 1e-3, start: LinearFit | None = None) -> LinearFit:
-        return fit_proprank(self.features, self.offsets, self.log, C, tol, start)
+        return fit_proprank(self.features, self.log, C=C, gap=tol, start=start)
 
     @property
     def n_pairs(self) -> int:
-        return training_problem(self.features, self.offsets, self.log, 1.0)[1].n_pairs
+        return training_problem(self.features, self.log, C=1.0)[1].n_pairs
 
     def __str__(self) -> str:
         n, d = self.features.shape
@@ -76,10 +76,12 @@ def generate(n_queries: int, mean_length: float, n_features: int, seed: int = 0)
 def clicked(data: tuple[np.ndarray, ...], n_clicks: float, seed: int = 1) -> Problem:
     x, offsets, relevance, logging = data
     rng = np.random.default_rng(seed)
-    policy = DeterministicPolicy.rank_by(logging, offsets, rng)
-    user = PositionBasedUser(power_examination(1.0), 1.0, 0.1)
-    sessions = draw_sessions(sessions_for_clicks(n_clicks, policy, user, relevance), len(offsets) - 1, rng)
-    return Problem(x, offsets, simulate_clicks(policy, user, relevance, sessions, rng))
+    policy = DeterministicPolicy.rank_by(logging, offsets, rng=rng)
+    user = PositionBasedUser(power_examination(1.0), epsilon_plus=1.0, epsilon_minus=0.1)
+    sessions = draw_sessions(
+        sessions_for_clicks(policy, user, n_clicks=n_clicks, relevance=relevance), len(offsets) - 1, rng=rng
+    )
+    return Problem(x, offsets, simulate_clicks(policy, user, relevance=relevance, sessions=sessions, rng=rng))
 
 
 def timed(call: Callable[[], LinearFit]) -> tuple[float, LinearFit]:
@@ -90,7 +92,7 @@ def timed(call: Callable[[], LinearFit]) -> tuple[float, LinearFit]:
 
 def pairs(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Every x_d − x_y, and its weight at C = 1."""
-    _, lists, mass = training_problem(problem.features, problem.offsets, problem.log, 1.0)
+    _, lists, mass = training_problem(problem.features, problem.log, C=1.0)
     differences = np.empty((lists.n_pairs, problem.features.shape[1]))
     weights = np.empty(lists.n_pairs)
     at = 0
@@ -236,20 +238,20 @@ def warm() -> None:
     print(problem)
     lam = dcg()
     for C in (100.0, 1_000.0, 10_000.0):
-        x, lists, mass = training_problem(problem.features, problem.offsets, problem.log, C)
-        fit, rows, sums = None, [], surrogate_ranks(np.zeros(len(x)), problem.offsets, lists.documents)
+        x, lists, mass = training_problem(problem.features, problem.log, C=C)
+        fit, rows, sums = None, [], surrogate_ranks(np.zeros(len(x)), problem.offsets, documents=lists.documents)
         for _ in range(6):
             weights = mass * lam.slope(sums)
             cold = minimise(x, lists, weights, C, 1e-3)
             fit = minimise(x, lists, weights, C, 1e-3, fit)
             rows.append((fit.passes, cold.passes))
-            sums = surrogate_ranks(fit.score(x), problem.offsets, lists.documents)
+            sums = surrogate_ranks(fit.decision_function(x), problem.offsets, documents=lists.documents)
         later = np.array(rows[1:])
         print(
             f"  PropDCG, C = {C:6g}: passes warm/cold {', '.join(f'{a:.0f}/{b:.0f}' for a, b in rows)}; "
             f"from the second round {later[:, 0].sum() / later[:, 1].sum():.2f}"
         )
-        done = fit_propdcg(x, problem.offsets, problem.log, C, lam)
+        done = fit_propdcg(x, problem.log, C=C, metric=lam)
         fall = -np.diff(done.objective) / np.abs(done.objective[1:])
         print(
             f"    fit_propdcg: {done.passes:.0f} passes in {len(fall)} rounds; relative falls of the objective "

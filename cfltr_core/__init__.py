@@ -37,8 +37,10 @@ from cfltr_core.learning.countersample import click_sampler, train_sgd
 from cfltr_core.learning.propdcg import fit_propdcg
 from cfltr_core.learning.proprank import fit_proprank
 from cfltr_core.learning.selection import select_C
+from cfltr_core.ranking.linear import LinearRanker
 from cfltr_core.ranking.metrics import (
     RankWeight,
+    RankWeights,
     additive_metric,
     average_rank,
     dcg,
@@ -59,10 +61,12 @@ __all__ = [
     "ClickLog",
     "DeterministicPolicy",
     "EpsilonGreedyPolicy",
+    "LinearRanker",
     "MixturePolicy",
     "PlackettLucePolicy",
     "PositionBasedUser",
     "RankWeight",
+    "RankWeights",
     "RankingData",
     "additive_metric",
     "aggregate_clicks",

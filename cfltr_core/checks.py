@@ -6,6 +6,7 @@ offending index, the value found and the remedy.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,21 @@ def positive_int(value: Any, name: str, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name} is {value!r}: expected a whole number of at least {least}")
     return int(value)
+
+
+def positive(value: float, name: str) -> float:
+    """Return ``value`` as float after checking that it is a finite number > 0."""
+    if not (np.isfinite(value) and value > 0):
+        raise ValueError(f"{name} is {value}: expected a finite number > 0")
+    return float(value)
+
+
+def one_of(value: Any, name: str, choices: Iterable[Any]) -> Any:
+    """Return ``value`` after checking that it is one of ``choices``."""
+    known = list(choices)
+    if value not in known:
+        raise ValueError(f"{name} is {value!r}: choose one of {', '.join(map(repr, known))}")
+    return value
 
 
 def generator(rng: Any, name: str = "rng") -> np.random.Generator:

@@ -437,6 +437,35 @@ def exploring_pages(greedy_rank: Sequence[int], epsilon: Sequence[float]) -> Pag
     return out
 
 
+def rank_difference(left: Sequence[float], right: Sequence[float]) -> list[float]:
+    """λ under one ranker minus λ under another, document by document."""
+    return [a - b for a, b in zip(left, right, strict=True)]
+
+
+def is_positive(value: float) -> bool:
+    """A finite number above 0."""
+    return 0 < value < math.inf
+
+
+def list_of(document: int, offsets: Sequence[int]) -> int:
+    """The list that holds a document."""
+    for q in range(len(offsets) - 1):
+        if offsets[q] <= document < offsets[q + 1]:
+            return q
+    raise ValueError(document)
+
+
+def weights_of(propensity: Sequence[float]) -> list[float]:
+    """1/p, and 0 where p is 0."""
+    return [1 / p if p > 0 else 0.0 for p in propensity]
+
+
+def masses_of(clicks: Sequence[int], propensity: Sequence[float]) -> list[float]:
+    """clicks / (p · all clicks), and 0 without a click."""
+    total = sum(clicks)
+    return [c / (p * total) if c else 0.0 for c, p in zip(clicks, propensity, strict=True)]
+
+
 def counted_displays(pages: Sequence[Sequence[int]], n_docs: int, places: int) -> list[list[int]]:
     """How often each document stood at each place; −1 is an empty place."""
     counts = [[0] * places for _ in range(n_docs)]

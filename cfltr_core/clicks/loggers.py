@@ -5,18 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from cfltr_core import checks
-from cfltr_core.checks import FloatArray
+from cfltr_core.ranking.linear import LinearRanker
 from cfltr_core.ranking.ragged import RankingData, document_index
 
 
 def fit_linear_ranker(
     data: RankingData,
     fraction: float,
+    *,
     rng: np.random.Generator,
     ridge: float = 1.0,
     min_queries: int = 20,
-) -> FloatArray:
-    """Weights of a linear ranker: ridge regression of binary relevance on a random share of the queries.
+) -> LinearRanker:
+    """A linear ranker by ridge regression of binary relevance on a random share of the queries.
 
     ``f(d) = w · x_d``; w minimises Σ (relevance − mean − z·v)² + ridge · ‖v‖² over standardised features z
     and is then expressed in raw features.  This is the *logger* of the experiments: Agarwal et al. 2018 use 1 % of
@@ -25,11 +26,11 @@ def fit_linear_ranker(
 
     Returns
     -------
-    (n_features,) float64; scores are ``data.features @ w``.
+    LinearRanker
+        ``ranker.decision_function(data.features)`` are its scores.
     """
     checks.within(fraction, 0, 1, "fraction", "a share of the queries")
-    if not ridge > 0:
-        raise ValueError(f"ridge is {ridge}: expected a number > 0")
+    checks.positive(ridge, "ridge")
     size = min(data.n_queries, max(checks.positive_int(min_queries, "min_queries"), round(fraction * data.n_queries)))
     chosen = np.sort(checks.generator(rng).choice(data.n_queries, size=size, replace=False))
     rows = document_index(chosen, data.offsets)
@@ -40,4 +41,4 @@ def fit_linear_ranker(
     scale[scale < 1e-12] = np.inf
     z = (x - x.mean(axis=0)) / scale
     v = np.linalg.solve(z.T @ z + ridge * np.eye(z.shape[1]), z.T @ (y - y.mean()))
-    return np.asarray(v / scale)
+    return LinearRanker(v / scale)

@@ -16,6 +16,7 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.policies import DeterministicPolicy, LoggingPolicy
 from cfltr_core.clicks.users import PositionBasedUser
+from cfltr_core.ranking.ragged import query_of
 
 
 def _rows(documents: ArrayLike, n_docs: int, name: str) -> np.ndarray:
@@ -34,7 +35,7 @@ def _rows(documents: ArrayLike, n_docs: int, name: str) -> np.ndarray:
     return array.astype(np.int64)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ClickLog:
     """Aggregated clicks: one *term* per (query, document, displayed rank) that was shown.
 
@@ -87,7 +88,7 @@ class ClickLog:
             propensity,
             "the document was clicked, so it can be examined: correct the examination curve",
         )
-        query = np.searchsorted(offsets, document, side="right") - 1
+        query = query_of(document, offsets)
         self._first(
             impressions > sessions[query],
             "impressions",
@@ -127,10 +128,26 @@ class ClickLog:
     @property
     def query(self) -> IntArray:
         """Query of each term, shape (n_terms,)."""
-        return np.searchsorted(self.offsets, self.document, side="right") - 1
+        return query_of(self.document, self.offsets)
+
+    @property
+    def weights(self) -> FloatArray:
+        """1/propensity of each term, shape (n_terms,); 0 where the propensity is 0, where no click can be."""
+        return np.divide(1.0, self.propensity, out=np.zeros_like(self.propensity), where=self.propensity > 0)
+
+    @property
+    def mass(self) -> FloatArray:
+        """clicks / (propensity · n_clicks) of each term, shape (n_terms,): what it adds to the mean weight of a click.
+
+        They sum to M̄ = (1/n) Σ over clicks of 1/propensity.  Raises ValueError for a log without clicks.
+        """
+        if self.n_clicks == 0:
+            raise ValueError("log: there is no click in the log, so no term has any mass")
+        mass = np.zeros_like(self.propensity)
+        return np.divide(self.clicks, self.propensity * self.n_clicks, out=mass, where=self.clicks > 0)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ClickRecords:
     """Single clicks, one row each: ``session`` is numbered within its query, 0 … sessions[query] − 1."""
 
@@ -147,13 +164,14 @@ class ClickRecords:
         return len(self.document)
 
 
-def sessions_for_clicks(n_clicks: float, policy: LoggingPolicy, user: PositionBasedUser, relevance: ArrayLike) -> int:
+def sessions_for_clicks(
+    policy: LoggingPolicy, user: PositionBasedUser, *, relevance: ArrayLike, n_clicks: float
+) -> int:
     """Number of sessions S whose expected number of clicks is ``n_clicks``: S = round(n / E[clicks per session]).
 
     Sessions draw their query uniformly.  Papers fix the number of clicks; sessions are what one controls.
     """
-    if not (np.isfinite(n_clicks) and n_clicks > 0):
-        raise ValueError(f"n_clicks is {n_clicks}: expected a number > 0")
+    checks.positive(n_clicks, "n_clicks")
     rel = checks.finite_vector(relevance, int(policy.offsets[-1]), "relevance")
     probability = policy.exposure(user) * user.attraction(rel)
     per_session = float(probability.sum()) / (len(policy.offsets) - 1)
@@ -162,7 +180,7 @@ def sessions_for_clicks(n_clicks: float, policy: LoggingPolicy, user: PositionBa
     return max(1, round(n_clicks / per_session))
 
 
-def draw_sessions(n_sessions: int, n_queries: int, rng: np.random.Generator) -> IntArray:
+def draw_sessions(n_sessions: int, n_queries: int, *, rng: np.random.Generator) -> IntArray:
     """Sessions per query when each session draws its query uniformly: Multinomial, shape (n_queries,)."""
     n = checks.positive_int(n_sessions, "n_sessions")
     m = checks.positive_int(n_queries, "n_queries")
@@ -172,6 +190,7 @@ def draw_sessions(n_sessions: int, n_queries: int, rng: np.random.Generator) -> 
 def simulate_clicks(
     policy: LoggingPolicy,
     user: PositionBasedUser,
+    *,
     relevance: ArrayLike,
     sessions: ArrayLike,
     rng: np.random.Generator,
@@ -283,7 +302,7 @@ def require_single_display(log: ClickLog) -> None:
 
 
 def aggregate_clicks(
-    documents: ArrayLike, policy: DeterministicPolicy, user: PositionBasedUser, sessions: ArrayLike
+    documents: ArrayLike, policy: DeterministicPolicy, *, user: PositionBasedUser, sessions: ArrayLike
 ) -> ClickLog:
     """Your own single clicks as a :class:`ClickLog`.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,7 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.users import PositionBasedUser
 from cfltr_core.ranking.metrics import ranks
+from cfltr_core.ranking.ragged import query_of
 
 # Sessions whose displays are drawn at once: small enough for the processor's cache, large enough for NumPy.
 BLOCK = 1 << 16
@@ -27,15 +28,11 @@ Impressions = tuple[IntArray, IntArray, IntArray]
 class LoggingPolicy(ABC):
     """A distribution π(R | q) over the rankings that a session of query q is shown.
 
-    At most ``places`` documents are shown, in the places 1, 2, … without a gap; a list that is shorter is shown whole.
+    At most ``cutoff`` documents are shown, in the places 1, 2, … without a gap; a list that is shorter is shown whole.
     """
 
     offsets: IntArray
-
-    @property
-    @abstractmethod
-    def places(self) -> int:
-        """Number of places of the page: the largest displayed rank."""
+    cutoff: int
 
     @abstractmethod
     def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
@@ -47,7 +44,7 @@ class LoggingPolicy(ABC):
 
     @abstractmethod
     def sample(self, queries: ArrayLike, rng: np.random.Generator) -> IntArray:
-        """One display for each entry of ``queries``: flat documents, shape (len(queries), places), −1 where empty."""
+        """One display for each entry of ``queries``: flat documents, shape (len(queries), cutoff), −1 where empty."""
 
     @abstractmethod
     def displays(self, query: int) -> Iterator[tuple[float, tuple[int, ...]]]:
@@ -63,7 +60,7 @@ class LoggingPolicy(ABC):
     def impressions(self, sessions: ArrayLike, rng: np.random.Generator) -> Impressions:
         """Draw the displays of ``sessions[q]`` sessions of each query and count them: (document, rank, count).
 
-        Counts have the joint law of independent displays.  Memory is bounded by documents × places, whatever the
+        Counts have the joint law of independent displays.  Memory is bounded by documents × cutoff, whatever the
         number of sessions.
         """
         per_query = self._check_sessions(sessions, rng)
@@ -86,7 +83,7 @@ class LoggingPolicy(ABC):
         return int(self.offsets[chosen]), int(self.offsets[chosen + 1])
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self.offsets) - 1} queries, {self.places} places)"
+        return f"{type(self).__name__}({len(self.offsets) - 1} queries, {self.cutoff} places)"
 
 
 def place_values(value: Callable[[FloatArray], ArrayLike], rank: FloatArray) -> FloatArray:
@@ -98,9 +95,9 @@ def place_values(value: Callable[[FloatArray], ArrayLike], rank: FloatArray) -> 
 
 
 def count_displays(sample: Callable[[IntArray], IntArray], sessions: IntArray, policy: LoggingPolicy) -> IntArray:
-    """Counts (n_docs, places) of the displays that ``sample`` draws for ``sessions`` of each query, block by block."""
-    offsets, places = policy.offsets, policy.places
-    counts = np.zeros(int(offsets[-1]) * places, dtype=np.int64)
+    """Counts (n_docs, cutoff) of the displays that ``sample`` draws for ``sessions`` of each query, block by block."""
+    offsets, cutoff = policy.offsets, policy.cutoff
+    counts = np.zeros(int(offsets[-1]) * cutoff, dtype=np.int64)
     ends = np.cumsum(sessions)
     for start in range(0, int(ends[-1]), BLOCK):
         stop = min(start + BLOCK, int(ends[-1]))
@@ -110,14 +107,14 @@ def count_displays(sample: Callable[[IntArray], IntArray], sessions: IntArray, p
             ends[first : last + 1] - sessions[first : last + 1], start
         )
         shown = sample(np.repeat(np.arange(first, last + 1), share))
-        low, high = offsets[first] * places, offsets[last + 1] * places
-        code = (shown * places + np.arange(places) - low)[shown >= 0]
+        low, high = offsets[first] * cutoff, offsets[last + 1] * cutoff
+        code = (shown * cutoff + np.arange(cutoff) - low)[shown >= 0]
         counts[low:high] += np.bincount(code, minlength=high - low)
-    return counts.reshape(-1, places)
+    return counts.reshape(-1, cutoff)
 
 
 def nonzero_counts(counts: IntArray) -> Impressions:
-    """The positive entries of a table (n_docs, places) as (document, rank, count), in document order."""
+    """The positive entries of a table (n_docs, cutoff) as (document, rank, count), in document order."""
     document, place = np.nonzero(counts)
     return document, place + 1, counts[document, place]
 
@@ -136,6 +133,7 @@ class DeterministicPolicy(LoggingPolicy):
 
     displayed_rank: IntArray
     offsets: IntArray
+    cutoff: int = field(init=False)
 
     def __post_init__(self) -> None:
         offsets = checks.offsets_of(self.offsets)
@@ -153,6 +151,7 @@ class DeterministicPolicy(LoggingPolicy):
             )
         object.__setattr__(self, "offsets", offsets)
         object.__setattr__(self, "displayed_rank", rank)
+        object.__setattr__(self, "cutoff", int(rank.max()))
 
     def __repr__(self) -> str:
         shown = int((self.displayed_rank > 0).sum())
@@ -161,18 +160,13 @@ class DeterministicPolicy(LoggingPolicy):
 
     @classmethod
     def rank_by(
-        cls, scores: ArrayLike, offsets: ArrayLike, rng: np.random.Generator, cutoff: int | None = None
+        cls, scores: ArrayLike, offsets: ArrayLike, *, rng: np.random.Generator, cutoff: int | None = None
     ) -> DeterministicPolicy:
         """Show documents by descending score, ties broken once at random, the first ``cutoff`` of them."""
         place = ranks(scores, offsets, ties="random", rng=rng).astype(np.int64)
         if cutoff is not None:
             place = np.where(place <= checks.positive_int(cutoff, "cutoff"), place, 0)
         return cls(place, np.asarray(offsets))
-
-    @property
-    def places(self) -> int:
-        """The largest displayed rank."""
-        return int(self.displayed_rank.max())
 
     def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
         """``value`` at the displayed rank of each document, 0 if it is not shown."""
@@ -190,8 +184,8 @@ class DeterministicPolicy(LoggingPolicy):
         """The one display of each query, −1 where the page is longer than the list."""
         chosen = self._check_queries(queries, rng)
         shown = np.flatnonzero(self.displayed_rank)
-        table = np.full((len(self.offsets) - 1, self.places), -1)
-        table[np.searchsorted(self.offsets, shown, side="right") - 1, self.displayed_rank[shown] - 1] = shown
+        table = np.full((len(self.offsets) - 1, self.cutoff), -1)
+        table[query_of(shown, self.offsets), self.displayed_rank[shown] - 1] = shown
         return table[chosen]
 
     def displays(self, query: int) -> Iterator[tuple[float, tuple[int, ...]]]:
@@ -219,6 +213,7 @@ class MixturePolicy(LoggingPolicy):
 
     policies: Sequence[LoggingPolicy]
     shares: Sequence[float]
+    cutoff: int = field(init=False)
 
     def __post_init__(self) -> None:
         policies = tuple(self.policies)
@@ -233,11 +228,7 @@ class MixturePolicy(LoggingPolicy):
         object.__setattr__(self, "policies", policies)
         object.__setattr__(self, "shares", tuple((shares / shares.sum()).tolist()))
         object.__setattr__(self, "offsets", policies[0].offsets)
-
-    @property
-    def places(self) -> int:
-        """Places of the longest page."""
-        return max(policy.places for policy in self.policies)
+        object.__setattr__(self, "cutoff", max(policy.cutoff for policy in policies))
 
     def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
         """Σ_i share_i · (display mean of policy i)."""
@@ -247,7 +238,7 @@ class MixturePolicy(LoggingPolicy):
     def impressions(self, sessions: ArrayLike, rng: np.random.Generator) -> Impressions:
         """Sessions are dealt out to the policies (Multinomial), then each policy draws its own."""
         dealt = rng.multinomial(self._check_sessions(sessions, rng), self.shares)
-        counts = np.zeros((int(self.offsets[-1]), self.places), dtype=np.int64)
+        counts = np.zeros((int(self.offsets[-1]), self.cutoff), dtype=np.int64)
         for i, policy in enumerate(self.policies):
             document, rank, count = policy.impressions(dealt[:, i], rng)
             counts[document, rank - 1] += count
@@ -257,10 +248,10 @@ class MixturePolicy(LoggingPolicy):
         """Draw a policy for each session, then a display of that policy."""
         chosen = self._check_queries(queries, rng)
         policy_of = rng.choice(len(self.policies), size=len(chosen), p=self.shares)
-        out = np.full((len(chosen), self.places), -1)
+        out = np.full((len(chosen), self.cutoff), -1)
         for i, policy in enumerate(self.policies):
             mine = np.flatnonzero(policy_of == i)
-            out[mine, : policy.places] = policy.sample(chosen[mine], rng)
+            out[mine, : policy.cutoff] = policy.sample(chosen[mine], rng)
         return out
 
     def displays(self, query: int) -> Iterator[tuple[float, tuple[int, ...]]]:

@@ -44,7 +44,7 @@ class EpsilonGreedyPolicy(LoggingPolicy):
     greedy_rank : (n_docs,)
         Place of each document in the greedy ranking: 1 … n in each query, all of them.
     offsets : (n_queries + 1,)
-    epsilon : (places,) probabilities
+    epsilon : (cutoff,) probabilities
 
     Raises
     ------
@@ -54,7 +54,8 @@ class EpsilonGreedyPolicy(LoggingPolicy):
 
     greedy_rank: IntArray
     offsets: IntArray
-    epsilon: FloatArray
+    epsilon: FloatArray = field(kw_only=True)
+    cutoff: int = field(init=False)
     _order: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -69,26 +70,22 @@ class EpsilonGreedyPolicy(LoggingPolicy):
         order[np.repeat(offsets[:-1], np.diff(offsets)) + rank - 1] = np.arange(len(rank))
         for name, value in (("greedy_rank", rank), ("offsets", offsets), ("epsilon", epsilon), ("_order", order)):
             object.__setattr__(self, name, value)
+        object.__setattr__(self, "cutoff", len(epsilon))
 
     @classmethod
     def rank_by(
-        cls, scores: ArrayLike, offsets: ArrayLike, rng: np.random.Generator, epsilon: ArrayLike
+        cls, scores: ArrayLike, offsets: ArrayLike, *, rng: np.random.Generator, epsilon: ArrayLike
     ) -> EpsilonGreedyPolicy:
         """The greedy ranking is by descending score, ties broken once at random."""
         return cls(
-            DeterministicPolicy.rank_by(scores, offsets, rng).displayed_rank,
+            DeterministicPolicy.rank_by(scores, offsets, rng=rng).displayed_rank,
             np.asarray(offsets),
-            np.asarray(epsilon, dtype=np.float64),
+            epsilon=np.asarray(epsilon, dtype=np.float64),
         )
-
-    @property
-    def places(self) -> int:
-        """Places of the page."""
-        return len(self.epsilon)
 
     def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
         """In closed form; it depends on the length of the list and on the greedy place alone."""
-        values = place_values(value, np.arange(1.0, self.places + 1))
+        values = place_values(value, np.arange(1.0, self.cutoff + 1))
         out = np.empty(len(self.greedy_rank))
         tables: dict[int, FloatArray] = {}
         for _, index in length_groups(self.offsets):
@@ -105,7 +102,7 @@ class EpsilonGreedyPolicy(LoggingPolicy):
         Up to there the page is the greedy one.  If it is the last place, its document is counted by a second
         Multinomial; only pages that explore above the last place are drawn one by one.
         """
-        per_query, k = self._check_sessions(sessions, rng), self.places
+        per_query, k = self._check_sessions(sessions, rng), self.cutoff
         greedy_so_far = np.concatenate([[1.0], np.cumprod(1.0 - self.epsilon)])
         split = rng.multinomial(per_query, np.append(greedy_so_far[:-1] * self.epsilon, greedy_so_far[-1]))
         # Pages that are greedy above the last place.
@@ -132,15 +129,15 @@ class EpsilonGreedyPolicy(LoggingPolicy):
     def sample(self, queries: ArrayLike, rng: np.random.Generator) -> IntArray:
         """Draw each place in turn."""
         chosen = self._check_queries(queries, rng)
-        return self._fill(chosen, rng.random((self.places, len(chosen))) < self.epsilon[:, None], rng)
+        return self._fill(chosen, rng.random((self.cutoff, len(chosen))) < self.epsilon[:, None], rng)
 
     def _fill(self, queries: IntArray, explores: BoolArray, rng: np.random.Generator) -> IntArray:
-        """Pages of ``queries`` whose place r + 1 explores where ``explores[r]``, shape (n, places)."""
+        """Pages of ``queries`` whose place r + 1 explores where ``explores[r]``, shape (n, cutoff)."""
         start, size = self.offsets[queries], np.diff(self.offsets)[queries]
         # Greedy places of the shown documents; 0 is nobody.
-        shown = np.zeros((self.places, len(queries)), dtype=np.int64)
+        shown = np.zeros((self.cutoff, len(queries)), dtype=np.int64)
         best = np.ones(len(queries), dtype=np.int64)
-        for place in range(self.places):
+        for place in range(self.cutoff):
             while (taken := (shown[:place] == best).any(axis=0)).any():
                 best += taken
             here = shown[place]
@@ -161,11 +158,11 @@ class EpsilonGreedyPolicy(LoggingPolicy):
             share = float(self.epsilon[place]) / len(remaining)
             return [share + (i == 0) * (1.0 - float(self.epsilon[place])) for i in range(len(remaining))]
 
-        yield from _pages(ordered, self.places, law)
+        yield from _pages(ordered, self.cutoff, law)
 
 
 def _place_law(n: int, epsilon: FloatArray) -> FloatArray:
-    """P(greedy place j is shown at place r) of a list of n documents, shape (n, min(places, n)).
+    """P(greedy place j is shown at place r) of a list of n documents, shape (n, min(cutoff, n)).
 
     Follow one document j down the page.  What matters is b, how many better ones remain: b = 0 means that the greedy
     choice is j.  With m remaining documents an exploring place takes j with probability 1/m and a better one with b/m.
@@ -195,7 +192,8 @@ class PlackettLucePolicy(LoggingPolicy):
     ----------
     scores : (n_docs,) finite
     offsets : (n_queries + 1,)
-    cutoff : places of the page
+    cutoff : int
+        Places of the page.
     temperature : > 0; a high one is uniform, a low one ranks by score
 
     Raises
@@ -206,8 +204,8 @@ class PlackettLucePolicy(LoggingPolicy):
 
     scores: FloatArray
     offsets: IntArray
-    cutoff: int
-    temperature: float = 1.0
+    cutoff: int = field(kw_only=True)
+    temperature: float = field(default=1.0, kw_only=True)
     _weight: FloatArray = field(init=False)
     _order: IntArray = field(init=False)
     _up: FloatArray = field(init=False)
@@ -217,8 +215,7 @@ class PlackettLucePolicy(LoggingPolicy):
         offsets = checks.offsets_of(self.offsets)
         scores = checks.finite_vector(self.scores, int(offsets[-1]), "scores")
         checks.positive_int(self.cutoff, "cutoff")
-        if not (np.isfinite(self.temperature) and self.temperature > 0):
-            raise ValueError(f"temperature is {self.temperature}: expected a finite number > 0")
+        checks.positive(self.temperature, "temperature")
         sizes = np.diff(offsets)
         logits = (scores - np.repeat(np.maximum.reduceat(scores, offsets[:-1]), sizes)) / self.temperature
         if logits.min() < -600:
@@ -237,13 +234,8 @@ class PlackettLucePolicy(LoggingPolicy):
         object.__setattr__(self, "_up", up)
         object.__setattr__(self, "_alias", alias_tables(weight[order], offsets))
 
-    @property
-    def places(self) -> int:
-        """Places of the page."""
-        return self.cutoff
-
     def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
-        """By quadrature, exact to about 1e-12 for lists of any length, at O(places) per document and node."""
+        """By quadrature, exact to about 1e-12 for lists of any length, at O(cutoff) per document and node."""
         values = place_values(value, np.arange(1.0, self.cutoff + 1))
         out = np.empty(len(self._weight))
         # At most.  A group takes 16 MB, or one list: 8 · n · places · nodes bytes.
@@ -253,7 +245,7 @@ class PlackettLucePolicy(LoggingPolicy):
         return out
 
     def estimate_exposure(
-        self, user: PositionBasedUser, n_displays: int, rng: np.random.Generator
+        self, user: PositionBasedUser, n_displays: int, *, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Exposure from ``n_displays`` drawn pages per query, Rao–Blackwellised, with its standard error.
 
@@ -360,21 +352,21 @@ class PlackettLucePolicy(LoggingPolicy):
 
 
 def _pages(
-    documents: list[int], places: int, law: Callable[[list[int], int], list[float]], place: int = 0
+    documents: list[int], cutoff: int, law: Callable[[list[int], int], list[float]], place: int = 0
 ) -> Iterator[tuple[float, tuple[int, ...]]]:
     """Every page of ``documents``, place after place, with its probability; impossible ones left out."""
-    if place == places or not documents:
+    if place == cutoff or not documents:
         yield 1.0, ()
         return
     for i, (document, probability) in enumerate(zip(documents, law(documents, place), strict=True)):
         if probability > 0:
-            for rest, below in _pages(documents[:i] + documents[i + 1 :], places, law, place + 1):
+            for rest, below in _pages(documents[:i] + documents[i + 1 :], cutoff, law, place + 1):
                 yield probability * rest, (document, *below)
 
 
-def _step(places: int) -> float:
+def _step(cutoff: int) -> float:
     """The arrival of place k is spread over about 1/√k in log t: long pages need a finer step."""
-    return min(STEP, 0.5 / float(np.sqrt(places)))
+    return min(STEP, 0.5 / float(np.sqrt(cutoff)))
 
 
 def _place_mean(weight: FloatArray, values: FloatArray) -> FloatArray:
@@ -387,7 +379,7 @@ def _place_mean(weight: FloatArray, values: FloatArray) -> FloatArray:
     and the number of others is a sum of independent coins with probabilities 1 − e^{−w t}.  A pass down the list
     carries the law of the coins so far, a pass up carries the mean value that the rest will add.  With
     t = exp(x − e^{−x}) the integrand falls off doubly exponentially to the left; the trapezium rule then converges
-    exponentially, and ends where the best ``places`` documents have surely arrived.
+    exponentially, and ends where the best ``cutoff`` documents have surely arrived.
     """
     n = weight.shape[1]
     k = min(len(values), n)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,8 +46,8 @@ class PositionBasedUser:
     """
 
     examination: Examination | Sequence[float]
-    epsilon_plus: float = 1.0
-    epsilon_minus: float = 0.0
+    epsilon_plus: float = field(default=1.0, kw_only=True)
+    epsilon_minus: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
         if not (0.0 <= self.epsilon_minus <= self.epsilon_plus <= 1.0 and self.epsilon_plus > 0):

@@ -126,7 +126,7 @@ def _check_relevant(corpus: str, seed: int, parts: tuple[RankingData, ...]) -> N
         )
 
 
-def load_corpus(corpus: str, scale: str, seed: int, *, options: ReaderOptions | None = None) -> Corpus:
+def load_corpus(corpus: str, scale: str, *, seed: int, options: ReaderOptions | None = None) -> Corpus:
     """Load or generate a corpus.  Same arguments, same numbers; nothing is downloaded or written.
 
     Parameters
@@ -159,8 +159,8 @@ def load_corpus(corpus: str, scale: str, seed: int, *, options: ReaderOptions | 
         return _digits(size, seed)
     if corpus in GENERATED:
         if corpus.startswith("istella-like"):
-            return generate(GENERATED[corpus], size.istella, size.istella_features, seed)
-        return generate(GENERATED[corpus], size.generated, size.features, seed)
+            return generate(GENERATED[corpus], size.istella, n_features=size.istella_features, seed=seed)
+        return generate(GENERATED[corpus], size.generated, n_features=size.features, seed=seed)
     _, fields = _parse_letor(corpus)
     chosen = replace(options or ReaderOptions(), **fields)
     parts = read_collection(letor_folder(corpus), seed, options=chosen)
@@ -221,7 +221,7 @@ def _digits(scale: Scale, seed: int, candidates: int = 30) -> Corpus:
             RankingData(
                 features.reshape(-1, images.shape[1]).astype(np.float32),
                 same.ravel().astype(np.int8),
-                np.arange(n_queries + 1) * candidates,
+                offsets=np.arange(n_queries + 1) * candidates,
                 threshold=1,
                 name="digits",
             )

@@ -112,7 +112,7 @@ def _turned(utility: FloatArray, angle: float, rng: np.random.Generator) -> Floa
     return np.asarray(np.cos(np.radians(angle)) * utility + np.sin(np.radians(angle)) * away)
 
 
-def generate(knobs: Knobs, sizes: tuple[int, int, int], n_features: int, seed: int) -> Corpus:
+def generate(knobs: Knobs, sizes: tuple[int, int, int], *, n_features: int, seed: int) -> Corpus:
     """A population drawn from ``seed`` and lists of ``sizes`` (train, validation, test) queries from it."""
     # One child stream per part: the training queries do not change when the test set grows.
     streams = [np.random.default_rng([seed, part]) for part in range(4)]
@@ -120,7 +120,9 @@ def generate(knobs: Knobs, sizes: tuple[int, int, int], n_features: int, seed: i
     parts = [_draw(knobs, population, n, rng) for n, rng in zip(sizes, streams[1:], strict=True)]
     cuts = np.quantile(parts[0][1], np.cumsum(knobs.shares)[:-1])
     train, validation, test = (
-        RankingData(x, np.searchsorted(cuts, u).astype(np.int8), offsets, knobs.threshold, knobs.name)
+        RankingData(
+            x, np.searchsorted(cuts, u).astype(np.int8), offsets=offsets, threshold=knobs.threshold, name=knobs.name
+        )
         for x, u, offsets in parts
     )
     return Corpus(knobs.name, train, validation, test)

@@ -23,18 +23,23 @@ from numpy.typing import ArrayLike
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.logs import ClickLog, require_single_display
+from cfltr_core.ranking.metrics import RankWeight, RankWeights
 
 Unit = Literal["query", "session"]
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A risk estimate with its standard error, and what it was made from."""
+    """A risk estimate with its standard error, and what it was made from.
+
+    ``metric`` is known where the estimate was made from :class:`~cfltr_core.ranking.metrics.RankWeights`.
+    """
 
     value: float
     standard_error: float
     n_sessions: int
     n_clicks: int
+    metric: RankWeight | None = None
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Normal interval ``value ± z · standard_error``."""
@@ -42,6 +47,12 @@ class Estimate:
             raise ValueError(f"level is {level}: expected a probability strictly between 0 and 1")
         half = NormalDist().inv_cdf(0.5 + level / 2) * self.standard_error
         return self.value - half, self.value + half
+
+    def report(self) -> float:
+        """The number a table shows: −risk for a gain such as DCG, the risk itself for average rank."""
+        if self.metric is None:
+            raise ValueError("metric: the estimate was made from bare numbers; make it from rank_weights(…)")
+        return float(self.metric.report(self.value))
 
 
 def policy_aware(log: ClickLog, exposure: ArrayLike) -> ClickLog:
@@ -74,12 +85,19 @@ def policy_aware(log: ClickLog, exposure: ArrayLike) -> ClickLog:
     return replace(log, propensity=chance[log.document])
 
 
-def naive(log: ClickLog, rank_weight: ArrayLike, unit: Unit = "query") -> Estimate:
-    """Naive estimate: every click counts 1, (1/S) Σ clicks · λ.  Biased by examination."""
-    return _per_session(log, rank_weight, np.ones(len(log.document)), unit)
+def naive(
+    log: ClickLog, rank_weights: RankWeights | None = None, *, lam: ArrayLike | None = None, unit: Unit = "query"
+) -> Estimate:
+    """Naive estimate: every click counts 1, (1/S) Σ clicks · λ.  Biased by examination.
+
+    Arguments and errors are those of :func:`ips`.
+    """
+    return _per_session(log, _lam(log, rank_weights, lam), np.ones(len(log.document)), unit)
 
 
-def ips(log: ClickLog, rank_weight: ArrayLike, unit: Unit = "query") -> Estimate:
+def ips(
+    log: ClickLog, rank_weights: RankWeights | None = None, *, lam: ArrayLike | None = None, unit: Unit = "query"
+) -> Estimate:
     """Inverse propensity scoring: (1/S) Σ clicks · λ / propensity.
 
     Unbiased for R(f) without click noise when every relevant document has a positive propensity
@@ -87,96 +105,143 @@ def ips(log: ClickLog, rank_weight: ArrayLike, unit: Unit = "query") -> Estimate
 
     Parameters
     ----------
-    rank_weight : (n_docs,)
-        λ(rank(d)) under the ranker to be judged.
+    rank_weights : RankWeights
+        From :func:`~cfltr_core.ranking.metrics.rank_weights`: λ(rank(d)) under the ranker to be judged, or the
+        difference of two, which compares two rankers on the same clicks.
+    lam : (n_docs,)
+        The same as bare numbers, by name, where the ranker is known in another way.
     unit : "query" or "session"
         What the standard error treats as the random sample.  ``"query"``: the queries are a sample from a
         larger population (cluster by query).  ``"session"``: the set of queries is the population, sessions
         draw from it; uses the exact law of single clicks given the counts.
+
+    Raises
+    ------
+    TypeError
+        For a bare array without a name (scores and ranks are arrays too), or for both or none of the two.
+    ValueError
+        For λ of another number of documents, or a log without sessions.
     """
-    return _per_session(log, rank_weight, _inverse(log), unit)
+    return _per_session(log, _lam(log, rank_weights, lam), log.weights, unit)
 
 
-def clipped(log: ClickLog, rank_weight: ArrayLike, clip: float, unit: Unit = "query") -> Estimate:
-    """IPS with weights min(1/propensity, clip): less variance, biased toward 0 where weights are cut."""
-    if not (np.isfinite(clip) and clip >= 1):
-        raise ValueError(f"clip is {clip}: expected a largest weight >= 1")
-    return _per_session(log, rank_weight, np.minimum(_inverse(log), clip), unit)
+def clipped(
+    log: ClickLog,
+    rank_weights: RankWeights | None = None,
+    *,
+    cap: float,
+    lam: ArrayLike | None = None,
+    unit: Unit = "query",
+) -> Estimate:
+    """IPS with weights min(1/propensity, cap): less variance, biased toward 0 where weights are cut.
+
+    The other arguments and errors are those of :func:`ips`.
+    """
+    if not (np.isfinite(cap) and cap >= 1):
+        raise ValueError(f"cap is {cap}: expected a largest weight >= 1")
+    return _per_session(log, _lam(log, rank_weights, lam), np.minimum(log.weights, cap), unit)
 
 
-def self_normalised(log: ClickLog, rank_weight: ArrayLike, unit: Unit = "query") -> Estimate:
+def self_normalised(
+    log: ClickLog, rank_weights: RankWeights | None = None, *, lam: ArrayLike | None = None, unit: Unit = "query"
+) -> Estimate:
     """Self-normalised IPS: Σ clicks · λ / p divided by Σ clicks / p.
 
     Estimates the risk *per relevant document*, R(f) / E[number of relevant documents], which is another
     scale than IPS.  NaN for a log without clicks.  Source: Swaminathan & Joachims 2015.
+
+    Arguments and errors are those of :func:`ips`.
     """
-    inverse = _inverse(log)
-    lam = _terms(log, rank_weight, unit)
-    weights = log.clicks * inverse
-    total = float(weights.sum())
+    given = _lam(log, rank_weights, lam)
+    at_term = _terms(log, given, unit)
+    counted = log.clicks * log.weights
+    total = float(counted.sum())
     if total == 0:
-        return Estimate(float("nan"), float("nan"), log.n_sessions, log.n_clicks)
-    value = float((weights * lam).sum()) / total
-    return _with_error(log, value, (lam - value) * inverse, 0.0, total, unit)
+        return Estimate(float("nan"), float("nan"), log.n_sessions, log.n_clicks, given.metric)
+    value = float((counted * at_term).sum()) / total
+    return _with_error(log, value, (at_term - value) * log.weights, 0.0, total, unit, given.metric)
 
 
 def ips_variance(
-    rank_weight: ArrayLike,
+    lam: ArrayLike,
     click_probability: ArrayLike,
-    weight: ArrayLike,
+    *,
+    weights: ArrayLike,
     offsets: ArrayLike,
     sessions: ArrayLike,
 ) -> float:
-    """Exact variance of (1/S) Σ clicks · λ · weight under a position-based user, with one display per query.
+    """Exact variance of (1/S) Σ clicks · λ · weights under a position-based user, with one display per query.
 
     Under a stochastic policy documents are displayed together or not, and the terms of chapter 11 are added.
 
-    With ρ the click probability, a = λ · weight, and S_q sessions of query q,
+    With ρ the click probability, a = λ · weights, and S_q sessions of query q,
 
         Var = (1/S²) Σ_q S_q Σ_{d ∈ q} ρ_d (1 − ρ_d) a_d²                        (``sessions`` an array)
         Var = (1/S) { mean_q Σ_d ρ_d (1 − ρ_d) a_d² + Var_q(Σ_d ρ_d a_d) }       (``sessions`` a number)
 
     The second is for sessions that draw their query uniformly: it adds the variance between queries.
-    ``weight`` is 1/propensity for IPS, 1 for the naive estimate; give 0 to documents never shown.
+    ``weights`` is 1/propensity for IPS, 1 for the naive estimate; give 0 to documents never shown.
     """
     cuts = checks.offsets_of(offsets)
     n_docs = int(cuts[-1])
-    lam = checks.finite_vector(rank_weight, n_docs, "rank_weight")
-    w = checks.finite_vector(weight, n_docs, "weight")
+    values = checks.finite_vector(lam, n_docs, "lam")
+    w = checks.finite_vector(weights, n_docs, "weights")
     rho = checks.finite_vector(click_probability, n_docs, "click_probability")
     checks.within(rho, 0, 1, "click_probability", "a probability")
-    within = np.add.reduceat(rho * (1 - rho) * (lam * w) ** 2, cuts[:-1])
+    within = np.add.reduceat(rho * (1 - rho) * (values * w) ** 2, cuts[:-1])
     if np.ndim(sessions) == 0:
         total = checks.positive_int(np.asarray(sessions).item(), "sessions")
-        between = np.add.reduceat(rho * lam * w, cuts[:-1]).var()
+        between = np.add.reduceat(rho * values * w, cuts[:-1]).var()
         return float((within.mean() + between) / total)
     per_query = checks.counts(sessions, len(cuts) - 1, "sessions")
     checks.positive_int(int(per_query.sum()), "the sum of sessions")
     return float((per_query * within).sum() / per_query.sum() ** 2)
 
 
-def _inverse(log: ClickLog) -> FloatArray:
-    # Terms of propensity 0 have no clicks (ClickLog checks it): their weight never matters.
-    return np.divide(1.0, log.propensity, out=np.zeros_like(log.propensity), where=log.propensity > 0)
+@dataclass(frozen=True)
+class _Lam:
+    """λ of each document, and the metric where it is known."""
+
+    values: FloatArray
+    metric: RankWeight | None
 
 
-def _terms(log: ClickLog, rank_weight: ArrayLike, unit: Unit) -> FloatArray:
+def _lam(log: ClickLog, rank_weights: RankWeights | None, lam: ArrayLike | None) -> _Lam:
+    if rank_weights is not None and not isinstance(rank_weights, RankWeights):
+        raise TypeError(
+            f"rank_weights is {type(rank_weights).__name__}: expected what rank_weights(scores, offsets, metric=…) "
+            "returns; numbers that are λ already are given by name, as lam=…"
+        )
+    if (rank_weights is None) == (lam is None):
+        raise TypeError("rank_weights, lam: give one of the two")
+    n_docs = int(log.offsets[-1])
+    if rank_weights is not None:
+        return _Lam(checks.finite_vector(rank_weights.lam, n_docs, "rank_weights"), rank_weights.metric)
+    return _Lam(checks.finite_vector(np.asarray(lam), n_docs, "lam"), None)
+
+
+def _terms(log: ClickLog, given: _Lam, unit: Unit) -> FloatArray:
     """λ of each term's document."""
-    if unit not in ("query", "session"):
-        raise ValueError(f"unit is {unit!r}: choose 'query' or 'session'")
+    checks.one_of(unit, "unit", ("query", "session"))
     if log.n_sessions == 0:
         raise ValueError("log: there is no session in the log, so nothing can be estimated")
-    return checks.finite_vector(rank_weight, int(log.offsets[-1]), "rank_weight")[log.document]
+    return given.values[log.document]
 
 
-def _per_session(log: ClickLog, rank_weight: ArrayLike, weights: FloatArray, unit: Unit) -> Estimate:
-    a = _terms(log, rank_weight, unit) * weights
+def _per_session(log: ClickLog, given: _Lam, weights: FloatArray, unit: Unit) -> Estimate:
+    a = _terms(log, given, unit) * weights
     value = float((log.clicks * a).sum()) / log.n_sessions
-    return _with_error(log, value, a, value, float(log.n_sessions), unit)
+    return _with_error(log, value, a, value, float(log.n_sessions), unit, given.metric)
 
 
 def _with_error(
-    log: ClickLog, value: float, coefficient: FloatArray, centre: float, denominator: float, unit: Unit
+    log: ClickLog,
+    value: float,
+    coefficient: FloatArray,
+    centre: float,
+    denominator: float,
+    unit: Unit,
+    metric: RankWeight | None,
 ) -> Estimate:
     """Attach the standard error of a ratio whose session residual is e_i = Σ_d c_id · coefficient_d − centre.
 
@@ -205,4 +270,4 @@ def _with_error(
         squares = float((alone + together).sum())
         size = log.n_sessions
     error = np.sqrt(size / (size - 1) * squares) / denominator if size > 1 else float("nan")
-    return Estimate(value, float(error), log.n_sessions, log.n_clicks)
+    return Estimate(value, float(error), log.n_sessions, log.n_clicks, metric)

@@ -20,7 +20,7 @@ LIMIT = 2_000_000
 
 
 def enumerate_logs(
-    policy: LoggingPolicy, user: PositionBasedUser, relevance: ArrayLike, sessions: ArrayLike
+    policy: LoggingPolicy, user: PositionBasedUser, *, relevance: ArrayLike, sessions: ArrayLike
 ) -> Iterator[tuple[float, ClickLog]]:
     """Yield ``(probability, log)`` for every possible outcome of the counts.
 
@@ -49,7 +49,18 @@ def enumerate_logs(
             if probability == 0.0:
                 continue
             clicks = np.array([c for c, _ in outcome], dtype=np.int64)
-            yield probability, ClickLog(document, rank, impressions, clicks, propensity, per_query, offsets)
+            yield (
+                probability,
+                ClickLog(
+                    document=document,
+                    rank=rank,
+                    impressions=impressions,
+                    clicks=clicks,
+                    propensity=propensity,
+                    sessions=per_query,
+                    offsets=offsets,
+                ),
+            )
 
 
 def _require_few(n_outcomes: int) -> None:
@@ -94,16 +105,17 @@ def _impression_tables(policy: LoggingPolicy, sessions: IntArray) -> list[tuple[
 def expectation(
     statistic: Callable[[ClickLog], ArrayLike],
     policy: LoggingPolicy,
+    *,
     user: PositionBasedUser,
     relevance: ArrayLike,
     sessions: ArrayLike,
 ) -> FloatArray:
     """Exact E[statistic(log)]: Σ over all outcomes of probability × statistic.  Scalars come back as 0-d arrays.
 
-    Example: ``expectation(lambda log: ips(log, lam).value, policy, user, relevance, [1])``.
+    Example: ``expectation(lambda log: ips(log, lam=lam).value, policy, user=user, relevance=rel, sessions=[1])``.
     """
     total: FloatArray | float = 0.0
-    for probability, log in enumerate_logs(policy, user, relevance, sessions):
+    for probability, log in enumerate_logs(policy, user, relevance=relevance, sessions=sessions):
         total = total + probability * np.asarray(statistic(log), dtype=np.float64)
     return np.asarray(total)
 
@@ -111,6 +123,7 @@ def expectation(
 def mean_and_variance(
     statistic: Callable[[ClickLog], ArrayLike],
     policy: LoggingPolicy,
+    *,
     user: PositionBasedUser,
     relevance: ArrayLike,
     sessions: ArrayLike,
@@ -118,7 +131,7 @@ def mean_and_variance(
     """Exact mean and variance of ``statistic(log)``; the variance is E[(x − E x)²], not a difference."""
     outcomes = [
         (p, np.asarray(statistic(log), dtype=np.float64))
-        for p, log in enumerate_logs(policy, user, relevance, sessions)
+        for p, log in enumerate_logs(policy, user, relevance=relevance, sessions=sessions)
     ]
     mean = sum((p * x for p, x in outcomes), np.asarray(0.0))
     variance = sum((p * (x - mean) ** 2 for p, x in outcomes), np.asarray(0.0))

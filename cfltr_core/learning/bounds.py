@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.ranking.metrics import RankWeight, average_rank
+from cfltr_core.ranking.ragged import query_of
 
 Surrogate = Literal["hinge", "logistic"]
 # Floating scores: a solver may work in single precision, the public functions do not.
@@ -45,6 +46,7 @@ class Bound:
 def surrogate_ranks(
     scores: ArrayLike,
     offsets: ArrayLike,
+    *,
     documents: ArrayLike,
     surrogate: Surrogate = "hinge",
     sigma: float = 1.0,
@@ -71,15 +73,16 @@ def surrogate_ranks(
     ValueError
         For non-finite scores, bad offsets, documents that do not exist, an unknown surrogate, σ ≤ 0, μ outside [0, 2].
     """
-    return bound_loss(scores, offsets, documents, None, average_rank(), surrogate, sigma, smoothing).ranks
+    return bound_loss(scores, offsets, documents=documents, surrogate=surrogate, sigma=sigma, smoothing=smoothing).ranks
 
 
 def bound_loss(
     scores: ArrayLike,
     offsets: ArrayLike,
+    *,
     documents: ArrayLike,
-    weights: ArrayLike | None,
-    rank_weight: RankWeight | None = None,
+    weights: ArrayLike | None = None,
+    metric: RankWeight | None = None,
     surrogate: Surrogate = "hinge",
     sigma: float = 1.0,
     smoothing: float = 0.0,
@@ -91,9 +94,9 @@ def bound_loss(
 
     Parameters
     ----------
-    weights : (n_terms,) or None
-        One finite weight ≥ 0 for each of ``documents``; None = all 1.
-    rank_weight : RankWeight
+    weights : (n_terms,)
+        One finite weight ≥ 0 for each of ``documents``; all 1 if none are given.
+    metric : RankWeight
         λ, increasing and with a ``derivative``; average rank if none is given.
 
     Returns
@@ -113,11 +116,9 @@ def bound_loss(
     checks.within(terms, 0, len(values) - 1, "documents", "no such document")
     c = np.ones(len(terms)) if weights is None else checks.finite_vector(weights, len(terms), "weights")
     checks.within(c, 0, np.inf, "weights", "a negative weight would turn the bound round")
-    lam = average_rank() if rank_weight is None else rank_weight
-    if surrogate not in ("hinge", "logistic"):
-        raise ValueError(f"surrogate is {surrogate!r}: choose 'hinge' or 'logistic'")
-    if not (np.isfinite(sigma) and sigma > 0):
-        raise ValueError(f"sigma is {sigma}: expected a number > 0")
+    lam = average_rank() if metric is None else metric
+    checks.one_of(surrogate, "surrogate", ("hinge", "logistic"))
+    checks.positive(sigma, "sigma")
     checks.within(smoothing, 0, 2, "smoothing", "0 is the hinge itself; beyond 2 a document would compete with itself")
     step: Step = hinge
     if surrogate == "logistic":
@@ -182,7 +183,7 @@ class ClickedLists:
     """
 
     def __init__(self, offsets: IntArray, documents: IntArray) -> None:
-        query = np.searchsorted(offsets, documents, side="right") - 1
+        query = query_of(documents, offsets)
         width = np.diff(offsets)[query]
         self.offsets = offsets
         self.documents = documents

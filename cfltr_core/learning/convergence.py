@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.logs import ClickLog
+from cfltr_core.ranking.ragged import query_of
 
 # Sequences of clicks that are followed at once, and numbers held while the lists of clicks are gathered.
 LIMIT = 2_000_000
@@ -49,37 +50,37 @@ def weight_summary(log: ClickLog) -> WeightSummary:
     clicked = log.clicks > 0
     if not clicked.any():
         raise ValueError("log: there is no click in the log, so that its weights have no mean")
-    counts, weights = log.clicks[clicked], 1.0 / log.propensity[clicked]
+    counts, weights = log.clicks[clicked], log.weights[clicked]
     mean, square = np.average(np.stack([weights, weights**2]), axis=1, weights=counts)
     return WeightSummary(log.n_clicks, float(mean), float(np.sqrt(square)), float(weights.max()))
 
 
-def convergence_bound(radius: float, gradient: float, scale: float, steps: ArrayLike) -> FloatArray:
-    """Bound B · (scale · G) / √T on E[R(w̄) − R(w*)] after T = ``steps`` iterations at :func:`step_size`.
+def convergence_bound(radius: float, gradient_bound: float, *, weight: float, steps: ArrayLike) -> FloatArray:
+    """Bound B · (weight · G) / √T on E[R(w̄) − R(w*)] after T = ``steps`` iterations at :func:`learning_rate_for`.
 
-    ``radius`` B ≥ ‖w*‖ and ``gradient`` G ≥ ‖∇f_i(w_t)‖.  ``scale`` is M in Theorem 1 (IPS-SGD, Eq. 9) and M̄ in
+    ``radius`` B ≥ ‖w*‖ and ``gradient_bound`` G ≥ ‖∇f_i(w_t)‖.  ``weight`` is M in Theorem 1 (IPS-SGD, Eq. 9) and M̄ in
     Theorem 3 (CounterSample, Eq. 24) of Jagerman & de Rijke 2020; RMS(1/p) in place of M is the sharper form of
     Theorem 1.  Same shape as ``steps``.
     """
-    b, s = _positive(radius, "radius"), _positive(gradient, "gradient") * _positive(scale, "scale")
+    b, s = checks.positive(radius, "radius"), _scaled(gradient_bound, weight)
     t = checks.within(steps, 1, np.inf, "steps", "a number of iterations")
     return np.asarray(b * s / np.sqrt(t))
 
 
-def step_size(radius: float, gradient: float, scale: float, steps: int) -> float:
-    """Learning rate α = B / (scale · G · √T) of Theorems 1 and 3; arguments as in :func:`convergence_bound`."""
-    b, s = _positive(radius, "radius"), _positive(gradient, "gradient") * _positive(scale, "scale")
+def learning_rate_for(radius: float, gradient_bound: float, *, weight: float, steps: int) -> float:
+    """Learning rate α = B / (weight · G · √T) of Theorems 1 and 3; arguments as in :func:`convergence_bound`."""
+    b, s = checks.positive(radius, "radius"), _scaled(gradient_bound, weight)
     return float(b / (s * np.sqrt(checks.positive_int(steps, "steps"))))
 
 
-def steps_for_accuracy(radius: float, gradient: float, scale: float, accuracy: float) -> float:
-    """T = B² (scale · G)² / ε²: iterations that suffice for an error of at most ε (Eqs. 18 and 26), not rounded."""
-    b, s = _positive(radius, "radius"), _positive(gradient, "gradient") * _positive(scale, "scale")
-    return (b * s / _positive(accuracy, "accuracy")) ** 2
+def steps_for_accuracy(radius: float, gradient_bound: float, *, weight: float, accuracy: float) -> float:
+    """T = B² (weight · G)² / ε²: iterations that suffice for an error of at most ε (Eqs. 18 and 26), not rounded."""
+    b, s = checks.positive(radius, "radius"), _scaled(gradient_bound, weight)
+    return (b * s / checks.positive(accuracy, "accuracy")) ** 2
 
 
 def second_moment(
-    weights: ArrayLike, gradient_norms: ArrayLike, counts: ArrayLike, sampling: Literal["uniform", "weighted"]
+    weights: ArrayLike, gradient_norms: ArrayLike, *, counts: ArrayLike, sampling: Literal["uniform", "weighted"]
 ) -> float:
     """Exact E‖g‖² of one step.
 
@@ -101,16 +102,19 @@ def second_moment(
     checks.within(norms, 0, np.inf, "gradient_norms", "a norm")
     n = checks.counts(counts, len(w), "counts")
     checks.positive_int(int(n.sum()), "the sum of counts")
-    if sampling not in ("uniform", "weighted"):
-        raise ValueError(f"sampling is {sampling!r}: choose 'uniform' or 'weighted'")
+    checks.one_of(sampling, "sampling", ("uniform", "weighted"))
     factor = w if sampling == "uniform" else np.average(w, weights=n)
     return float(np.average(factor * w * norms**2, weights=n))
+
+
+def _scaled(gradient_bound: float, weight: float) -> float:
+    return checks.positive(gradient_bound, "gradient_bound") * checks.positive(weight, "weight")
 
 
 # --- gradients of single clicks -------------------------------------------------------------------------------
 
 
-def click_gradients(features: ArrayLike, offsets: ArrayLike, documents: ArrayLike, w: ArrayLike) -> FloatArray:
+def click_gradients(features: ArrayLike, offsets: ArrayLike, *, documents: ArrayLike, w: ArrayLike) -> FloatArray:
     """∇f_i(w) = Σ_{y ≠ d: ⟨w, x_d − x_y⟩ < 1} (x_y − x_d) for each clicked document d, (n_terms, n_features).
 
     A subgradient with slope 0 at a kink.  O(list × features) work for each click.
@@ -125,7 +129,7 @@ def click_gradients(features: ArrayLike, offsets: ArrayLike, documents: ArrayLik
     return out
 
 
-def gradient_bounds(features: ArrayLike, offsets: ArrayLike, documents: ArrayLike) -> FloatArray:
+def gradient_bounds(features: ArrayLike, offsets: ArrayLike, *, documents: ArrayLike) -> FloatArray:
     """G_i = Σ_{y ≠ d} ‖x_y − x_d‖ ≥ ‖∇f_i(w)‖ at every w, for each clicked document, (n_terms,)."""
     x, cuts, terms = _lists(features, offsets, documents)
     out = np.empty(len(terms))
@@ -145,7 +149,7 @@ def _lists(features: ArrayLike, offsets: ArrayLike, documents: ArrayLike) -> tup
 
 def _blocks(cuts: IntArray, terms: IntArray, n_features: int) -> Iterator[tuple[IntArray, IntArray]]:
     """Yield (rows, index): terms with equally long lists, and the documents of their lists as a rectangle."""
-    query = np.searchsorted(cuts, terms, side="right") - 1
+    query = query_of(terms, cuts)
     width = np.diff(cuts)[query]
     order = np.argsort(width, kind="stable")
     for same in np.split(order, np.flatnonzero(np.diff(width[order])) + 1) if len(terms) else []:
@@ -177,7 +181,8 @@ class Runs:
 def exact_runs(
     gradients: Gradients,
     probability: ArrayLike,
-    scale: ArrayLike,
+    *,
+    factor: ArrayLike,
     learning_rate: float,
     steps: int,
     n_features: int,
@@ -188,7 +193,7 @@ def exact_runs(
     ----------
     gradients : callable
         Takes states (m, n_features), returns ∇f_i at each of them for all i, (m, n, n_features).
-    probability, scale : (n,)
+    probability, factor : (n,)
         P(i) of each draw, and the factor of its gradient: (1/n, w_i) for IPS-SGD, (w_i / (n M̄), M̄) for
         CounterSample.
 
@@ -204,8 +209,8 @@ def exact_runs(
     if abs(chance.sum() - 1) > 1e-9:
         raise ValueError(f"probability sums to {chance.sum()}: one click is drawn in each step")
     n, t = len(chance), checks.positive_int(steps, "steps")
-    factor = checks.finite_vector(scale, n, "scale")
-    rate = _positive(learning_rate, "learning_rate")
+    multiplier = checks.finite_vector(factor, n, "factor")
+    rate = checks.positive(learning_rate, "learning_rate")
     d = checks.positive_int(n_features, "n_features")
     if n**t > LIMIT:
         raise ValueError(f"steps is {t}: {n}^{t} sequences are too many (limit {LIMIT}); take fewer steps or clicks")
@@ -214,7 +219,7 @@ def exact_runs(
     for step in range(t):
         repeats = n ** (t - step)
         iterates[:, step] = np.repeat(state, repeats, axis=0)
-        g = factor[:, None] * np.asarray(gradients(state), dtype=np.float64)
+        g = multiplier[:, None] * np.asarray(gradients(state), dtype=np.float64)
         if g.shape != (len(state), n, d):
             raise ValueError(f"gradients returned shape {g.shape}, expected {(len(state), n, d)}")
         state = (state[:, None] - rate * g).reshape(-1, d)
@@ -263,6 +268,7 @@ class ProofSteps:
 def proof_steps(
     runs: Runs,
     risk: Callable[[FloatArray], FloatArray],
+    *,
     risk_gradient: Callable[[FloatArray], FloatArray],
     optimum: ArrayLike,
     radius: float,
@@ -286,8 +292,8 @@ def proof_steps(
     """
     n, t, d = runs.iterates.shape
     star = checks.finite_vector(optimum, d, "optimum")
-    b, top = _positive(radius, "radius"), _positive(gradient_bound, "gradient_bound")
-    moment = top**2 if moment_bound is None else _positive(moment_bound, "moment_bound")
+    b, top = checks.positive(radius, "radius"), checks.positive(gradient_bound, "gradient_bound")
+    moment = top**2 if moment_bound is None else checks.positive(moment_bound, "moment_bound")
     alpha, flat = runs.learning_rate, runs.iterates.reshape(-1, d)
     at = risk(flat).reshape(n, t)
     best = float(risk(star[None])[0])
@@ -314,9 +320,3 @@ def proof_steps(
         lemma_slack=float((telescoped - sampled.sum(axis=1)).min()),
         gradient_slack=float(top - np.sqrt(squares.max())),
     )
-
-
-def _positive(value: float, name: str) -> float:
-    if not (np.isfinite(value) and value > 0):
-        raise ValueError(f"{name} is {value}: expected a finite number > 0")
-    return float(value)

@@ -13,7 +13,7 @@ Source: Jagerman & de Rijke 2020, Algorithms 1 and 2.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.learning.convergence import weight_summary
+from cfltr_core.ranking.ragged import query_of
 from cfltr_core.sampling import AliasTable
 
 Method = Literal["biased", "ips", "countersample"]
@@ -36,7 +37,7 @@ CHUNK = 4096
 class ClickSampler:
     """How one step of SGD picks a click and scales its gradient.
 
-    It is unbiased for (1/n) Σ_t clicks_t w_t ∇f_t if P(t) · scale_t = clicks_t w_t / n for every term t.
+    It is unbiased for (1/n) Σ_t clicks_t w_t ∇f_t if P(t) · factor_t = clicks_t w_t / n for every term t.
 
     Parameters
     ----------
@@ -44,21 +45,27 @@ class ClickSampler:
         The clicked document of each term.
     table : AliasTable
         The law of the draws over terms.
-    scale : (n_terms,)
+    factor : (n_terms,)
         Factor of the gradient of a term when it is drawn.
+    offsets : (n_queries + 1,)
+        The lists of the documents, those of the log.
     """
 
     document: IntArray
     table: AliasTable
-    scale: FloatArray
+    factor: FloatArray = field(kw_only=True)
+    offsets: IntArray = field(kw_only=True)
 
     def __post_init__(self) -> None:
         document = checks.indices(self.document, "document")
-        scale = checks.finite_vector(self.scale, len(document), "scale")
+        factor = checks.finite_vector(self.factor, len(document), "factor")
+        offsets = checks.offsets_of(self.offsets)
+        checks.within(document, 0, int(offsets[-1]) - 1, "document", "no such document")
         if len(self.table.keep) != len(document):
             raise ValueError(f"table: it has {len(self.table.keep)} categories for {len(document)} terms")
         object.__setattr__(self, "document", document)
-        object.__setattr__(self, "scale", scale)
+        object.__setattr__(self, "factor", factor)
+        object.__setattr__(self, "offsets", offsets)
 
     def __repr__(self) -> str:
         return f"ClickSampler({len(self.document)} terms)"
@@ -74,16 +81,14 @@ def click_sampler(log: ClickLog, method: Method) -> ClickSampler:
     """
     summary = weight_summary(log)
     clicked = np.flatnonzero(log.clicks)
-    counts, weights = log.clicks[clicked], 1.0 / log.propensity[clicked]
+    counts, weights = log.clicks[clicked], log.weights[clicked]
     laws = {
         "biased": (counts, np.ones(len(clicked))),
         "ips": (counts, weights),
         "countersample": (counts * weights, np.full(len(clicked), summary.mean)),
     }
-    if method not in laws:
-        raise ValueError(f"method is {method!r}: choose one of {', '.join(laws)}")
-    law, scale = laws[method]
-    return ClickSampler(log.document[clicked], AliasTable.build(law), scale)
+    law, factor = laws[checks.one_of(method, "method", laws)]
+    return ClickSampler(log.document[clicked], AliasTable.build(law), factor=factor, offsets=log.offsets)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,12 +109,11 @@ class SGDPath:
 
 def train_sgd(
     features: ArrayLike,
-    offsets: ArrayLike,
     sampler: ClickSampler,
+    *,
     learning_rates: ArrayLike,
     steps: int,
     rng: np.random.Generator,
-    *,
     batch: int = 1,
     runs: int = 1,
     optimizer: Optimizer = "sgd",
@@ -124,7 +128,7 @@ def train_sgd(
     ----------
     features : (n_docs, n_features) finite
     sampler : ClickSampler
-        From :func:`click_sampler`, or your own.
+        From :func:`click_sampler`, or your own; it knows the lists.
     learning_rates : (n_rates,)
         α > 0, not scaled by anything.
     batch : int
@@ -143,8 +147,7 @@ def train_sgd(
     x = np.asarray(features)
     if x.ndim != 2 or not np.isfinite(x).all():
         raise ValueError(f"features: expected shape (n_docs, n_features) and finite numbers, got shape {x.shape}")
-    cuts = checks.offsets_of(offsets, len(x))
-    checks.within(sampler.document, 0, len(x) - 1, "sampler.document", "no such document")
+    cuts = checks.offsets_of(sampler.offsets, len(x), "sampler.offsets")
     alpha = np.atleast_1d(np.asarray(learning_rates, dtype=np.float64))
     checks.within(alpha, np.finfo(np.float64).tiny, 1e100, "learning_rates", "a learning rate is a number > 0")
     total = checks.positive_int(steps, "steps")
@@ -183,7 +186,7 @@ def _single_clicks(
     x: NDArray[Any], cuts: IntArray, sampler: ClickSampler, shape: tuple[int, int], w: FloatArray, rng: Any
 ) -> Step:
     """Gradients of one click a step, for weights that change in between.  A list is a slice: nothing is gathered."""
-    query = np.searchsorted(cuts, sampler.document, side="right") - 1
+    query = query_of(sampler.document, cuts)
     start, stop = cuts[query], cuts[query + 1]
     own = sampler.document - start
     out = np.empty_like(w)
@@ -193,7 +196,7 @@ def _single_clicks(
             start[terms].tolist(),
             stop[terms].tolist(),
             own[terms].tolist(),
-            sampler.scale[terms].tolist(),
+            sampler.factor[terms].tolist(),
             strict=True,
         ):
             rows = x[low:high].astype(np.float64, copy=False)
@@ -211,7 +214,7 @@ def _click_batches(
     """The same for several runs and several clicks a step: their lists stand below each other, run after run."""
     runs, batch = shape
     each = runs * batch
-    query = np.searchsorted(cuts, sampler.document, side="right") - 1
+    query = query_of(sampler.document, cuts)
     width, start = np.diff(cuts)[query], cuts[query]
     segment = np.arange(each)
     out = np.empty_like(w)
@@ -229,7 +232,7 @@ def _click_batches(
             own = sampler.document[terms] - start[terms] + first
             active = (scores > (scores[own] - 1.0)[place]).astype(np.float64)
             active[own] -= np.add.reduceat(active, first, axis=0)  # the own document cancels
-            active *= (sampler.scale[terms] / batch)[place][:, None]
+            active *= (sampler.factor[terms] / batch)[place][:, None]
             for run, part in enumerate(parts):
                 np.matmul(rows[part].T, active[part], out=out[run])
             yield out, np.add.reduceat(sizes, segment[::batch])

@@ -45,7 +45,7 @@ class CCPFit(LinearFit):
     effective_weights: FloatArray
 
 
-def curvature(weight: RankWeight, longest: int) -> Curvature:
+def curvature(metric: RankWeight, longest: int) -> Curvature:
     """Whether λ is linear, convex or concave on ranks from 1 to 4 · ``longest``, and increasing.
 
     Found by comparing λ with its chords.  Raises ValueError naming the ranks when λ decreases somewhere, or is convex
@@ -53,21 +53,21 @@ def curvature(weight: RankWeight, longest: int) -> Curvature:
     convex solver applies then.
     """
     r = np.concatenate([np.arange(1.0, 64.0, 0.5), np.geomspace(64, 4 * max(17, longest), 200)])
-    value = weight(r)
+    value = metric(r)
     scale = float(np.ptp(value)) or 1.0
     fall = np.flatnonzero(np.diff(value) < -1e-9 * scale)
     if len(fall):
         i = fall[0]
         raise ValueError(
-            f"rank weight {weight.name!r} decreases between ranks {r[i]:g} and {r[i + 1]:g}: a bound on the rank "
+            f"rank weight {metric.name!r} decreases between ranks {r[i]:g} and {r[i + 1]:g}: a bound on the rank "
             "bounds the risk only if λ increases"
         )
-    above = weight((r[2:] + r[:-2]) / 2) - (value[2:] + value[:-2]) / 2
+    above = metric((r[2:] + r[:-2]) / 2) - (value[2:] + value[:-2]) / 2
     over, under = above > 1e-9 * scale, above < -1e-9 * scale
     if over.any() and under.any():
         i, j = int(np.argmax(over)), int(np.argmax(under))
         raise ValueError(
-            f"rank weight {weight.name!r} is neither convex nor concave: it lies above its chord between ranks "
+            f"rank weight {metric.name!r} is neither convex nor concave: it lies above its chord between ranks "
             f"{r[i]:g} and {r[i + 2]:g}, and below it between {r[j]:g} and {r[j + 2]:g}. "
             "Use a weight of one curvature, such as DCG without a cut-off"
         )
@@ -76,12 +76,12 @@ def curvature(weight: RankWeight, longest: int) -> Curvature:
 
 def fit_propdcg(
     features: ArrayLike,
-    offsets: ArrayLike,
     log: ClickLog,
+    *,
     C: float = 1.0,
-    weight: RankWeight | None = None,
-    tol: float = 1e-3,
-    inner_tol: float = 1e-3,
+    metric: RankWeight | None = None,
+    decrease: float = 1e-3,
+    gap: float = 1e-3,
     start: LinearFit | None = None,
     max_rounds: int = 50,
 ) -> CCPFit:
@@ -89,13 +89,13 @@ def fit_propdcg(
 
     Parameters
     ----------
-    features, offsets, log, C
+    features, log, C
         As for :func:`cfltr_core.learning.proprank.fit_proprank`.
-    weight : RankWeight
+    metric : RankWeight
         λ with a derivative; DCG, −1/log₂(1 + r), if none is given.  A C meant for natural logarithms is C / ln 2 here.
-    tol : float
-        Stop when a round lowers F by less than ``tol`` · |F|.
-    inner_tol : float
+    decrease : float
+        Stop when a round lowers F by less than ``decrease`` · |F|.
+    gap : float
         Relative gap of every convex problem.
     start : LinearFit
         Where to begin; w = 0 without one.  With a concave λ, F may have many stationary points, and the start
@@ -107,29 +107,27 @@ def fit_propdcg(
     ValueError
         As ``fit_proprank``; also when λ is neither convex nor concave, or decreases.
     """
-    lam = dcg() if weight is None else weight
-    x, lists, mass = training_problem(features, offsets, log, C, start)
-    if not tol > 0:
-        raise ValueError(f"tol is {tol}: expected a relative decrease > 0")
-    if not inner_tol > 0:
-        raise ValueError(f"inner_tol is {inner_tol}: expected a relative gap > 0")
+    lam = dcg() if metric is None else metric
+    x, lists, mass = training_problem(features, log, C=C, start=start)
+    checks.positive(decrease, "decrease")
+    checks.positive(gap, "gap")
     checks.positive_int(max_rounds, "max_rounds")
     shape = curvature(lam, int(np.diff(lists.offsets).max()))
 
     def at(fit: LinearFit) -> tuple[float, FloatArray]:
         """F and the sums S_t at the weights of ``fit``, in double precision."""
-        s, _ = lists.sums(fit.score(x), hinge, lambda terms, _: np.zeros(len(terms)))
+        s, _ = lists.sums(fit.decision_function(x), hinge, lambda terms, _: np.zeros(len(terms)))
         return float(0.5 * fit.weights @ fit.weights + mass @ lam(1 + s)), s
 
     best = LinearFit(np.zeros(x.shape[1]), C, np.inf, -np.inf, 0, 1.0) if start is None else start
     value, s = at(best)
     objective, passes = [value], []
-    accuracy = max(inner_tol, 0.03) if shape == "concave" else inner_tol
+    accuracy = max(gap, 0.03) if shape == "concave" else gap
     used = slope = lam.slope(1 + s)
     while True:
         if shape == "convex":
             cost = Cost(lambda t: lam(1 + t), lambda t: lam.slope(1 + t))
-            fit = minimise(x, lists, mass, C, inner_tol, start, cost=cost)
+            fit = minimise(x, lists, mass, C, gap, start, cost=cost)
         else:
             fit = minimise(x, lists, mass * slope, C, accuracy, best)
         passes.append(fit.passes + 1)
@@ -141,10 +139,10 @@ def fit_propdcg(
         elif best is start:
             best = replace(fit, weights=start.weights)
         objective.append(min(value, objective[-1]))
-        if shape != "concave" or (fall <= tol and accuracy == inner_tol) or len(passes) == max_rounds:
+        if shape != "concave" or (fall <= decrease and accuracy == gap) or len(passes) == max_rounds:
             break
         # An early surrogate is replaced soon: it need not be solved more closely than a tenth of the last fall.
-        accuracy = max(inner_tol, min(accuracy, 0.1 * fall))
+        accuracy = max(gap, min(accuracy, 0.1 * fall))
     return CCPFit(
         **{**vars(best), "passes": float(sum(passes))},
         objective=np.array(objective),

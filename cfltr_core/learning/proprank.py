@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +33,7 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.learning.bounds import ClickedLists, Scores, hinge
+from cfltr_core.ranking.linear import LinearRanker
 
 # Below this tolerance single precision would spoil the certificate.
 SINGLE = 1e-4
@@ -42,20 +44,21 @@ SHRINK, SHARE = 0.5, 0.25
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearFit:
+class LinearFit(LinearRanker):
     """A linear scorer with the certificate of its training problem.
 
     ``primal`` and ``dual`` enclose the optimum; ``passes`` counts the multiplications with the feature matrix,
     ``smoothing`` and ``centres`` are the last μ and the slopes a/c of all pairs, with which a warm start begins.
     """
 
-    weights: FloatArray
     C: float
     primal: float
     dual: float
     passes: float
     smoothing: float
     centres: tuple[Scores, ...] = ()
+    FORMAT: ClassVar[str] = "cfltr linear fit 1"
+    KEPT: ClassVar[tuple[str, ...]] = ("C", "primal", "dual", "passes", "smoothing")
 
     def __repr__(self) -> str:
         return f"LinearFit({len(self.weights)} weights, C={self.C:g}, relative gap {self.gap:.1e})"
@@ -65,20 +68,13 @@ class LinearFit:
         """Relative duality gap (P − D) / |P|: no weights at all have an objective lower by more than this."""
         return (self.primal - self.dual) / abs(self.primal) if self.primal else 0.0
 
-    def score(self, features: ArrayLike) -> FloatArray:
-        """w·x of each row of ``features`` (n_docs, n_features), float64 of shape (n_docs,)."""
-        x = np.asarray(features)
-        if x.ndim != 2 or x.shape[1] != len(self.weights):
-            raise ValueError(f"features: expected shape (n_docs, {len(self.weights)}), got {x.shape}")
-        return _Matrix(x, double=True).times(self.weights).astype(np.float64)
-
 
 def fit_proprank(
     features: ArrayLike,
-    offsets: ArrayLike,
     log: ClickLog,
+    *,
     C: float = 1.0,
-    tol: float = 1e-3,
+    gap: float = 1e-3,
     start: LinearFit | None = None,
     max_passes: int = 5000,
 ) -> LinearFit:
@@ -87,13 +83,12 @@ def fit_proprank(
     Parameters
     ----------
     features : (n_docs, n_features) finite; float32 is used as it is, without a copy
-    offsets : (n_queries + 1,)
-        The lists, the same as those of ``log``.
     log : ClickLog
+        Its lists are those of ``features``.
         Repeated clicks on a document count in one term, which is exact.  n is the number of clicks (as in the paper).
     C : float
         Weight of the data against ‖w‖², > 0.
-    tol : float
+    gap : float
         The relative duality gap at which to stop.
     start : LinearFit
         A neighbouring solution to begin with.
@@ -101,16 +96,16 @@ def fit_proprank(
     Raises
     ------
     ValueError
-        For non-finite features, offsets or ``start`` that do not match, a log without clicks, C or tol not > 0.
+        For non-finite features, a log or a ``start`` that do not match, a log without clicks, C or gap not > 0.
     RuntimeError
-        When ``max_passes`` multiplications did not reach ``tol``; the message has the gap that was reached.
+        When ``max_passes`` multiplications did not reach ``gap``; the message has the gap that was reached.
     """
-    x, lists, mass = training_problem(features, offsets, log, C, start)
-    return minimise(x, lists, mass, C, tol, start, max_passes)
+    x, lists, mass = training_problem(features, log, C=C, start=start)
+    return minimise(x, lists, mass, C, gap, start, max_passes)
 
 
 def training_problem(
-    features: ArrayLike, offsets: ArrayLike, log: ClickLog, C: float, start: LinearFit | None = None
+    features: ArrayLike, log: ClickLog, *, C: float, start: LinearFit | None = None
 ) -> tuple[NDArray[np.floating], ClickedLists, FloatArray]:
     """Check the arguments of a learner; return features, lists of the clicked documents, and c_t = (C/n) Σ clicks/p."""
     x = np.asarray(features)
@@ -120,11 +115,10 @@ def training_problem(
         x = x.astype(np.float64)
     if start is not None and len(start.weights) != x.shape[1]:
         raise ValueError(f"start has {len(start.weights)} weights, but there are {x.shape[1]} features")
-    cuts = checks.offsets_of(offsets, len(x))
-    if not np.array_equal(cuts, log.offsets):
+    if len(x) != log.offsets[-1]:
         raise ValueError(
-            f"offsets: {len(cuts) - 1} lists of {len(x)} documents, but the log has {len(log.offsets) - 1} lists of "
-            f"{log.offsets[-1]} documents or other cuts: features, offsets and log must describe the same lists"
+            f"features: there are {len(x)} documents, but the log has {len(log.offsets) - 1} lists of "
+            f"{log.offsets[-1]} documents: features and log must describe the same lists"
         )
     for begin in range(0, len(x), 4096):
         finite = np.isfinite(x[begin : begin + 4096])
@@ -133,14 +127,13 @@ def training_problem(
             raise ValueError(
                 f"features[{begin + row}, {column}] is {x[begin + row, column]}: replace or drop non-finite values"
             )
-    if not (np.isfinite(C) and C > 0):
-        raise ValueError(f"C is {C}: expected a number > 0")
+    checks.positive(C, "C")
     if log.n_clicks == 0:
         raise ValueError("log: there is no click in the log, so nothing can be learnt")
     clicked = log.clicks > 0
     mass = np.bincount(log.document[clicked], log.clicks[clicked] / log.propensity[clicked])
     documents = np.flatnonzero(mass)
-    return x, ClickedLists(cuts, documents), mass[documents].astype(np.float64) * (C / log.n_clicks)
+    return x, ClickedLists(log.offsets, documents), mass[documents].astype(np.float64) * (C / log.n_clicks)
 
 
 @dataclass(frozen=True)
@@ -170,8 +163,7 @@ def minimise(
     For any w, the prices u_t = κ′(S_t) and slopes a of the smoothed hinge give the lower bound
     D = Σ u_t mass_t a_ty − ½‖v‖² + Σ mass_t (κ(S_t) − u_t S_t) with the *smoothed* S_t, by κ's tangent at S_t.
     """
-    if not tol > 0:
-        raise ValueError(f"tol is {tol}: expected a relative gap > 0")
+    checks.positive(tol, "gap")
     return _Solver(x, lists, mass, tol, cost).run(C, start, max_passes)
 
 
@@ -255,7 +247,7 @@ class _Solver:
             if self.passes >= max_passes:
                 raise RuntimeError(
                     f"relative gap {(best_primal - best_dual) / abs(best_primal):.1e} after {self.passes:.0f} passes, "
-                    f"tol {self.tol:.1e} not reached: raise tol or max_passes, or lower C"
+                    f"not the {self.tol:.1e} asked for: raise gap or max_passes, or lower C"
                 )
             closed = primal - best_dual <= self.tol * abs(primal)
             if not fresh and (closed or error < 0.5 * (primal - dual - error)):

@@ -30,10 +30,10 @@ class Selection:
 def select_C(
     fit: Callable[[float, LinearFit | None], LinearFit],
     grid: Sequence[float],
+    *,
     features: ArrayLike,
-    offsets: ArrayLike,
     log: ClickLog,
-    weight: RankWeight | None = None,
+    metric: RankWeight | None = None,
     extend: int = 6,
 ) -> Selection:
     """Choose C by the self-normalised IPS estimate of the risk on *validation clicks*; true labels play no part.
@@ -42,11 +42,11 @@ def select_C(
     ----------
     fit : callable
         ``fit(C, start)`` trains at one value, from a neighbouring solution or None:
-        ``lambda C, start: fit_proprank(x, offsets, log, C, start=start)``.
+        ``lambda C, start: fit_proprank(x, log, C=C, start=start)``.
     grid : increasing values of C, at least two
-    features, offsets, log
+    features, log
         The validation queries and their clicks.
-    weight : RankWeight
+    metric : RankWeight
         λ of the risk; DCG if none is given.
     extend : int
         While the value at an edge is strictly the best, the grid grows there by the ratio of its two outermost
@@ -55,20 +55,20 @@ def select_C(
     Raises
     ------
     ValueError
-        For a grid that is not increasing and positive, offsets that do not match, a log without clicks.
+        For a grid that is not increasing and positive, features that do not match the log, a log without clicks.
     """
     values = np.asarray(grid, dtype=np.float64)
     if values.ndim != 1 or len(values) < 2 or not (values[0] > 0 and (np.diff(values) > 0).all()):
         raise ValueError(f"grid is {list(grid)}: expected at least two values of C, positive and increasing")
-    lam = dcg() if weight is None else weight
-    x, lists, _ = training_problem(features, offsets, log, 1.0)
+    lam = dcg() if metric is None else metric
+    x, _, _ = training_problem(features, log, C=1.0)
     fits: dict[float, LinearFit] = {}
     estimates: dict[float, float] = {}
 
     def try_value(c: float, start: LinearFit | None) -> None:
         fits[c] = fit(c, start)
-        scores = fits[c].score(x)
-        estimates[c] = self_normalised(log, rank_weights(scores, lists.offsets, lam)).value
+        scores = fits[c].decision_function(x)
+        estimates[c] = self_normalised(log, rank_weights(scores, log.offsets, metric=lam)).value
 
     start = None
     for c in values.tolist():

@@ -6,11 +6,11 @@ Risk is minimised: every λ here increases with the rank.  Ranks are 1-based.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
@@ -40,8 +40,8 @@ class RankWeight:
 
     name: str
     function: Callable[[FloatArray], FloatArray]
-    larger_is_better: bool = True
-    derivative: Callable[[FloatArray], FloatArray] | None = None
+    larger_is_better: bool = field(default=True, kw_only=True)
+    derivative: Callable[[FloatArray], FloatArray] | None = field(default=None, kw_only=True)
 
     def __call__(self, rank: ArrayLike) -> FloatArray:
         """λ at ``rank`` (any shape, float64, >= 1)."""
@@ -94,23 +94,24 @@ def dcg(cutoff: int | None = None) -> RankWeight:
     )
 
 
-def precision(k: int) -> RankWeight:
-    """λ(r) = −1[r <= k] / k."""
-    k = checks.positive_int(k, "k")
+def precision(cutoff: int) -> RankWeight:
+    """λ(r) = −1[r <= k] / k, with k the ``cutoff``."""
+    k = checks.positive_int(cutoff, "cutoff")
     return RankWeight(f"Prec@{k}", lambda r: np.where(r <= k, -1.0 / k, 0.0), derivative=np.zeros_like)
 
 
-def rbp(p: float) -> RankWeight:
-    """λ(r) = −(1 − p) p^(r−1), rank-biased precision with persistence 0 < p < 1.
+def rbp(persistence: float) -> RankWeight:
+    """λ(r) = −(1 − ϱ) ϱ^(r−1), rank-biased precision with persistence 0 < ϱ < 1.
 
     Moffat & Zobel 2008.  Table 1 of Agarwal et al. 2018 prints −(1 − p)/p^r, which decreases in r.
     """
-    if not 0.0 < p < 1.0:
-        raise ValueError(f"p is {p}: the persistence of RBP lies strictly between 0 and 1")
+    if not 0.0 < persistence < 1.0:
+        raise ValueError(f"persistence is {persistence}: that of RBP lies strictly between 0 and 1")
+    stays, leaves = persistence, 1.0 - persistence
     return RankWeight(
-        f"RBP({p:g})",
-        lambda r: -(1.0 - p) * p ** (r - 1.0),
-        derivative=lambda r: -(1.0 - p) * np.log(p) * p ** (r - 1.0),
+        f"RBP({persistence:g})",
+        lambda r: -leaves * stays ** (r - 1.0),
+        derivative=lambda r: -leaves * np.log(stays) * stays ** (r - 1.0),
     )
 
 
@@ -144,6 +145,7 @@ def _row_tie_bounds(scores: FloatArray) -> tuple[IntArray, IntArray]:
 def ranks(
     scores: ArrayLike,
     offsets: ArrayLike,
+    *,
     ties: Ties = "average",
     rng: np.random.Generator | None = None,
 ) -> FloatArray:
@@ -192,41 +194,85 @@ def _random_ranks(scores: FloatArray, offsets: IntArray, rng: np.random.Generato
     return out
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class RankWeights:
+    """λ(rank(d)) of each document under one ranker, and the metric it belongs to.
+
+    Estimators take this rather than a bare array, which could be scores or ranks.  The difference of two is one again:
+    an estimate from it compares two rankers on the same clicks.  NumPy takes it for its array ``lam``.
+
+    Parameters
+    ----------
+    lam : (n_docs,) finite
+    metric : RankWeight
+    """
+
+    lam: FloatArray
+    metric: RankWeight
+
+    def __post_init__(self) -> None:
+        values = np.asarray(self.lam, dtype=np.float64)
+        object.__setattr__(self, "lam", checks.finite_vector(values, values.size, "lam"))
+
+    def __repr__(self) -> str:
+        return f"RankWeights({self.metric.name} at the ranks of {len(self)} documents)"
+
+    def __len__(self) -> int:
+        return len(self.lam)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.lam, dtype=dtype, copy=copy)
+
+    def __sub__(self, other: RankWeights) -> RankWeights:
+        """λ of this ranker minus λ of another, by the same metric and on the same documents."""
+        if not isinstance(other, RankWeights):
+            return NotImplemented
+        if other.metric.name != self.metric.name:
+            raise ValueError(
+                f"other: {other.metric.name} is subtracted from {self.metric.name}: compare two rankers by one metric"
+            )
+        if len(other) != len(self):
+            raise ValueError(f"other: it has {len(other)} documents, not {len(self)}: rank the same documents")
+        return RankWeights(self.lam - other.lam, self.metric)
+
+
 def rank_weights(
     scores: ArrayLike,
     offsets: ArrayLike,
-    weight: RankWeight,
+    *,
+    metric: RankWeight,
     ties: Ties = "average",
     rng: np.random.Generator | None = None,
-) -> FloatArray:
-    """λ(rank(d)) of each document, shape (n_docs,).
+) -> RankWeights:
+    """λ(rank(d)) of each document, with its metric.
 
     With ``ties="average"`` it is the exact mean of λ over all orders of the tied documents: the mean of
     λ(a), …, λ(b) when they share the ranks a…b (not λ at the mean rank).
     """
     values, cuts = _scores_and_offsets(scores, offsets, ties)
     if ties != "average":
-        return weight(ranks(values, cuts, ties, rng))
+        return RankWeights(metric(ranks(values, cuts, ties=ties, rng=rng)), metric)
     best, worst = _tie_bounds(values, cuts)
     longest = int(np.diff(cuts).max())
-    table = weight(np.arange(1.0, longest + 1))
-    return _shared(table, best, worst)
+    table = metric(np.arange(1.0, longest + 1))
+    return RankWeights(_shared(table, best, worst), metric)
 
 
 def additive_metric(
     scores: ArrayLike,
-    relevance: ArrayLike,
     offsets: ArrayLike,
-    weight: RankWeight,
+    *,
+    relevance: ArrayLike,
+    metric: RankWeight,
     ties: Ties = "average",
     rng: np.random.Generator | None = None,
 ) -> FloatArray:
     """Additive metric as a risk: Δ(f | q) = Σ_{d ∈ q} λ(rank(d | f)) · relevance(d), shape (n_queries,).
 
-    ``relevance`` may be binary or any finite weights (n_docs,).  ``weight.report`` turns the risk into the
+    ``relevance`` may be binary or any finite weights (n_docs,).  ``metric.report`` turns the risk into the
     number that is usually shown.  Source: Agarwal et al. 2018, Eq. 1.
     """
-    lam = rank_weights(scores, offsets, weight, ties, rng)
+    lam = rank_weights(scores, offsets, metric=metric, ties=ties, rng=rng).lam
     rel = checks.finite_vector(relevance, len(lam), "relevance")
     return np.asarray(np.add.reduceat(lam * rel, np.asarray(offsets)[:-1]))
 
@@ -242,13 +288,14 @@ class NDCG:
 
 def ndcg(
     scores: ArrayLike,
-    relevance: ArrayLike,
     offsets: ArrayLike,
-    k: int = 10,
+    *,
+    relevance: ArrayLike,
+    cutoff: int = 10,
     gain: Literal["exponential", "linear"] = "exponential",
     empty: Literal["drop", "zero", "one"] = "drop",
 ) -> NDCG:
-    """nDCG@k = DCG@k / ideal DCG@k with gain 2^y − 1 (or y) and discount 1 / log₂(1 + rank).
+    """nDCG@k = DCG@k / ideal DCG@k with gain 2^y − 1 (or y), discount 1 / log₂(1 + rank), k the ``cutoff``.
 
     Ties are averaged exactly.  Queries without a relevant document have no ideal: ``empty`` drops them
     (their ``per_query`` value is NaN), or counts them as 0 or 1; ``share_dropped`` is their share if dropped.
@@ -256,23 +303,21 @@ def ndcg(
     Parameters
     ----------
     scores : (n_docs,) finite
-    relevance : (n_docs,) grades, whole numbers 0…30
     offsets : (n_queries + 1,)
+    relevance : (n_docs,) grades, whole numbers 0…30
 
     Raises
     ------
     ValueError
-        For grades that are not small whole numbers, an unknown ``gain`` or ``empty``, k < 1.
+        For grades that are not small whole numbers, an unknown ``gain`` or ``empty``, a cutoff below 1.
     """
     values, cuts = _scores_and_offsets(scores, offsets, "average")
     grades = checks.counts(relevance, len(values), "relevance")
     if len(grades) and grades.max() > 30:
         checks.within(grades, 0, 30, "relevance", "2^y − 1 needs small grades")
-    k = checks.positive_int(k, "k")
-    if gain not in ("exponential", "linear"):
-        raise ValueError(f"gain is {gain!r}: choose 'exponential' (2^y − 1) or 'linear' (y)")
-    if empty not in ("drop", "zero", "one"):
-        raise ValueError(f"empty is {empty!r}: choose 'drop', 'zero' or 'one'")
+    k = checks.positive_int(cutoff, "cutoff")
+    checks.one_of(gain, "gain", ("exponential", "linear"))
+    checks.one_of(empty, "empty", ("drop", "zero", "one"))
     grade = np.arange(31, dtype=np.float64)
     gain_of: FloatArray = grade if gain == "linear" else np.exp2(grade) - 1.0
     longest = int(np.diff(cuts).max())
@@ -331,8 +376,7 @@ def _shared(table: FloatArray, best: IntArray, worst: IntArray) -> FloatArray:
 
 
 def _scores_and_offsets(scores: ArrayLike, offsets: ArrayLike, ties: str) -> tuple[FloatArray, IntArray]:
-    if ties not in TIES:
-        raise ValueError(f"ties is {ties!r}: choose one of {', '.join(TIES)}")
+    checks.one_of(ties, "ties", TIES)
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 1:
         raise ValueError(f"scores: expected shape (n_docs,), got {values.shape}")

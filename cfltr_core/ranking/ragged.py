@@ -38,9 +38,9 @@ class RankingData:
 
     features: NDArray[np.float32]
     relevance: NDArray[np.int8]
-    offsets: IntArray
-    threshold: int = 1
-    name: str = field(default="data", compare=False)
+    offsets: IntArray = field(kw_only=True)
+    threshold: int = field(default=1, kw_only=True)
+    name: str = field(default="data", kw_only=True)
 
     def __post_init__(self) -> None:
         with np.errstate(over="ignore"):  # what is too large for float32 becomes inf and is named below
@@ -93,9 +93,9 @@ class RankingData:
         return RankingData(
             self.features[rows],
             self.relevance[rows],
-            np.concatenate([[0], np.cumsum(sizes)]),
-            self.threshold,
-            self.name,
+            offsets=np.concatenate([[0], np.cumsum(sizes)]),
+            threshold=self.threshold,
+            name=self.name,
         )
 
 
@@ -108,6 +108,11 @@ def query_index(offsets: ArrayLike) -> IntArray:
     """Query of each document, shape (n_docs,): 0, 0, …, 1, 1, …"""
     sizes = lengths(offsets)
     return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def query_of(documents: IntArray, offsets: IntArray) -> IntArray:
+    """Query of each of ``documents``, which are flat indices: the list q with offsets[q] <= d < offsets[q + 1]."""
+    return np.searchsorted(offsets, documents, side="right") - 1
 
 
 def document_index(queries: IntArray, offsets: IntArray) -> IntArray:

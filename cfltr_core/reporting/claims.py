@@ -252,7 +252,7 @@ def _unit_means(values: FloatArray, units: ArrayLike) -> FloatArray:
     return np.asarray(means[np.argsort(first)])
 
 
-def verdict_of(spec: Claim, arrays: Mapping[str, ArrayLike], level: float | None = None) -> ClaimResult:
+def verdict_of(spec: Claim, arrays: Mapping[str, ArrayLike], *, level: float | None = None) -> ClaimResult:
     """Compute the verdict of a claim from measured arrays; ``level`` defaults to :func:`level_of`.
 
     Beside the arrays of its kind a statistical claim takes ``units``, a label for each seed: values of seeds that
@@ -294,7 +294,7 @@ def swapped(arrays: Mapping[str, ArrayLike]) -> dict[str, ArrayLike]:
     return {**arrays, "larger": arrays["smaller"], "smaller": arrays["larger"]}
 
 
-def claim(id: str, scale: str, corpus: str, *, units: ArrayLike | None = None, **arrays: ArrayLike) -> ClaimResult:
+def claim(id: str, *, scale: str, corpus: str, units: ArrayLike | None = None, **arrays: ArrayLike) -> ClaimResult:
     """Judge one claim in a chapter and keep the record when the book is being run.
 
     Parameters

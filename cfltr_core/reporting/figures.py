@@ -63,10 +63,10 @@ def style() -> None:
 def band(
     ax: Axes,
     x: Sequence[float],
+    *,
     values: ArrayLike,
     method: str,
     label: str | None = None,
-    *,
     units: ArrayLike | None = None,
 ) -> None:
     """Plot a method's mean over seeds against ``x``, with the 95 % Student interval of the mean as a band.
@@ -84,7 +84,7 @@ def band(
     ax.fill_between(x, line[:, 1], line[:, 2], color=METHODS[method]["color"], alpha=0.15)
 
 
-def figure(fig: Figure, id: str, caption: str, alt: str, data: Any, dense: bool = False) -> None:
+def figure(fig: Figure, id: str, *, caption: str, alt: str, data: Any, dense: bool = False) -> None:
     """Show a figure, and keep it with its caption, alternative text and data when the book is being run.
 
     Parameters
@@ -146,7 +146,7 @@ def figure(fig: Figure, id: str, caption: str, alt: str, data: Any, dense: bool 
     _display({"text/markdown": f"*{caption}*", "text/plain": caption}, {"cfltr": {"caption": id}})
 
 
-def record(name: str, value: float, form: str = "{:.3g}") -> None:
+def record(name: str, value: float, *, form: str = "{:.3g}") -> None:
     """Let prose quote a computed number: ``{glue:text}`name``` shows ``form.format(value)``.
 
     ``name`` is lower-case words joined by hyphens, unique in the book.

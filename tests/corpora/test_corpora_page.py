@@ -64,7 +64,7 @@ def test_shape_block_measured_again(report: ModuleType) -> None:
     for name, row in zip(report.NAMES, page, strict=False):
         sizes, zeros, relevant, without = [], 0, 0, 0
         for seed in (0, 1, 2):
-            data = load_corpus(name, "ci", seed).train
+            data = load_corpus(name, "ci", seed=seed).train
             grades, offsets = data.relevance.tolist(), data.offsets.tolist()
             for start, end in pairwise(offsets):
                 hits = sum(1 for grade in grades[start:end] if grade >= data.threshold)
@@ -85,12 +85,12 @@ def test_shape_block_measured_again(report: ModuleType) -> None:
 @pytest.mark.parametrize("name", ["yahoo-like", "istella-like"])
 def test_one_row_of_usefulness_measured_again(report: ModuleType, name: str) -> None:
     """Both ratios of seed 0, with nDCG by loops; the network is too slow for a test."""
-    corpus = load_corpus(name, "ci", 0)
+    corpus = load_corpus(name, "ci", seed=0)
     test, rng = corpus.test, np.random.default_rng([0, 5])
     quality = []
     for scores in (
         rng.random(test.n_docs),
-        *(test.features @ fit_linear_ranker(corpus.train, share, rng) for share in (0.01, 0.001, 1.0)),
+        *(test.features @ fit_linear_ranker(corpus.train, share, rng=rng).weights for share in (0.01, 0.001, 1.0)),
     ):
         values = []
         grades, offsets = test.relevance.tolist(), test.offsets.tolist()
@@ -141,10 +141,10 @@ def test_mean_weights_of_the_logger_measured_again(report: ModuleType) -> None:
     page = rows_after(report.block(TEXT, "weights"), "on `yahoo-like`")
     found: dict[tuple[float, float], list[float]] = {}
     for seed in range(10):
-        data = load_corpus("yahoo-like", "ci", seed).train
+        data = load_corpus("yahoo-like", "ci", seed=seed).train
         rng = np.random.default_rng([seed, 7])
-        scores = data.features @ fit_linear_ranker(data, 0.001, rng)
-        place = DeterministicPolicy.rank_by(scores, data.offsets, rng).displayed_rank
+        scores = data.features @ fit_linear_ranker(data, 0.001, rng=rng).weights
+        place = DeterministicPolicy.rank_by(scores, data.offsets, rng=rng).displayed_rank
         # Documents of one rank and relevance are alike: count them first.
         kinds, times = np.unique(np.stack([place, data.relevance >= 3]), axis=1, return_counts=True)
         attraction = [(1.0 if relevant else 0.1) * n for relevant, n in zip(kinds[1], times, strict=True)]
@@ -160,7 +160,7 @@ def test_mean_weights_of_the_logger_measured_again(report: ModuleType) -> None:
 def test_the_fit_finds_the_truth_whichever_it_is(report: ModuleType) -> None:
     """Weights made with either curve are fitted by that curve, at the right quality, and by the other not."""
     weights = report.corpus_weights
-    data = load_corpus("istella-like", "smoke", 0).train
+    data = load_corpus("istella-like", "smoke", seed=0).train
     displayed = weights.displayed_by_quality(data, data.binary, np.random.default_rng(0))
     truth = int(np.flatnonzero(np.isclose(weights.QUALITIES, 0.5))[0])
     attraction, place = displayed[truth].tolist(), list(range(1, displayed.shape[1] + 1))

@@ -25,7 +25,7 @@ CONFLICTS = ("yahoo-like:conflict", "istella-like:conflict")
 def test_against_loops(name: str, seed: int) -> None:
     """Offsets and grades of every document, and all features of two queries of each part."""
     assert check_corpus(name) == name
-    corpus = load_corpus(name, "smoke", seed)
+    corpus = load_corpus(name, "smoke", seed=seed)
     sizes, n_features = profile_loops.SIZES[name.partition(":")[0]]["smoke"]
     assert corpus.name == name
     loops = profile_loops.corpus(name, seed, sizes, n_features, n_checked=2)
@@ -60,7 +60,7 @@ def test_lists_and_labels(name: str) -> None:
     """Mean length within 5 standard errors; no list beyond the longest; label shares exact in training."""
     knobs = profile_loops.CORPORA[name]
     sizes, n_features = profile_loops.SIZES[name.partition(":")[0]]["ci"]
-    corpus = load_corpus(name, "ci", 1)
+    corpus = load_corpus(name, "ci", seed=1)
     for part, n_queries in zip(PARTS, sizes, strict=True):
         data = getattr(corpus, part)
         assert data.n_queries == n_queries
@@ -133,8 +133,10 @@ def test_conflict_without_its_minority_is_the_aligned_law() -> None:
     assert back == YAHOO_LIKE
     for minority in (0.0, 0.5):
         knobs = dataclasses.replace(YAHOO_LIKE, minority=minority)
-        corpus = generate(knobs, (30, 10, 10), 20, seed=3)
-        np.testing.assert_array_equal(corpus.train.features, generate(YAHOO_LIKE, (30, 10, 10), 20, 3).train.features)
+        corpus = generate(knobs, (30, 10, 10), n_features=20, seed=3)
+        np.testing.assert_array_equal(
+            corpus.train.features, generate(YAHOO_LIKE, (30, 10, 10), n_features=20, seed=3).train.features
+        )
 
 
 def test_the_frozen_corpus_is_still_itself() -> None:
@@ -142,7 +144,7 @@ def test_the_frozen_corpus_is_still_itself() -> None:
     digest = hashlib.sha256()
     for seed in range(3):
         for part in PARTS:
-            data = getattr(load_corpus("yahoo-like", "smoke", seed), part)
+            data = getattr(load_corpus("yahoo-like", "smoke", seed=seed), part)
             digest.update(data.offsets.astype("<i8").tobytes())
             digest.update(data.relevance.astype("i1").tobytes())
     assert digest.hexdigest() == "0e1820311f70f7ab55368e4283dafc2bead998d9ee104d759d075eb00edee73a"
@@ -150,7 +152,7 @@ def test_the_frozen_corpus_is_still_itself() -> None:
 
 @pytest.mark.parametrize("name", ["istella-like", *CONFLICTS])
 def test_same_arguments_same_numbers_other_seed_other_numbers(name: str) -> None:
-    once, again, other = (load_corpus(name, "smoke", seed).train for seed in (5, 5, 6))
+    once, again, other = (load_corpus(name, "smoke", seed=seed).train for seed in (5, 5, 6))
     np.testing.assert_array_equal(once.features, again.features)
     np.testing.assert_array_equal(once.relevance, again.relevance)
     np.testing.assert_array_equal(once.offsets, again.offsets)

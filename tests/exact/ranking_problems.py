@@ -72,13 +72,13 @@ def log_of(problem: Machine):
     n_queries = len(problem.offsets) - 1
     enough = np.full(len(problem.document), 9)
     return ClickLog(
-        problem.document,
-        problem.rank,
-        enough,
-        problem.clicks,
-        problem.propensity,
-        np.full(n_queries, 9),
-        problem.offsets,
+        document=problem.document,
+        rank=problem.rank,
+        impressions=enough,
+        clicks=problem.clicks,
+        propensity=problem.propensity,
+        sessions=np.full(n_queries, 9),
+        offsets=problem.offsets,
     )
 
 

@@ -32,6 +32,11 @@ def scores(seed: int) -> np.ndarray:
     return np.where(rng.random(CUTS[-1]) < 0.5, rng.integers(-1, 3, size=CUTS[-1]), rng.normal(size=CUTS[-1]))
 
 
+def form_of(form: tuple[str, float, float]) -> dict[str, object]:
+    """The arguments that a form of the surrogate stands for."""
+    return dict(zip(("surrogate", "sigma", "smoothing"), form, strict=True))
+
+
 def rectangles(block: int) -> ClickedLists:
     usual = bounds.BLOCK
     try:
@@ -47,15 +52,15 @@ def test_bound_and_gradient(form: tuple[str, float, float]) -> None:
     for seed, name in itertools.product(range(6), LAMBDAS):
         s, (lam, literal, slope) = scores(seed), LAMBDAS[name]
         weights = np.random.default_rng(seed).uniform(0, 3, size=len(DOCUMENTS))
-        found = bound_loss(s, CUTS, DOCUMENTS, weights, lam, *form)
+        found = bound_loss(s, CUTS, documents=DOCUMENTS, weights=weights, metric=lam, **form_of(form))
         value, gradient = oracles.bound(s, CUTS, DOCUMENTS, weights, literal, slope, *form)
         np.testing.assert_allclose(found.value, value, rtol=1e-12)
         np.testing.assert_allclose(found.gradient, gradient, rtol=1e-12, atol=1e-13)
         expected = 1 + np.array(oracles.surrogate_sums(s, CUTS, DOCUMENTS, *form))
         np.testing.assert_allclose(found.ranks, expected, rtol=1e-13)
-        np.testing.assert_allclose(surrogate_ranks(s, CUTS, DOCUMENTS, *form), expected, rtol=1e-13)
+        np.testing.assert_allclose(surrogate_ranks(s, CUTS, documents=DOCUMENTS, **form_of(form)), expected, rtol=1e-13)
         assert (expected >= np.array(oracles.ranks(s, CUTS, "pessimistic"))[DOCUMENTS] - 1e-12).all()
-        one = bound_loss(s, CUTS, DOCUMENTS, None, lam, *form)
+        one = bound_loss(s, CUTS, documents=DOCUMENTS, metric=lam, **form_of(form))
         ones = oracles.bound(s, CUTS, DOCUMENTS, [1.0] * len(DOCUMENTS), literal, slope, *form)
         np.testing.assert_allclose(one.value, ones[0], rtol=1e-12)
 
@@ -145,6 +150,6 @@ def test_slope_beyond_a_cut_off_is_0() -> None:
 
 
 def test_no_document_at_all() -> None:
-    found = bound_loss(scores(0), CUTS, np.array([], dtype=int), [])
+    found = bound_loss(scores(0), CUTS, documents=np.array([], dtype=int), weights=[])
     assert (found.value, found.ranks.shape) == (0.0, (0,))
     np.testing.assert_array_equal(found.gradient, np.zeros(CUTS[-1]))

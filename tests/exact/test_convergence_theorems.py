@@ -17,7 +17,7 @@ import pytest
 from scipy.optimize import linprog
 
 from cfltr_core import exact_runs, proof_steps
-from cfltr_core.learning.convergence import Runs, convergence_bound, second_moment, step_size
+from cfltr_core.learning.convergence import Runs, convergence_bound, learning_rate_for, second_moment
 
 ROUNDING = 1e-9
 STEPS = 5
@@ -145,8 +145,11 @@ def problems() -> dict[str, list[Problem]]:
 
 
 def run(problem: Problem, method: str, scale: float, steps: int = STEPS, gradient: float | None = None) -> Runs:
-    rate = step_size(problem.radius, gradient or problem.gradient, scale, steps)
-    return exact_runs(problem.gradients, *problem.law(method), rate, steps, len(problem.optimum))
+    rate = learning_rate_for(problem.radius, gradient or problem.gradient, weight=scale, steps=steps)
+    chance, factor = problem.law(method)
+    return exact_runs(
+        problem.gradients, chance, factor=factor, learning_rate=rate, steps=steps, n_features=len(problem.optimum)
+    )
 
 
 def excess(problem: Problem, runs: Runs) -> float:
@@ -157,7 +160,7 @@ def ratio(problem: Problem, theorem: str, shrink_scale: float = 1.0, shrink_grad
     """Exact expected excess risk over its bound, both with constants that may be shrunk."""
     method, of = SCALES[theorem]
     scale, gradient = of(problem.weights) * shrink_scale, problem.gradient * shrink_gradient
-    bound = float(convergence_bound(problem.radius, gradient, scale, STEPS))
+    bound = float(convergence_bound(problem.radius, gradient, weight=scale, steps=STEPS))
     return excess(problem, run(problem, method, scale, gradient=gradient)) / bound
 
 
@@ -189,15 +192,17 @@ def test_every_step_holds_on_every_problem(method: str) -> None:
         for p in found[::4]:
             w = p.weights
             largest = w.max() if method == "ips" else w.mean()
-            moment = second_moment(w, np.full(len(w), p.gradient), np.ones(len(w), dtype=int), "uniform")
+            moment = second_moment(
+                w, np.full(len(w), p.gradient), counts=np.ones(len(w), dtype=int), sampling="uniform"
+            )
             steps = proof_steps(
                 run(p, method, largest),
                 p.risk,
-                p.risk_gradient,
-                p.optimum,
-                p.radius,
-                largest * p.gradient,
-                moment if method == "ips" else None,
+                risk_gradient=p.risk_gradient,
+                optimum=p.optimum,
+                radius=p.radius,
+                gradient_bound=largest * p.gradient,
+                moment_bound=moment if method == "ips" else None,
             )
             size = ROUNDING * max(1.0, steps.bound)
             assert np.all(np.diff(steps.ladder) >= -size)
@@ -226,7 +231,7 @@ def test_larger_problems_within_four_standard_errors() -> None:
         best = p.risk(p.optimum[None])[0]
         for theorem, (method, of) in SCALES.items():
             scale, (chance, factor) = of(w), p.law(method)
-            rate = step_size(p.radius, p.gradient, scale, 200)
+            rate = learning_rate_for(p.radius, p.gradient, weight=scale, steps=200)
             state, total = np.zeros((400, 5)), np.zeros((400, 5))
             for _ in range(200):
                 total += state
@@ -234,7 +239,9 @@ def test_larger_problems_within_four_standard_errors() -> None:
                 state = state - rate * (factor[i] * np.sign((state * a[i]).sum(axis=1) - b[i]))[:, None] * a[i]
             values = p.risk(total / 200) - best
             error = values.std(ddof=1) / np.sqrt(400)
-            assert values.mean() + 4 * error <= convergence_bound(p.radius, p.gradient, scale, 200), theorem
+            assert values.mean() + 4 * error <= convergence_bound(p.radius, p.gradient, weight=scale, steps=200), (
+                theorem
+            )
 
 
 # --- controls: one assumption of each theorem is dropped ----------------------------------------------------------
@@ -262,7 +269,7 @@ def test_without_convexity_both_fail(theorem: str) -> None:
     )
     method, of = SCALES[theorem]
     scale = of(hole.weights)
-    assert excess(hole, run(hole, method, scale, 12)) > 1.1 * convergence_bound(2.0, 1.0, scale, 12)
+    assert excess(hole, run(hole, method, scale, 12)) > 1.1 * convergence_bound(2.0, 1.0, weight=scale, steps=12)
 
 
 @pytest.mark.parametrize("theorem", ["theorem 1", "theorem 3"])
@@ -271,15 +278,17 @@ def test_beyond_the_radius_both_fail(theorem: str) -> None:
     far = line([1.0, 1.5], lambda s: np.abs(s - 10), lambda s: np.sign(s - 10), 10.0)
     method, of = SCALES[theorem]
     scale = of(far.weights)
-    runs = exact_runs(far.gradients, *far.law(method), step_size(1.0, 1.0, scale, 6), 6, 1)
-    assert excess(far, runs) > 2 * convergence_bound(1.0, 1.0, scale, 6)
+    chance, factor = far.law(method)
+    rate = learning_rate_for(1.0, 1.0, weight=scale, steps=6)
+    runs = exact_runs(far.gradients, chance, factor=factor, learning_rate=rate, steps=6, n_features=1)
+    assert excess(far, runs) > 2 * convergence_bound(1.0, 1.0, weight=scale, steps=6)
 
 
 def test_the_bound_of_theorem_3_does_not_hold_for_ips_sgd() -> None:
     """Eight clicks of weight 1 and one of weight 1,000, all with the loss |w − 1|: M̄ will not do for Algorithm 1."""
     rare = line([1.0] * 8 + [1_000.0], lambda s: np.abs(s - 1), lambda s: np.sign(s - 1), 1.0)
     mean = rare.weights.mean()
-    bound = float(convergence_bound(1.0, 1.0, mean, 4))
+    bound = float(convergence_bound(1.0, 1.0, weight=mean, steps=4))
     assert excess(rare, run(rare, "ips", mean, 4)) > 1.5 * bound
     assert excess(rare, run(rare, "countersample", mean, 4)) <= bound
 
@@ -291,5 +300,12 @@ def test_theorem_2_and_3_fail_when_clicks_are_drawn_uniformly() -> None:
     uniform, state = np.full(2, 0.5), np.zeros((1, 1))
     expected = np.einsum("n,mnd->md", uniform * mean, apart.gradients(state))
     assert abs(expected - apart.risk_gradient(state)) > 1
-    runs = exact_runs(apart.gradients, uniform, np.full(2, mean), step_size(1.0, 1.0, mean, 12), 12, 1)
-    assert excess(apart, runs) > 1.5 * convergence_bound(1.0, 1.0, mean, 12)
+    runs = exact_runs(
+        apart.gradients,
+        uniform,
+        factor=np.full(2, mean),
+        learning_rate=learning_rate_for(1.0, 1.0, weight=mean, steps=12),
+        steps=12,
+        n_features=1,
+    )
+    assert excess(apart, runs) > 1.5 * convergence_bound(1.0, 1.0, weight=mean, steps=12)

@@ -28,8 +28,8 @@ WEIGHTS = [
 @pytest.mark.oracle("metrics.ranks")
 def test_ranks() -> None:
     for ties in ("average", "optimistic", "pessimistic"):
-        assert ranks(SCORES, OFFSETS, ties).tolist() == oracles.ranks(SCORES, OFFSETS, ties)
-    drawn = ranks(SCORES, OFFSETS, "random", np.random.default_rng(0))
+        assert ranks(SCORES, OFFSETS, ties=ties).tolist() == oracles.ranks(SCORES, OFFSETS, ties)
+    drawn = ranks(SCORES, OFFSETS, ties="random", rng=np.random.default_rng(0))
     for documents in oracles.lists(OFFSETS):
         assert oracles.is_order([SCORES[d] for d in documents], [drawn[d] for d in documents])
 
@@ -38,7 +38,7 @@ def test_ranks() -> None:
 def test_average_weights_over_every_order() -> None:
     for weight, reference in WEIGHTS:
         loops = [w for scores in LISTS for w in oracles.weights_over_orders(scores, reference)]
-        np.testing.assert_allclose(rank_weights(SCORES, OFFSETS, weight), loops, rtol=0, atol=1e-14)
+        np.testing.assert_allclose(rank_weights(SCORES, OFFSETS, metric=weight), loops, rtol=0, atol=1e-14)
     for weight, reference in (
         (average_rank(), oracles.average_rank),
         (dcg(), oracles.dcg),
@@ -47,7 +47,9 @@ def test_average_weights_over_every_order() -> None:
     ):
         for ties in ("optimistic", "pessimistic"):
             loops = oracles.rank_weights(SCORES, OFFSETS, reference, ties)
-            np.testing.assert_allclose(rank_weights(SCORES, OFFSETS, weight, ties), loops, rtol=0, atol=1e-14)
+            np.testing.assert_allclose(
+                rank_weights(SCORES, OFFSETS, metric=weight, ties=ties), loops, rtol=0, atol=1e-14
+            )
 
 
 @pytest.mark.oracle("metrics.additive_metric")
@@ -55,14 +57,16 @@ def test_additive_metrics() -> None:
     binary = [float(y >= 2) for y in GRADES]
     for weight, reference in WEIGHTS:
         loops = oracles.additive_metric(SCORES, binary, OFFSETS, reference)
-        np.testing.assert_allclose(additive_metric(SCORES, binary, OFFSETS, weight), loops, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(
+            additive_metric(SCORES, OFFSETS, relevance=binary, metric=weight), loops, rtol=0, atol=1e-13
+        )
 
 
 @pytest.mark.oracle("metrics.ndcg")
 def test_ndcg() -> None:
     for k, gain, empty in itertools.product((1, 2, 3, 10), ("exponential", "linear"), ("drop", "zero", "one")):
         mean, per_query, share = oracles.ndcg(SCORES, GRADES, OFFSETS, k, gain, empty)
-        found = ndcg(SCORES, GRADES, OFFSETS, k, gain, empty)
+        found = ndcg(SCORES, OFFSETS, relevance=GRADES, cutoff=k, gain=gain, empty=empty)
         np.testing.assert_allclose(found.per_query, per_query, rtol=0, atol=1e-13)
         assert math.isclose(found.mean, mean, abs_tol=1e-13)
         assert math.isclose(found.share_dropped, share, abs_tol=1e-13)

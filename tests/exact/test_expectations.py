@@ -67,7 +67,7 @@ def rows(values: list) -> list[list]:
 def judged() -> list[tuple[np.ndarray, list[list[float]]]]:
     """λ(rank) of every ranker under every metric: from the package, and from the loops."""
     return [
-        (rank_weights(scores, OFFSETS, weight), rows(oracles.rank_weights(scores, OFFSETS, reference)))
+        (rank_weights(scores, OFFSETS, metric=weight), rows(oracles.rank_weights(scores, OFFSETS, reference)))
         for scores in RANKERS.values()
         for weight, reference in WEIGHTS.values()
     ]
@@ -88,8 +88,11 @@ def by_loops(statistic, theta, plus, minus, sessions) -> list[float]:
 
 
 def by_package(statistic, curve, plus, minus, sessions) -> np.ndarray:
-    policy, user = DeterministicPolicy(DISPLAYED, OFFSETS), PositionBasedUser(curve, plus, minus)
-    return expectation(statistic, policy, user, RELEVANCE, sessions)
+    policy, user = (
+        DeterministicPolicy(DISPLAYED, OFFSETS),
+        PositionBasedUser(curve, epsilon_plus=plus, epsilon_minus=minus),
+    )
+    return expectation(statistic, policy, user=user, relevance=RELEVANCE, sessions=sessions)
 
 
 def risks(sessions: list[int]) -> list[float]:
@@ -109,7 +112,7 @@ def test_ips_is_unbiased_without_noise(name: str) -> None:
     theta, lams = theta_of(reference), judged()
     inverse = [[1 / p for p in row] for row in theta]
     for sessions in ([1, 1], [2, 1]):
-        package = by_package(lambda log: [ips(log, lam).value for lam, _ in lams], curve, 1.0, 0.0, sessions)
+        package = by_package(lambda log: [ips(log, lam=lam).value for lam, _ in lams], curve, 1.0, 0.0, sessions)
         loops = by_loops(
             lambda log: [oracles.per_session(log, lam, inverse) for _, lam in lams], theta, 1.0, 0.0, sessions
         )
@@ -121,7 +124,7 @@ def test_ips_is_unbiased_without_noise(name: str) -> None:
 def test_the_risk_itself_is_the_same_in_package_and_loops() -> None:
     for scores in RANKERS.values():
         for weight, reference in WEIGHTS.values():
-            package = additive_metric(scores, RELEVANCE, OFFSETS, weight)
+            package = additive_metric(scores, OFFSETS, relevance=RELEVANCE, metric=weight)
             loops = oracles.additive_metric(scores, RELEVANCE, OFFSETS, reference)
             np.testing.assert_allclose(package, loops, rtol=0, atol=EXACT)
     own = RankWeight("own", lambda r: r**2 - 7.0)
@@ -135,7 +138,7 @@ def test_noise_scales_and_shifts_the_risk(name: str, plus: float, minus: float) 
     curve, reference = CURVES[name]
     theta, lams = theta_of(reference), judged()
     inverse = [[1 / p for p in row] for row in theta]
-    package = by_package(lambda log: [ips(log, lam).value for lam, _ in lams], curve, plus, minus, [1, 1])
+    package = by_package(lambda log: [ips(log, lam=lam).value for lam, _ in lams], curve, plus, minus, [1, 1])
     loops = by_loops(
         lambda log: [oracles.per_session(log, lam, inverse) for _, lam in lams], theta, plus, minus, [1, 1]
     )
@@ -152,9 +155,9 @@ def test_naive_and_clipped_have_the_expectation_of_their_weights(name: str) -> N
     curve, reference = CURVES[name]
     theta, lams = theta_of(reference), judged()
     estimators = {
-        1.0: lambda log, lam: naive(log, lam).value,
-        1.5: lambda log, lam: clipped(log, lam, 1.5).value,
-        3.0: lambda log, lam: clipped(log, lam, 3.0).value,
+        1.0: lambda log, lam: naive(log, lam=lam).value,
+        1.5: lambda log, lam: clipped(log, lam=lam, cap=1.5).value,
+        3.0: lambda log, lam: clipped(log, lam=lam, cap=3.0).value,
     }
     for cap, estimator in estimators.items():
         weight = [[min(1 / p, cap) for p in row] for row in theta]
@@ -185,7 +188,7 @@ def test_self_normalised_given_at_least_one_click(name: str, plus: float, minus:
     inverse = [[1 / p for p in row] for row in theta]
 
     def package_statistic(log) -> list[float]:
-        values = [self_normalised(log, lam).value for lam, _ in lams]
+        values = [self_normalised(log, lam=lam).value for lam, _ in lams]
         assert all(math.isnan(v) == (log.n_clicks == 0) for v in values)
         return [0.0] * (len(values) + 1) if log.n_clicks == 0 else [*values, 1.0]
 
@@ -207,13 +210,16 @@ def test_three_sessions_with_noise(name: str) -> None:
     theta = theta_of(reference)
     lams = judged()[:3]
     inverse = [[1 / p for p in row] for row in theta]
-    policy, user = DeterministicPolicy(DISPLAYED[:3], OFFSETS[:2]), PositionBasedUser(curve, 0.9, 0.3)
+    policy, user = (
+        DeterministicPolicy(DISPLAYED[:3], OFFSETS[:2]),
+        PositionBasedUser(curve, epsilon_plus=0.9, epsilon_minus=0.3),
+    )
     package = expectation(
-        lambda log: [[ips(log, lam[:3]).value, naive(log, lam[:3]).value] for lam, _ in lams],
+        lambda log: [[ips(log, lam=lam.lam[:3]).value, naive(log, lam=lam.lam[:3]).value] for lam, _ in lams],
         policy,
-        user,
-        RELEVANCE[:3],
-        [3],
+        user=user,
+        relevance=RELEVANCE[:3],
+        sessions=[3],
     )
     total = np.zeros((3, 2))
     for probability, log in oracles.every_log(theta[:1], rows(RELEVANCE)[:1], 0.9, 0.3, [3]):
@@ -227,10 +233,13 @@ def test_three_sessions_with_noise(name: str) -> None:
 @pytest.mark.parametrize(("plus", "minus"), NOISES)
 def test_enumerated_logs_have_the_probabilities_of_the_loops(plus: float, minus: float) -> None:
     curve, reference = CURVES["table"]
-    policy, user = DeterministicPolicy(DISPLAYED, OFFSETS), PositionBasedUser(curve, plus, minus)
+    policy, user = (
+        DeterministicPolicy(DISPLAYED, OFFSETS),
+        PositionBasedUser(curve, epsilon_plus=plus, epsilon_minus=minus),
+    )
     sessions = [2, 1]
     package: dict[tuple[int, ...], float] = {}
-    for probability, log in enumerate_logs(policy, user, RELEVANCE, sessions):
+    for probability, log in enumerate_logs(policy, user, relevance=RELEVANCE, sessions=sessions):
         key = tuple(log.clicks.tolist())
         assert key not in package
         assert log.sessions.tolist() == sessions
@@ -252,5 +261,5 @@ def test_enumerated_logs_have_the_probabilities_of_the_loops(plus: float, minus:
 def test_hidden_documents_have_no_terms_in_enumerated_logs() -> None:
     policy = DeterministicPolicy([0, 1, 0, 1, 2, 0, 0], OFFSETS)
     user = PositionBasedUser(power_examination(1.0))
-    for _, log in enumerate_logs(policy, user, RELEVANCE, [1, 0]):
+    for _, log in enumerate_logs(policy, user, relevance=RELEVANCE, sessions=[1, 0]):
         assert log.document.tolist() == [1]

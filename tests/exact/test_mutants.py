@@ -218,7 +218,7 @@ MUTANTS = {
     "single clicks: margin of zero": ("countersample", "scores > scores[d] - 1.0", "scores > scores[d]"),
     "single clicks: own document left": ("countersample", "active[d] -= active.sum(axis=0)", "active[d] -= 1"),
     "batches: margin of zero": ("countersample", "(scores[own] - 1.0)[place]", "(scores[own])[place]"),
-    "batches summed": ("countersample", "(sampler.scale[terms] / batch)", "(sampler.scale[terms])"),
+    "batches summed": ("countersample", "(sampler.factor[terms] / batch)", "(sampler.factor[terms])"),
     "average of the steps after, trained": (
         "countersample",
         "        summed += w\n        move(gradient, step)\n",

@@ -14,7 +14,6 @@ import pytest
 from ranking_problems import Machine, interesting, log_of, machine, optimum, solve
 
 from cfltr_core import (
-    ClickLog,
     RankWeight,
     average_rank,
     dcg,
@@ -40,7 +39,7 @@ CONCAVE = {
 
 def fit(problem: Machine, weight: RankWeight, **changes) -> CCPFit:
     arguments = {"features": problem.features, "C": problem.C, **changes}
-    return fit_propdcg(offsets=problem.offsets, log=log_of(problem), weight=weight, **arguments)
+    return fit_propdcg(log=log_of(problem), metric=weight, **arguments)
 
 
 def literal_objective(problem: Machine, w: np.ndarray, weight: oracles.Weight) -> float:
@@ -86,8 +85,8 @@ class Validation:
         return found
 
     @property
-    def data(self) -> tuple[np.ndarray, np.ndarray, ClickLog]:
-        return self.problem.features, self.problem.offsets, log_of(self.problem)
+    def data(self) -> dict[str, object]:
+        return {"features": self.problem.features, "log": log_of(self.problem)}
 
 
 @pytest.mark.oracle("propdcg.curvature")
@@ -121,7 +120,7 @@ def test_the_choice_has_the_smallest_estimate(name: str) -> None:
     validation = Validation(3.0)
     problem, asked = validation.problem, validation.asked
     grid = [1e-4, 1.0, 10.0, 1e5]
-    chosen = select_C(validation.train, grid, *validation.data, None if name == "DCG" else weight)
+    chosen = select_C(validation.train, grid, **validation.data, metric=None if name == "DCG" else weight)
     for c, _, found in asked:
         scores = oracles.linear_scores(problem.features, found.weights)
         expected = oracles.snips(scores, problem.offsets, problem.document, problem.clicks, problem.propensity, literal)
@@ -138,7 +137,7 @@ def test_the_choice_has_the_smallest_estimate(name: str) -> None:
 @pytest.mark.parametrize(("best", "grid"), [(1e-4, [1.0, 10.0, 30.0]), (1e6, [1.0, 3.0, 30.0])])
 def test_an_edge_extends_the_grid_by_its_own_ratio(best: float, grid: list[float]) -> None:
     validation = Validation(best)
-    chosen, asked = select_C(validation.train, grid, *validation.data), validation.asked
+    chosen, asked = select_C(validation.train, grid, **validation.data), validation.asked
     values = [c for c, _, _ in asked[3:]]
     edge, ratio = (grid[-1], 10.0) if best > 1 else (grid[0], 0.1)
     np.testing.assert_allclose(values, [edge * ratio ** (i + 1) for i in range(len(values))])
@@ -154,7 +153,7 @@ def test_an_edge_extends_the_grid_by_its_own_ratio(best: float, grid: list[float
 def test_an_edge_that_stays_one_is_told() -> None:
     for best, extend in ((1e-12, 2), (1e12, 3), (1e12, 0)):
         validation = Validation(best)
-        chosen, asked = select_C(validation.train, [1.0, 10.0], *validation.data, extend=extend), validation.asked
+        chosen, asked = select_C(validation.train, [1.0, 10.0], **validation.data, extend=extend), validation.asked
         assert len(asked) == 2 + extend
         assert chosen.at_edge
         assert (min if best < 1 else max)(chosen.estimates) == chosen.fit.C
@@ -163,7 +162,7 @@ def test_an_edge_that_stays_one_is_told() -> None:
 
 def test_a_plateau_is_no_edge() -> None:
     validation = Validation(0.0)
-    chosen = select_C(validation.train, [1.0, 2.0, 4.0], *validation.data)
+    chosen = select_C(validation.train, [1.0, 2.0, 4.0], **validation.data)
     assert len(validation.asked) == 3
     assert chosen.fit.C == 1.0
     assert not chosen.at_edge
@@ -171,7 +170,7 @@ def test_a_plateau_is_no_edge() -> None:
 
 def test_labels_play_no_part() -> None:
     arguments = set(inspect.signature(select_C).parameters)
-    assert arguments == {"fit", "grid", "features", "offsets", "log", "weight", "extend"}
+    assert arguments == {"fit", "grid", "features", "log", "metric", "extend"}
 
 
 def test_every_value_of_the_objective_is_that_of_its_weights() -> None:
@@ -180,11 +179,11 @@ def test_every_value_of_the_objective_is_that_of_its_weights() -> None:
     for seed in range(0, 24, 2):
         weight, literal, slope = list(CONCAVE.values())[seed // 2 % 3]
         problem = moderate(seed)
-        whole = fit(problem, weight, tol=1e-9, inner_tol=0.1, max_rounds=5)
+        whole = fit(problem, weight, decrease=1e-9, gap=0.1, max_rounds=5)
         before = np.zeros(problem.features.shape[1])
         rounds = max(rounds, len(whole.round_passes))
         for k in range(1, len(whole.objective)):
-            part = fit(problem, weight, tol=1e-9, inner_tol=0.1, max_rounds=k)
+            part = fit(problem, weight, decrease=1e-9, gap=0.1, max_rounds=k)
             np.testing.assert_array_equal(part.objective, whole.objective[: k + 1])
             here = literal_objective(problem, part.weights, literal)
             np.testing.assert_allclose(part.objective[-1], here, rtol=1e-10, atol=1e-12)
@@ -200,7 +199,7 @@ def test_every_value_of_the_objective_is_that_of_its_weights() -> None:
 def test_it_starts_where_it_is_told() -> None:
     for seed in range(0, 24, 2):
         problem = moderate(seed)
-        start = fit_proprank(problem.features, problem.offsets, log_of(problem), problem.C)
+        start = fit_proprank(problem.features, log_of(problem), C=problem.C)
         found = fit(problem, dcg(), start=start)
         np.testing.assert_allclose(
             found.objective[0], literal_objective(problem, start.weights, oracles.dcg), rtol=1e-10
@@ -226,7 +225,7 @@ def test_weights_that_are_worse_are_never_taken() -> None:
 
             propdcg.minimise = clumsy
             try:
-                found = fit(problem, dcg(), start=begin, tol=1e-9, max_rounds=4)
+                found = fit(problem, dcg(), start=begin, decrease=1e-9, max_rounds=4)
             finally:
                 propdcg.minimise = usual
             assert (np.diff(found.objective) <= 0).all()
@@ -242,8 +241,8 @@ def test_single_precision_never_increases_it_either() -> None:
     for seed in (91, *range(0, 60, 4)):
         problem = moderate(seed)
         x = problem.features.astype(np.float32)
-        found = fit(problem, dcg(), features=x, tol=1e-12, inner_tol=1e-4)
-        again = fit(problem, dcg(), features=x, tol=1e-12, inner_tol=1.1e-4, start=found)
+        found = fit(problem, dcg(), features=x, decrease=1e-12, gap=1e-4)
+        again = fit(problem, dcg(), features=x, decrease=1e-12, gap=1.1e-4, start=found)
         for one in (found, again):
             assert (np.diff(one.objective) <= 0).all(), (seed, one.objective)
             here = oracles.machine(x, problem.offsets, problem.masses, one.weights, oracles.dcg)
@@ -255,7 +254,7 @@ def test_the_first_weights_are_the_slopes_at_the_length_of_the_list() -> None:
     for seed in range(40):
         weight, _, slope = list(CONCAVE.values())[seed % 3]
         problem = moderate(seed)
-        found = fit(problem, weight, max_rounds=1, inner_tol=1e-8)
+        found = fit(problem, weight, max_rounds=1, gap=1e-8)
         assert found.documents.tolist() == list(problem.masses)
         expected = [slope(1 + len(oracles.rivals(problem.offsets, d))) for d in problem.masses]
         np.testing.assert_allclose(found.effective_weights, expected, rtol=1e-12)
@@ -273,7 +272,7 @@ def test_at_the_end_the_weights_solve_their_own_surrogate() -> None:
     for seed in range(0, 40, 2):
         weight, _, slope = list(CONCAVE.values())[seed // 2 % 3]
         problem = moderate(seed)
-        found = fit(problem, weight, tol=1e-13, inner_tol=1e-9, max_rounds=400)
+        found = fit(problem, weight, decrease=1e-13, gap=1e-9, max_rounds=400)
         assert len(found.round_passes) < 400
         s = oracles.linear_scores(problem.features, found.weights)
         sums = oracles.surrogate_sums(s, problem.offsets, list(problem.masses))
@@ -286,7 +285,7 @@ def test_at_the_end_the_weights_solve_their_own_surrogate() -> None:
 def test_a_convex_weight_is_solved_directly() -> None:
     for seed in range(1, 40, 3):
         problem = moderate(seed)
-        found = fit(problem, SQUARE, inner_tol=1e-8)
+        found = fit(problem, SQUARE, gap=1e-8)
         pairs = oracles.svm_pairs(problem.features, problem.offsets, problem.masses)
         if not pairs:
             continue
@@ -307,10 +306,10 @@ def test_the_objective_never_increases_however_loose_the_inner_solver() -> None:
     rounds = []
     for seed in range(210):
         weight, literal, _ = list(CONCAVE.values())[seed % 3]
-        inner_tol = (0.3, 0.1, 1e-3)[seed // 3 % 3]
+        gap = (0.3, 0.1, 1e-3)[seed // 3 % 3]
         problem = machine(seed) if seed % 2 else moderate(seed)
         x, cuts, log = problem.features, problem.offsets, log_of(problem)
-        found = fit_propdcg(x, cuts, log, problem.C, weight, 1e-6, inner_tol, max_rounds=20)
+        found = fit_propdcg(x, log, C=problem.C, metric=weight, decrease=1e-6, gap=gap, max_rounds=20)
         assert (np.diff(found.objective) <= 0).all(), (seed, found.objective)
         assert len(found.objective) == len(found.round_passes) + 1
         np.testing.assert_allclose(found.passes, found.round_passes.sum(), rtol=1e-12)
@@ -326,8 +325,8 @@ def test_the_objective_never_increases_however_loose_the_inner_solver() -> None:
 def test_a_linear_weight_is_proprank() -> None:
     for seed in interesting(12):
         problem = machine(seed)
-        found = fit(problem, average_rank(), inner_tol=1e-8)
-        plain = fit_proprank(problem.features, problem.offsets, log_of(problem), problem.C, 1e-8)
+        found = fit(problem, average_rank(), gap=1e-8)
+        plain = fit_proprank(problem.features, log_of(problem), C=problem.C, gap=1e-8)
         np.testing.assert_allclose(found.primal, plain.primal, rtol=1e-7)
         assert abs(found.primal - optimum(seed).upper) <= 1e-6 * optimum(seed).upper
         # λ(1 + S) = 1 + S

@@ -10,7 +10,7 @@ import oracles
 import pytest
 from ranking_problems import KINDS, PROBLEMS, Machine, interesting, log_of, machine, optimum, solve
 
-from cfltr_core import ClickLog, fit_proprank
+from cfltr_core import ClickLog, LinearRanker, fit_proprank
 from cfltr_core.learning.proprank import Cost, LinearFit, _Matrix, minimise, training_problem
 
 # Among the problems, those that the program itself cannot enclose to 1e-7: weights of 1e9 on an optimum that double
@@ -23,7 +23,7 @@ MOST_PASSES = 500
 def fit(problem: Machine, tol: float = 1e-8, start: LinearFit | None = None, **changes) -> LinearFit:
     arguments = {"features": problem.features, "C": problem.C, **changes}
     return fit_proprank(
-        arguments["features"], problem.offsets, log_of(problem), arguments["C"], tol, start, MOST_PASSES
+        arguments["features"], log_of(problem), C=arguments["C"], gap=tol, start=start, max_passes=MOST_PASSES
     )
 
 
@@ -77,35 +77,36 @@ def test_repeated_clicks_count_in_one_term() -> None:
         rng.shuffle(row)
         propensity = rng.uniform(0.1, 1, size=len(row))
         single = ClickLog(
-            row,
-            rng.integers(1, 9, size=len(row)),
-            np.ones(len(row)),
-            np.ones(len(row)),
-            propensity,
-            np.full(n_queries, 999),
-            problem.offsets,
+            document=row,
+            rank=rng.integers(1, 9, size=len(row)),
+            impressions=np.ones(len(row)),
+            clicks=np.ones(len(row)),
+            propensity=propensity,
+            sessions=np.full(n_queries, 999),
+            offsets=problem.offsets,
         )
         masses = oracles.click_masses(row, [1] * len(row), propensity, problem.C)
-        x, lists, mass = training_problem(problem.features, problem.offsets, single, problem.C)
+        x, lists, mass = training_problem(problem.features, single, C=problem.C)
         assert lists.documents.tolist() == list(masses)
         np.testing.assert_allclose(mass, list(masses.values()), rtol=1e-13)
         np.testing.assert_array_equal(x, problem.features)
-        found = fit_proprank(problem.features, problem.offsets, single, problem.C, 1e-8)
+        found = fit_proprank(problem.features, single, C=problem.C, gap=1e-8)
         best = solve(problem.features, problem.offsets, masses)
         assert abs(found.primal - best.upper) <= 1e-6 * best.upper
 
 
-@pytest.mark.oracle("proprank.LinearFit.score")
+@pytest.mark.oracle("linear.LinearRanker", "linear.LinearRanker.decision_function")
 def test_scores() -> None:
     rng = np.random.default_rng(0)
     for kind in (np.float64, np.float32, np.int64):
         x = (10 * rng.normal(size=(50, 4))).astype(kind)
         found = LinearFit(rng.normal(size=4), 1.0, 1.0, 1.0, 0.0, 1.0)
-        scores = found.score(x)
+        assert isinstance(found, LinearRanker)
+        scores = found.decision_function(x)
         assert scores.dtype == np.float64
         np.testing.assert_allclose(scores, oracles.linear_scores(x.tolist(), found.weights), rtol=1e-13, atol=1e-13)
     assert repr(found) == "LinearFit(4 weights, C=1, relative gap 0.0e+00)"
-    assert found.score(np.zeros((0, 4))).shape == (0,)
+    assert found.decision_function(np.zeros((0, 4))).shape == (0,)
 
 
 def test_products_block_by_block() -> None:
@@ -141,7 +142,7 @@ def test_any_convex_cost_of_the_hinge_sum() -> None:
     """κ(S) = S² / 2 + S against a second-order cone program."""
     for seed in interesting(12):
         problem = machine(seed)
-        x, lists, mass = training_problem(problem.features, problem.offsets, log_of(problem), problem.C)
+        x, lists, mass = training_problem(problem.features, log_of(problem), C=problem.C)
         cost = Cost(lambda s: s**2 / 2 + s, lambda s: s + 1)
         found = minimise(x, lists, mass, problem.C, 1e-7, None, 4 * MOST_PASSES, cost)
         literal = oracles.machine(
@@ -171,7 +172,9 @@ def test_the_optimum_is_that_of_a_quadratic_program() -> None:
     undecided = []
     for seed in PROBLEMS:
         problem, best = machine(seed), optimum(seed)
-        found = fit_proprank(problem.features, problem.offsets, log_of(problem), problem.C, 1e-8, None, MOST_PASSES)
+        found = fit_proprank(
+            problem.features, log_of(problem), C=problem.C, gap=1e-8, start=None, max_passes=MOST_PASSES
+        )
         literal = oracles.machine(problem.features, problem.offsets, problem.masses, found.weights)
         where = f"problem {seed}, {problem.kind}, C={problem.C:g}"
         # Any weights are above every lower bound, whoever found them.
@@ -234,12 +237,20 @@ def test_expanded_clicks_have_the_optimum_of_the_counts() -> None:
         row = np.repeat(problem.document, problem.clicks)
         ones = np.ones(len(row), dtype=int)
         sessions = np.full(len(problem.offsets) - 1, 999)
-        log = ClickLog(row, ones, ones, ones, problem.propensity[row], sessions, problem.offsets)
-        whole = fit_proprank(problem.features, problem.offsets, log, problem.C, 1e-8)
+        log = ClickLog(
+            document=row,
+            rank=ones,
+            impressions=ones,
+            clicks=ones,
+            propensity=problem.propensity[row],
+            sessions=sessions,
+            offsets=problem.offsets,
+        )
+        whole = fit_proprank(problem.features, log, C=problem.C, gap=1e-8)
         np.testing.assert_allclose(whole.primal, fit(problem).primal, rtol=1e-7)
 
 
 def test_too_few_passes_are_an_error_with_the_gap_reached() -> None:
     problem = machine(interesting(1)[0])
-    with pytest.raises(RuntimeError, match=r"relative gap .* after . passes, tol 1\.0e-12 not reached: raise tol"):
-        fit_proprank(problem.features, problem.offsets, log_of(problem), problem.C, 1e-12, max_passes=2)
+    with pytest.raises(RuntimeError, match=r"relative gap .* after . passes, not the 1\.0e-12 asked for: raise gap"):
+        fit_proprank(problem.features, log_of(problem), C=problem.C, gap=1e-12, max_passes=2)

@@ -14,8 +14,8 @@ from cfltr_core.learning.convergence import (
     click_gradients,
     convergence_bound,
     gradient_bounds,
+    learning_rate_for,
     second_moment,
-    step_size,
     steps_for_accuracy,
 )
 from cfltr_core.learning.countersample import ClickSampler
@@ -57,16 +57,16 @@ def test_weight_summary() -> None:
     assert found.mean < found.rms < found.maximum
 
 
-@pytest.mark.oracle("convergence.convergence_bound", "convergence.step_size", "convergence.steps_for_accuracy")
+@pytest.mark.oracle("convergence.convergence_bound", "convergence.learning_rate_for", "convergence.steps_for_accuracy")
 def test_bounds_are_their_formulas() -> None:
     b, g, m, steps = 2.0, 3.0, 7.0, 50
-    alpha = step_size(b, g, m, steps)
-    bound = float(convergence_bound(b, g, m, steps))
+    alpha = learning_rate_for(b, g, weight=m, steps=steps)
+    bound = float(convergence_bound(b, g, weight=m, steps=steps))
     assert math.isclose(bound, oracles.bound_of_theorem(b, g, m, steps, alpha), rel_tol=EXACT)
     # This learning rate makes the right-hand side of Eq. 16 as small as it can be.
     assert all(oracles.bound_of_theorem(b, g, m, steps, alpha * k) > bound for k in (0.9, 1.1))
-    np.testing.assert_allclose(convergence_bound(b, g, m, [1, 4, 100]), [42.0, 21.0, 4.2], rtol=EXACT)
-    assert math.isclose(steps_for_accuracy(b, g, m, bound), steps, rel_tol=EXACT)
+    np.testing.assert_allclose(convergence_bound(b, g, weight=m, steps=[1, 4, 100]), [42.0, 21.0, 4.2], rtol=EXACT)
+    assert math.isclose(steps_for_accuracy(b, g, weight=m, accuracy=bound), steps, rel_tol=EXACT)
 
 
 @pytest.mark.oracle("convergence.second_moment")
@@ -76,20 +76,22 @@ def test_second_moments_and_their_difference() -> None:
         w, norms, counts = 1 / rng.uniform(0.05, 1, 6), rng.uniform(0, 3, 6), rng.integers(0, 5, 6)
         counts[0] += 1
         uniform, weighted, covariance = oracles.second_moments(w.tolist(), norms.tolist(), counts.tolist())
-        found = [second_moment(w, norms, counts, kind) for kind in ("uniform", "weighted")]
+        found = [second_moment(w, norms, counts=counts, sampling=kind) for kind in ("uniform", "weighted")]
         np.testing.assert_allclose(found, (uniform, weighted), rtol=EXACT)
         assert math.isclose(found[1] - found[0], -covariance, rel_tol=1e-10, abs_tol=1e-10)
-    counterexample = [second_moment([1, 10], np.sqrt([100, 0.5]), [1, 1], kind) for kind in ("uniform", "weighted")]
+    counterexample = [
+        second_moment([1, 10], np.sqrt([100, 0.5]), counts=[1, 1], sampling=kind) for kind in ("uniform", "weighted")
+    ]
     np.testing.assert_allclose(counterexample, [75.0, 288.75], rtol=EXACT)
 
 
 @pytest.mark.oracle("convergence.click_gradients", "convergence.gradient_bounds")
 def test_gradients_of_single_clicks() -> None:
     rng = np.random.default_rng(5)
-    bounds = gradient_bounds(X, OFFSETS, DOCUMENT)
+    bounds = gradient_bounds(X, OFFSETS, documents=DOCUMENT)
     np.testing.assert_allclose(bounds, [oracles.largest_gradient(X.tolist(), OFFSETS, d) for d in DOCUMENT], rtol=EXACT)
     for w in (np.zeros(6), rng.normal(size=6), 5 * rng.normal(size=6)):
-        found = click_gradients(X, OFFSETS, DOCUMENT, w)
+        found = click_gradients(X, OFFSETS, documents=DOCUMENT, w=w)
         wanted = [oracles.hinge_gradient(X.tolist(), OFFSETS, d, w.tolist()) for d in DOCUMENT]
         np.testing.assert_allclose(found, wanted, rtol=EXACT, atol=EXACT)
         assert np.all(np.linalg.norm(found, axis=1) <= bounds + EXACT)
@@ -131,10 +133,10 @@ def test_samplers_have_their_laws_and_factors(method: str) -> None:
     clicked = [t for t, c in enumerate(CLICKS) if c]
     assert sampler.document.tolist() == [DOCUMENT[t] for t in clicked]
     np.testing.assert_allclose(sampler.table.probabilities(), [law[t] for t in clicked], rtol=0, atol=EXACT)
-    np.testing.assert_allclose(sampler.scale, [factor[t] for t in clicked], rtol=EXACT)
+    np.testing.assert_allclose(sampler.factor, [factor[t] for t in clicked], rtol=EXACT)
     # Unbiased for R, or not: P · scale against clicks · w / n.
     wanted = [CLICKS[t] / PROPENSITY[t] / sum(CLICKS) for t in clicked]
-    assert np.allclose(sampler.table.probabilities() * sampler.scale, wanted, rtol=0, atol=EXACT) == (
+    assert np.allclose(sampler.table.probabilities() * sampler.factor, wanted, rtol=0, atol=EXACT) == (
         method != "biased"
     )
 
@@ -156,10 +158,18 @@ def test_training_follows_the_algorithm(optimizer: str, runs: int, batch: int) -
     steps, rates = 12, [0.001, 0.02, 0.3]
     sequence = np.random.default_rng(7).integers(8, size=steps * runs * batch)
     scale = np.array([1.0, 4.0, 1.0, 2.0, 5.0, 10.0, 2.0, 7.0])
-    sampler = ClickSampler(DOCUMENT, Fixed(8, sequence.tolist()), scale)
+    sampler = ClickSampler(DOCUMENT, Fixed(8, sequence.tolist()), factor=scale, offsets=OFFSETS)
     rng = np.random.default_rng(0)
     path = train_sgd(
-        X, OFFSETS, sampler, rates, steps, rng, batch=batch, runs=runs, optimizer=optimizer, record=[5, 12]
+        X,
+        sampler,
+        learning_rates=rates,
+        steps=steps,
+        rng=rng,
+        batch=batch,
+        runs=runs,
+        optimizer=optimizer,
+        record=[5, 12],
     )
     assert path.steps.tolist() == [5, 12]
     drawn = sequence.reshape(steps, runs, batch)
@@ -179,15 +189,17 @@ def test_a_grid_equals_single_runs_and_a_longer_run_begins_as_a_shorter() -> Non
 
         def train(rates, steps, runs=runs, batch=batch, **more):
             rng = np.random.default_rng(8)
-            return train_sgd(X, OFFSETS, sampler, rates, steps, rng, runs=runs, batch=batch, **more)
+            return train_sgd(X, sampler, learning_rates=rates, steps=steps, rng=rng, runs=runs, batch=batch, **more)
 
         grid = train([0.01, 0.1, 1.0], 100, record=[20, 100])
         for j, rate in enumerate((0.01, 0.1, 1.0)):
             np.testing.assert_allclose(train(rate, 100).average[0, :, 0], grid.average[1, :, j], rtol=1e-9, atol=1e-12)
         np.testing.assert_array_equal(train([0.01, 0.1, 1.0], 20).last[0], grid.last[0])
         assert not np.allclose(grid.last[1, 0], grid.last[0, 0])
-    single = train_sgd(X.astype(np.float32), OFFSETS, sampler, 0.1, 50, np.random.default_rng(8))
-    double = train_sgd(X.astype(np.float32).astype(float), OFFSETS, sampler, 0.1, 50, np.random.default_rng(8))
+    single = train_sgd(X.astype(np.float32), sampler, learning_rates=0.1, steps=50, rng=np.random.default_rng(8))
+    double = train_sgd(
+        X.astype(np.float32).astype(float), sampler, learning_rates=0.1, steps=50, rng=np.random.default_rng(8)
+    )
     np.testing.assert_array_equal(single.last, double.last)
 
 
@@ -221,7 +233,7 @@ def at_one(function):
 def test_all_sequences_are_followed() -> None:
     *_, w, gradients, one, _, _ = small_problem(9)
     chance = w / w.sum()
-    runs = exact_runs(gradients, chance, np.full(3, w.mean()), 0.3, 4, 2)
+    runs = exact_runs(gradients, chance, factor=np.full(3, w.mean()), learning_rate=0.3, steps=4, n_features=2)
     wanted = oracles.sequences(one, chance.tolist(), [w.mean()] * 3, 0.3, 4, 2)
     np.testing.assert_allclose(runs.probability, [p for p, _, _ in wanted], rtol=EXACT)
     np.testing.assert_allclose(runs.iterates, [path for _, path, _ in wanted], rtol=0, atol=EXACT)
@@ -237,8 +249,10 @@ def test_every_step_of_the_proof(method: str) -> None:
         a, _, w, gradients, one, risk, slope = small_problem(seed)
         chance, scale = {"ips": (np.full(3, 1 / 3), w), "countersample": (w / w.sum(), np.full(3, w.mean()))}[method]
         star, top, rate = np.array([0.3, -0.2]), float(scale.max() * np.linalg.norm(a, axis=1).max()), 0.1
-        runs = exact_runs(gradients, chance, scale, rate, 4, 2)
-        found = proof_steps(runs, risk, slope, star, 0.5, top, 0.8 * top**2)
+        runs = exact_runs(gradients, chance, factor=scale, learning_rate=rate, steps=4, n_features=2)
+        found = proof_steps(
+            runs, risk, risk_gradient=slope, optimum=star, radius=0.5, gradient_bound=top, moment_bound=0.8 * top**2
+        )
         loops = oracles.sequences(one, chance.tolist(), scale.tolist(), rate, 4, 2)
         values, slack = oracles.ladder(loops, at_one(risk), at_one(slope), star.tolist(), rate, 0.5, top, 0.8 * top**2)
         np.testing.assert_allclose(found.ladder, values, rtol=1e-10, atol=EXACT)
@@ -254,7 +268,9 @@ def test_every_step_of_the_proof(method: str) -> None:
 
 def test_a_biased_gradient_breaks_the_step_that_needs_it() -> None:
     _, _, _, gradients, _, risk, slope = small_problem(2)
-    runs = exact_runs(gradients, np.full(3, 1 / 3), np.ones(3), 0.1, 4, 2)  # Biased-SGD, judged by R_IPS
-    found = proof_steps(runs, risk, slope, [0.3, -0.2], 0.5, 10.0)
+    runs = exact_runs(
+        gradients, np.full(3, 1 / 3), factor=np.ones(3), learning_rate=0.1, steps=4, n_features=2
+    )  # Biased-SGD, judged by R_IPS
+    found = proof_steps(runs, risk, risk_gradient=slope, optimum=[0.3, -0.2], radius=0.5, gradient_bound=10.0)
     assert abs(found.inner_exact - found.inner_sampled) > 1e-3
     assert isinstance(runs, Runs)

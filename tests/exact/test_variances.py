@@ -37,9 +37,9 @@ POLICY = DeterministicPolicy(RANK, OFFSETS)
 
 # Weight of a click on a document examined with probability θ, per estimator, and the package's estimator.
 LINEAR = {
-    "ips": (lambda p: 1 / p, lambda log, unit: ips(log, FLAT_LAMBDA, unit)),
-    "naive": (lambda p: 1.0, lambda log, unit: naive(log, FLAT_LAMBDA, unit)),
-    "clipped": (lambda p: min(1 / p, 1.6), lambda log, unit: clipped(log, FLAT_LAMBDA, 1.6, unit)),
+    "ips": (lambda p: 1 / p, lambda log, unit: ips(log, lam=FLAT_LAMBDA, unit=unit)),
+    "naive": (lambda p: 1.0, lambda log, unit: naive(log, lam=FLAT_LAMBDA, unit=unit)),
+    "clipped": (lambda p: min(1 / p, 1.6), lambda log, unit: clipped(log, lam=FLAT_LAMBDA, cap=1.6, unit=unit)),
 }
 
 
@@ -58,7 +58,15 @@ def rho(plus: float, minus: float) -> list[float]:
 def log_of(sessions: tuple[int, ...], clicks: tuple[int, ...]) -> ClickLog:
     impressions = [sessions[q] for q in oracles.query_index(OFFSETS)]
     propensity = [p for row in THETA for p in row]
-    return ClickLog(range(5), RANK, impressions, clicks, propensity, sessions, OFFSETS)
+    return ClickLog(
+        document=range(5),
+        rank=RANK,
+        impressions=impressions,
+        clicks=clicks,
+        propensity=propensity,
+        sessions=sessions,
+        offsets=OFFSETS,
+    )
 
 
 @pytest.mark.oracle("estimators.self_normalised")
@@ -92,7 +100,7 @@ def test_standard_errors_over_every_way_of_handing_out_the_clicks(
     value = math.fsum(c * w * v for c, w, v in zip(clicks, inverse, FLAT_LAMBDA, strict=True)) / total
     residual = [(v - value) * w for v, w in zip(FLAT_LAMBDA, inverse, strict=True)]
     for unit in ("query", "session"):
-        ratio = self_normalised(log, FLAT_LAMBDA, unit)
+        ratio = self_normalised(log, lam=FLAT_LAMBDA, unit=unit)
         assert abs(ratio.value - value) <= EXACT
         expected = oracles.standard_error(unit, *observed, residual, 0.0, total)
         np.testing.assert_allclose(ratio.standard_error, expected, rtol=0, atol=EXACT)
@@ -102,7 +110,7 @@ def test_standard_errors_over_every_way_of_handing_out_the_clicks(
 @pytest.mark.parametrize(("plus", "minus"), NOISES)
 @pytest.mark.parametrize("sessions", [[1, 1], [2, 1], [0, 2], [3, 0]])
 def test_variance_with_fixed_sessions(plus: float, minus: float, sessions: list[int]) -> None:
-    user = PositionBasedUser(CURVE, plus, minus)
+    user = PositionBasedUser(CURVE, epsilon_plus=plus, epsilon_minus=minus)
     for function, estimator in LINEAR.values():
         weight = weights(function)
         by_loops = oracles.moments(
@@ -115,10 +123,10 @@ def test_variance_with_fixed_sessions(plus: float, minus: float, sessions: list[
         def value(log: ClickLog, estimator=estimator) -> float:
             return estimator(log, "query").value
 
-        package = mean_and_variance(value, POLICY, user, FLAT_RELEVANCE, sessions)
+        package = mean_and_variance(value, POLICY, user=user, relevance=FLAT_RELEVANCE, sessions=sessions)
         np.testing.assert_allclose(package, by_loops, rtol=0, atol=EXACT)
         flat = [w for row in weight for w in row]
-        formula = ips_variance(FLAT_LAMBDA, rho(plus, minus), flat, OFFSETS, sessions)
+        formula = ips_variance(FLAT_LAMBDA, rho(plus, minus), weights=flat, offsets=OFFSETS, sessions=sessions)
         assert abs(formula - by_loops[1]) <= EXACT
 
 
@@ -134,7 +142,13 @@ def test_variance_when_sessions_draw_their_query(plus: float, minus: float, n_se
             ]
         )
         flat = [w for row in weight for w in row]
-        assert abs(ips_variance(FLAT_LAMBDA, rho(plus, minus), flat, OFFSETS, n_sessions) - variance) <= EXACT
+        assert (
+            abs(
+                ips_variance(FLAT_LAMBDA, rho(plus, minus), weights=flat, offsets=OFFSETS, sessions=n_sessions)
+                - variance
+            )
+            <= EXACT
+        )
         click = np.array(rho(plus, minus))
         assert abs(mean - float(click @ (FLAT_LAMBDA * flat)) / 2) <= EXACT
 
@@ -148,7 +162,9 @@ def test_documents_never_shown_get_weight_zero() -> None:
             for p, log in oracles.every_log([curve], [[1, 1]], 1.0, 0.0, [2])
         ]
     )
-    assert abs(ips_variance([2.0, 5.0], click, [1.25, 0.0], [0, 2], [2]) - by_loops[1]) <= EXACT
+    assert (
+        abs(ips_variance([2.0, 5.0], click, weights=[1.25, 0.0], offsets=[0, 2], sessions=[2]) - by_loops[1]) <= EXACT
+    )
 
 
 @pytest.mark.parametrize(("plus", "minus"), NOISES)
@@ -175,7 +191,15 @@ def test_sessions_that_are_all_alike_have_no_spread() -> None:
     rng = np.random.default_rng(0)
     for n in range(2, 60):
         lam = rng.normal(size=3)
-        log = ClickLog([0, 1, 2], [1, 2, 3], [n] * 3, [n] * 3, [1.0] * 3, [n], [0, 3])
-        for estimate in (ips(log, lam, "session"), naive(log, lam, "session")):
+        log = ClickLog(
+            document=[0, 1, 2],
+            rank=[1, 2, 3],
+            impressions=[n] * 3,
+            clicks=[n] * 3,
+            propensity=[1.0] * 3,
+            sessions=[n],
+            offsets=[0, 3],
+        )
+        for estimate in (ips(log, lam=lam, unit="session"), naive(log, lam=lam, unit="session")):
             assert abs(estimate.value - lam.sum()) <= EXACT
             assert 0.0 <= estimate.standard_error <= EXACT

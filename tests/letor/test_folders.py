@@ -101,9 +101,9 @@ def test_a_corpus_uses_the_cache_that_the_environment_names(tmp_path: Path, monk
     monkeypatch.setenv("CFLTR_CACHE", str(tmp_path / "cache"))
     for i in range(1, 6):
         write(tmp_path / "data" / "mine" / f"S{i}.svm", i)
-    first = load_corpus("letor:mine", "smoke", 3)
+    first = load_corpus("letor:mine", "smoke", seed=3)
     assert len(list((tmp_path / "cache").iterdir())) == 5
-    again = load_corpus("letor:mine", "smoke", 3)
+    again = load_corpus("letor:mine", "smoke", seed=3)
     for a, b in ((first.train, again.train), (first.validation, again.validation), (first.test, again.test)):
         np.testing.assert_array_equal(a.features, b.features)
         assert a.name == b.name
@@ -163,7 +163,7 @@ def test_ridge_regression_on_mq2008(real: Callable[[str], Path]) -> None:
         y = train.relevance - train.relevance.mean()
         weights = np.linalg.solve((x - mean).T @ (x - mean) + np.eye(x.shape[1]), (x - mean).T @ y)
         scores = (test.features - mean) @ weights
-        values.append(ndcg(scores, test.relevance, test.offsets, k=10, empty="drop").mean)
+        values.append(ndcg(scores, test.offsets, relevance=test.relevance, cutoff=10, empty="drop").mean)
     assert np.mean(values) == pytest.approx(0.679, abs=0.005)
 
 
@@ -186,12 +186,12 @@ def test_load_corpus_hands_the_options_on(tmp_path: Path, monkeypatch: pytest.Mo
     lines = [f"{d % 2} qid:{q} 1:{q + d} 2:{10 * d}" for q in range(1, 11) for d in range(3)]
     (tmp_path / "mine" / "all.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
-    raw = load_corpus("letor:mine", "ci", 0).train.features
-    scaled = load_corpus("letor:mine", "ci", 0, options=ReaderOptions(normalise=True, drop=(2,))).train.features
+    raw = load_corpus("letor:mine", "ci", seed=0).train.features
+    scaled = load_corpus("letor:mine", "ci", seed=0, options=ReaderOptions(normalise=True, drop=(2,))).train.features
     assert raw.shape == (18, 2)
     assert scaled.tolist() == [[0.0], [0.5], [1.0]] * 6
     with pytest.raises(ValueError, match="options: digits is not read from files"):
-        load_corpus("digits", "smoke", 0, options=ReaderOptions())
+        load_corpus("digits", "smoke", seed=0, options=ReaderOptions())
 
 
 def test_the_name_of_a_corpus_can_name_the_lowest_relevant_grade(
@@ -202,9 +202,9 @@ def test_the_name_of_a_corpus_can_name_the_lowest_relevant_grade(
     (tmp_path / "mine" / "all.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
     for name, lowest in (("letor:mine", 3), ("letor:mine@1", 1), ("letor:mine@4", 4)):
-        data = load_corpus(name, "ci", 0).test
+        data = load_corpus(name, "ci", seed=0).test
         assert data.threshold == lowest
         assert data.binary.tolist() == [float(d >= lowest) for _ in range(2) for d in range(5)]
     for name in ("letor:mine@", "letor:mine@0", "letor:mine@1.5", "letor:mine@-1"):
         with pytest.raises(ValueError, match="is no option; after the @ stand"):
-            load_corpus(name, "ci", 0)
+            load_corpus(name, "ci", seed=0)

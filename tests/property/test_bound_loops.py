@@ -52,20 +52,25 @@ def clicked(draw: st.DrawFn, kinds: tuple[st.SearchStrategy[float], ...] = (TIED
     return Clicked(cuts, scores, documents, weights, draw(st.one_of(hinges, logistics)))
 
 
+def form_of(form: tuple[str, float, float]) -> dict[str, object]:
+    """The arguments that a form of the surrogate stands for."""
+    return dict(zip(("surrogate", "sigma", "smoothing"), form, strict=True))
+
+
 def terms(problem: Clicked) -> np.ndarray:
     return np.array(problem.documents, dtype=int)
 
 
 @given(problem=clicked())
 def test_the_bound_holds_for_every_kind_of_rank(problem: Clicked) -> None:
-    found = surrogate_ranks(problem.scores, problem.offsets, terms(problem), *problem.form)
+    found = surrogate_ranks(problem.scores, problem.offsets, documents=terms(problem), **form_of(problem.form))
     expected = oracles.surrogate_sums(problem.scores, problem.offsets, problem.documents, *problem.form)
     np.testing.assert_allclose(found, 1 + np.array(expected), rtol=1e-12, atol=1e-12)
     assert np.isfinite(found).all()
     worst = oracles.ranks(problem.scores, problem.offsets, "pessimistic")
     size = 1 + max(map(abs, problem.scores))
     for kind in ("optimistic", "average", "pessimistic", "random"):
-        rank = ranks(problem.scores, problem.offsets, kind, np.random.default_rng(0))
+        rank = ranks(problem.scores, problem.offsets, ties=kind, rng=np.random.default_rng(0))
         # A difference of scores is rounded by 2⁻⁵³ of their size.
         assert (rank[terms(problem)] <= found + 1e-14 * size).all()
     assert all(worst[d] <= b + 1e-14 * size for d, b in zip(problem.documents, found, strict=True))
@@ -75,11 +80,19 @@ def test_the_bound_holds_for_every_kind_of_rank(problem: Clicked) -> None:
 def test_the_bound_on_a_risk(problem: Clicked, name: str) -> None:
     """Σ weight · λ(rank) ≤ Σ weight · λ(1 + S), with the value and gradient of literal loops, all finite."""
     lam, literal, slope = LAMBDAS[name]
-    found = bound_loss(problem.scores, problem.offsets, terms(problem), problem.weights, lam, *problem.form)
+    found = bound_loss(
+        problem.scores,
+        problem.offsets,
+        documents=terms(problem),
+        weights=problem.weights,
+        metric=lam,
+        **form_of(problem.form),
+    )
     value, gradient = oracles.bound(
         problem.scores, problem.offsets, problem.documents, problem.weights, literal, slope, *problem.form
     )
-    largest = 1 + max(map(abs, gradient))
+    # The pair of a document with itself is taken out again: rounding is relative to the weights.
+    largest = 1 + max(map(abs, gradient)) + sum(problem.weights)
     np.testing.assert_allclose(found.value, value, rtol=1e-12)
     np.testing.assert_allclose(found.gradient, gradient, rtol=1e-11, atol=1e-13 * largest)
     assert np.isfinite(found.gradient).all()
@@ -104,9 +117,18 @@ def test_the_gradient_is_that_of_finite_differences(problem: Clicked, name: str,
     direction /= np.abs(direction).max()
 
     def at(step: float) -> float:
-        return bound_loss(s + step * direction, problem.offsets, terms(problem), weights, lam, *problem.form).value
+        return bound_loss(
+            s + step * direction,
+            problem.offsets,
+            documents=terms(problem),
+            weights=weights,
+            metric=lam,
+            **form_of(problem.form),
+        ).value
 
-    found = bound_loss(s, problem.offsets, terms(problem), weights, lam, *problem.form)
+    found = bound_loss(
+        s, problem.offsets, documents=terms(problem), weights=weights, metric=lam, **form_of(problem.form)
+    )
     expected = (4 * (at(1e-5) - at(-1e-5)) / 2e-5 - (at(2e-5) - at(-2e-5)) / 4e-5) / 3
     assert abs(float(found.gradient @ direction) - expected) <= 1e-6 * (1 + abs(found.value) + abs(expected))
 
@@ -114,12 +136,18 @@ def test_the_gradient_is_that_of_finite_differences(problem: Clicked, name: str,
 @given(problem=clicked((HALVES, TIED, FAR)), seed=st.integers(0, 99))
 def test_at_a_kink_the_gradient_is_a_subgradient(problem: Clicked, seed: int) -> None:
     """For λ(r) = r the bound is convex: F(s') ≥ F(s) + g·(s' − s) for every s'."""
-    found = bound_loss(problem.scores, problem.offsets, terms(problem), problem.weights, None, *problem.form)
+    found = bound_loss(
+        problem.scores, problem.offsets, documents=terms(problem), weights=problem.weights, **form_of(problem.form)
+    )
     rng = np.random.default_rng(seed)
     for size in (1e-3, 0.5, 5.0, 1e4):
         step = size * rng.normal(size=len(problem.scores))
         there = bound_loss(
-            np.add(problem.scores, step), problem.offsets, terms(problem), problem.weights, None, *problem.form
+            np.add(problem.scores, step),
+            problem.offsets,
+            documents=terms(problem),
+            weights=problem.weights,
+            **form_of(problem.form),
         )
         below = found.value + float(found.gradient @ step)
         assert there.value >= below - 1e-12 * (1 + there.value + found.value + np.abs(found.gradient) @ np.abs(step))
@@ -128,11 +156,12 @@ def test_at_a_kink_the_gradient_is_a_subgradient(problem: Clicked, seed: int) ->
 @given(problem=clicked(), name=LAMBDA, block=st.integers(1, 30))
 def test_blocks_change_nothing(problem: Clicked, name: str, block: int) -> None:
     lam = LAMBDAS[name][0]
-    arguments = (problem.scores, problem.offsets, terms(problem), problem.weights, lam, *problem.form)
-    whole, usual = bound_loss(*arguments), bounds.BLOCK
+    given = (problem.scores, problem.offsets)
+    named = {"documents": terms(problem), "weights": problem.weights, "metric": lam, **form_of(problem.form)}
+    whole, usual = bound_loss(*given, **named), bounds.BLOCK
     try:
         bounds.BLOCK = block
-        parts = bound_loss(*arguments)
+        parts = bound_loss(*given, **named)
     finally:
         bounds.BLOCK = usual
     np.testing.assert_array_equal(parts.ranks, whole.ranks)

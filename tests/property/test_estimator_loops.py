@@ -37,20 +37,20 @@ def test_estimates(problem: Counts, unit: str, seed: int, cap: float) -> None:
     assume(n > 0)
     policy, user = DeterministicPolicy(problem.rank, problem.offsets), PositionBasedUser(power_examination(1.0))
     clicked = [d for d, c in enumerate(problem.clicks) for _ in range(c)]
-    log = aggregate_clicks(np.array(clicked, dtype=int), policy, user, problem.sessions)
+    log = aggregate_clicks(np.array(clicked, dtype=int), policy, user=user, sessions=problem.sessions)
     lam = np.random.default_rng(seed).normal(size=problem.offsets[-1])
     inverse = [1 / THETA[r] if r else 0.0 for r in problem.rank]
     for found, weight in (
-        (ips(log, lam, unit), inverse),
-        (naive(log, lam, unit), [1.0 if r else 0.0 for r in problem.rank]),
-        (clipped(log, lam, cap, unit), [min(w, cap) for w in inverse]),
+        (ips(log, lam=lam, unit=unit), inverse),
+        (naive(log, lam=lam, unit=unit), [1.0 if r else 0.0 for r in problem.rank]),
+        (clipped(log, lam=lam, cap=cap, unit=unit), [min(w, cap) for w in inverse]),
     ):
         a = [w * v for w, v in zip(weight, lam, strict=True)]
         value = math.fsum(c * b for c, b in zip(problem.clicks, a, strict=True)) / n
         expected = oracles.standard_error(unit, *observed, a, value, n)
         np.testing.assert_allclose([found.value, found.standard_error], [value, expected], **CLOSE)
         assert (found.n_sessions, found.n_clicks) == (n, len(clicked))
-    found = self_normalised(log, lam, unit)
+    found = self_normalised(log, lam=lam, unit=unit)
     total = math.fsum(c * w for c, w in zip(problem.clicks, inverse, strict=True))
     if total == 0:
         assert math.isnan(found.value)

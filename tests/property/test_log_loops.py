@@ -55,7 +55,7 @@ def test_position_based_user(
     curve, reference, rank: list[int], noise: tuple[float, float], data: st.DataObject
 ) -> None:
     relevance = data.draw(st.lists(st.integers(0, 1), min_size=len(rank), max_size=len(rank)))
-    user = PositionBasedUser(curve, *noise)
+    user = PositionBasedUser(curve, epsilon_plus=noise[0], epsilon_minus=noise[1])
     found = user.propensity(rank)
     np.testing.assert_allclose(found, [oracles.examined(reference, r) for r in rank], rtol=1e-14, atol=0)
     clicks = [oracles.clicked(reference, *noise, r, y) for r, y in zip(rank, relevance, strict=True)]
@@ -80,8 +80,10 @@ def test_deterministic_policy_takes_exactly_the_rankings(cuts: list[int], data: 
 @pytest.mark.oracle("policies.DeterministicPolicy.rank_by")
 @given(problem=problems(), cutoff=st.one_of(st.none(), st.integers(1, 4)), seed=st.integers(0, 99))
 def test_rank_by(problem: Problem, cutoff: int | None, seed: int) -> None:
-    policy = DeterministicPolicy.rank_by(problem.scores, problem.offsets, np.random.default_rng(seed), cutoff)
-    whole = DeterministicPolicy.rank_by(problem.scores, problem.offsets, np.random.default_rng(seed))
+    policy = DeterministicPolicy.rank_by(
+        problem.scores, problem.offsets, rng=np.random.default_rng(seed), cutoff=cutoff
+    )
+    whole = DeterministicPolicy.rank_by(problem.scores, problem.offsets, rng=np.random.default_rng(seed))
     for documents in oracles.lists(problem.offsets):
         assert oracles.is_order([problem.scores[d] for d in documents], [whole.displayed_rank[d] for d in documents])
     expected = [r if cutoff is None or r <= cutoff else 0 for r in whole.displayed_rank.tolist()]
@@ -115,15 +117,16 @@ def single_clicks(problem: Counts) -> list[int]:
 )
 def test_click_log_takes_exactly_the_possible_counts(terms: list[tuple]) -> None:
     document, rank, impressions, clicks, propensity = map(list, zip(*terms, strict=True))
-    arguments = (document, rank, impressions, clicks, propensity, [2, 3], [0, 2, 5])
-    fault = oracles.click_log_fault(*arguments)
+    names = ("document", "rank", "impressions", "clicks", "propensity", "sessions", "offsets")
+    given = dict(zip(names, (document, rank, impressions, clicks, propensity, [2, 3], [0, 2, 5]), strict=True))
+    fault = oracles.click_log_fault(*given.values())
     if fault is None:
-        log = ClickLog(*arguments)
-        for name, value in zip(("document", "rank", "impressions", "clicks", "propensity"), arguments, strict=False):
+        log = ClickLog(**given)
+        for name, value in given.items():
             assert getattr(log, name).tolist() == value
     else:
         with pytest.raises(ValueError, match=rf"^{fault[0]}\[{fault[1]}\] is "):
-            ClickLog(*arguments)
+            ClickLog(**given)
 
 
 @pytest.mark.oracle(
@@ -136,7 +139,7 @@ def test_click_log_takes_exactly_the_possible_counts(terms: list[tuple]) -> None
 def test_aggregate_clicks(problem: Counts, seed: int) -> None:
     policy, user = world(problem)
     documents = np.random.default_rng(seed).permutation(single_clicks(problem)).astype(int)
-    log = aggregate_clicks(documents, policy, user, problem.sessions)
+    log = aggregate_clicks(documents, policy, user=user, sessions=problem.sessions)
     query = oracles.query_index(problem.offsets)
     shown = [d for d, r in enumerate(problem.rank) if r > 0 and problem.sessions[query[d]] > 0]
     assert log.document.tolist() == shown
@@ -153,7 +156,7 @@ def test_aggregate_clicks(problem: Counts, seed: int) -> None:
 @given(problem=counts(), seed=st.integers(0, 99))
 def test_expand_and_aggregate_come_back_to_the_counts(problem: Counts, seed: int) -> None:
     policy, user = world(problem)
-    log = aggregate_clicks(single_clicks(problem), policy, user, problem.sessions)
+    log = aggregate_clicks(single_clicks(problem), policy, user=user, sessions=problem.sessions)
     records = expand_clicks(log, np.random.default_rng(seed))
     query = oracles.query_index(problem.offsets)
     assert len(records) == sum(problem.clicks)
@@ -172,7 +175,7 @@ def test_expand_and_aggregate_come_back_to_the_counts(problem: Counts, seed: int
         assert 0 <= session < problem.sessions[q]
         assert rank == problem.rank[d]
         assert math.isclose(propensity, oracles.power(1.0, 0.0, rank), rel_tol=1e-14)
-    again = aggregate_clicks(records.document, policy, user, problem.sessions)
+    again = aggregate_clicks(records.document, policy, user=user, sessions=problem.sessions)
     for name in ("document", "rank", "impressions", "clicks", "propensity", "sessions", "offsets"):
         np.testing.assert_array_equal(getattr(again, name), getattr(log, name))
 
@@ -185,7 +188,13 @@ def test_expand_clicks_takes_every_subset_of_sessions_equally_often(clicks: int)
     """
     n = 20_000
     log = ClickLog(
-        np.arange(2 * n), [1, 2] * n, [4] * 2 * n, [clicks] * 2 * n, [1.0, 0.5] * n, [4] * n, np.arange(n + 1) * 2
+        document=np.arange(2 * n),
+        rank=[1, 2] * n,
+        impressions=[4] * 2 * n,
+        clicks=[clicks] * 2 * n,
+        propensity=[1.0, 0.5] * n,
+        sessions=[4] * n,
+        offsets=np.arange(n + 1) * 2,
     )
     records = expand_clicks(log, np.random.default_rng(0))
     sessions = records.session.reshape(n, 2, clicks)
@@ -201,7 +210,15 @@ def test_expand_clicks_takes_every_subset_of_sessions_equally_often(clicks: int)
 def test_expand_clicks_of_terms_of_very_different_size() -> None:
     """None, all, a few and almost all of the sessions, in one log."""
     impressions, clicks = [5, 5, 1000, 1000], [0, 5, 3, 998]
-    log = ClickLog(range(4), [1, 2, 1, 2], impressions, clicks, [1.0, 0.5] * 2, [5, 1000], [0, 2, 4])
+    log = ClickLog(
+        document=range(4),
+        rank=[1, 2, 1, 2],
+        impressions=impressions,
+        clicks=clicks,
+        propensity=[1.0, 0.5] * 2,
+        sessions=[5, 1000],
+        offsets=[0, 2, 4],
+    )
     records = expand_clicks(log, np.random.default_rng(0))
     for d in range(4):
         sessions = records.session[records.document == d].tolist()
@@ -214,8 +231,8 @@ def test_expand_clicks_of_terms_of_very_different_size() -> None:
 def test_simulated_logs_have_the_right_terms(problem: Counts, relevance: int, seed: int) -> None:
     policy, user = world(problem)
     binary = [relevance >> d & 1 for d in range(problem.offsets[-1])]
-    log = simulate_clicks(policy, user, binary, problem.sessions, np.random.default_rng(seed))
-    empty = aggregate_clicks(np.empty(0, dtype=int), policy, user, problem.sessions)
+    log = simulate_clicks(policy, user, relevance=binary, sessions=problem.sessions, rng=np.random.default_rng(seed))
+    empty = aggregate_clicks(np.empty(0, dtype=int), policy, user=user, sessions=problem.sessions)
     for name in ("document", "rank", "impressions", "propensity", "sessions", "offsets"):
         np.testing.assert_array_equal(getattr(log, name), getattr(empty, name))
     query = oracles.query_index(problem.offsets)
@@ -233,8 +250,8 @@ def test_simulated_counts_have_mean_and_variance_of_a_binomial(plus: float, minu
     n, sessions = 40_000, 6
     rank, relevance, curve = [2, 1, 3], [1, 0, 1], [0.9, 0.6, 0.2]
     policy = DeterministicPolicy(rank * n, np.arange(n + 1) * 3)
-    user = PositionBasedUser(curve, plus, minus)
-    log = simulate_clicks(policy, user, relevance * n, [sessions] * n, np.random.default_rng(0))
+    user = PositionBasedUser(curve, epsilon_plus=plus, epsilon_minus=minus)
+    log = simulate_clicks(policy, user, relevance=relevance * n, sessions=[sessions] * n, rng=np.random.default_rng(0))
     drawn = log.clicks.reshape(n, 3)
     for d in range(3):
         p = oracles.clicked(curve, plus, minus, rank[d], relevance[d])
@@ -257,7 +274,7 @@ def test_sessions_for_clicks(problem: Counts, n_clicks: float) -> None:
     expected = math.fsum(
         oracles.clicked(lambda r: oracles.power(1.0, 0.0, r), 1.0, 0.0, rank, 1) for rank in problem.rank
     ) / (len(problem.offsets) - 1)
-    found, target = sessions_for_clicks(n_clicks, policy, user, relevance), n_clicks / expected
+    found, target = sessions_for_clicks(policy, user, n_clicks=n_clicks, relevance=relevance), n_clicks / expected
     assert type(found) is int
     if target < 1:
         assert found == 1
@@ -269,11 +286,11 @@ def test_sessions_for_clicks(problem: Counts, n_clicks: float) -> None:
 def test_drawn_sessions_are_multinomial() -> None:
     """Every pair of queries of two sessions over three queries: 9 ways, 6 tables; 30 000 draws, 5 sigma."""
     rng, n = np.random.default_rng(0), 30_000
-    seen = Counter(tuple(draw_sessions(2, 3, rng).tolist()) for _ in range(n))
+    seen = Counter(tuple(draw_sessions(2, 3, rng=rng).tolist()) for _ in range(n))
     law: Counter[tuple[int, ...]] = Counter()
     for probability, log in oracles.every_drawn_log([[1.0]] * 3, [[1]] * 3, 1.0, 0.0, 2):
         law[oracles.tally(log, [1, 1, 1])[0]] += probability
     assert set(seen) == set(law)
     for table, p in law.items():
         assert abs(seen[table] - n * p) <= 5 * math.sqrt(n * p * (1 - p))
-    assert draw_sessions(10**9, 7, rng).sum() == 10**9
+    assert draw_sessions(10**9, 7, rng=rng).sum() == 10**9

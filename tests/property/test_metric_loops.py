@@ -40,14 +40,14 @@ CLOSE = {"rtol": 0, "atol": 1e-12}
 @given(problem=problems())
 def test_ranks(problem: Problem) -> None:
     for ties in ("average", "optimistic", "pessimistic"):
-        found = ranks(problem.scores, problem.offsets, ties)
+        found = ranks(problem.scores, problem.offsets, ties=ties)
         assert found.tolist() == oracles.ranks(problem.scores, problem.offsets, ties)
 
 
 @pytest.mark.oracle("metrics.ranks")
 @given(problem=problems(), seed=st.integers(0, 2**32))
 def test_random_ranks_are_permutations_that_respect_the_scores(problem: Problem, seed: int) -> None:
-    found = ranks(problem.scores, problem.offsets, "random", np.random.default_rng(seed))
+    found = ranks(problem.scores, problem.offsets, ties="random", rng=np.random.default_rng(seed))
     for documents in oracles.lists(problem.offsets):
         assert oracles.is_order([problem.scores[d] for d in documents], [found[d] for d in documents])
 
@@ -55,7 +55,7 @@ def test_random_ranks_are_permutations_that_respect_the_scores(problem: Problem,
 def test_random_ranks_take_every_order_of_the_ties_equally_often() -> None:
     """A list of 5 with ties of 2 and 3: 12 orders.  20 000 lists, each frequency within 5 standard deviations."""
     scores, n = [1.0, 0.0, 1.0, 0.0, 0.0], 20_000
-    found = ranks(scores * n, np.arange(n + 1) * 5, "random", np.random.default_rng(0)).reshape(n, 5)
+    found = ranks(scores * n, np.arange(n + 1) * 5, ties="random", rng=np.random.default_rng(0)).reshape(n, 5)
     seen = Counter(tuple(int(r) for r in row) for row in found)
     orders = list(oracles.orders(scores))
     assert set(seen) == {tuple(order.index(d) + 1 for d in range(5)) for order in orders}
@@ -67,7 +67,10 @@ def test_random_ranks_take_every_order_of_the_ties_equally_often() -> None:
 def test_random_ranks_of_a_list_do_not_depend_on_its_neighbours() -> None:
     """One draw for the file, in file order: cutting other lists differently leaves the first one alone."""
     scores = [1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
-    first = [ranks(scores, cuts, "random", np.random.default_rng(7))[:3].tolist() for cuts in ([0, 3, 7], [0, 3, 5, 7])]
+    first = [
+        ranks(scores, cuts, ties="random", rng=np.random.default_rng(7))[:3].tolist()
+        for cuts in ([0, 3, 7], [0, 3, 5, 7])
+    ]
     assert first[0] == first[1]
 
 
@@ -77,10 +80,12 @@ def test_random_ranks_of_a_list_do_not_depend_on_its_neighbours() -> None:
 def test_rank_weights(name: str, problem: Problem) -> None:
     weight, reference = WEIGHTS[name]
     loops = oracles.rank_weights(problem.scores, problem.offsets, reference)
-    np.testing.assert_allclose(rank_weights(problem.scores, problem.offsets, weight), loops, **CLOSE)
+    np.testing.assert_allclose(rank_weights(problem.scores, problem.offsets, metric=weight), loops, **CLOSE)
     for ties in ("optimistic", "pessimistic"):
         loops = oracles.rank_weights(problem.scores, problem.offsets, reference, ties)
-        np.testing.assert_allclose(rank_weights(problem.scores, problem.offsets, weight, ties), loops, **CLOSE)
+        np.testing.assert_allclose(
+            rank_weights(problem.scores, problem.offsets, metric=weight, ties=ties), loops, **CLOSE
+        )
 
 
 @given(problem=problems(longest=5))
@@ -91,11 +96,11 @@ def test_average_weights_are_means_over_all_orders_of_the_ties(problem: Problem)
             for documents in oracles.lists(problem.offsets)
             for w in oracles.weights_over_orders([problem.scores[d] for d in documents], reference)
         ]
-        np.testing.assert_allclose(rank_weights(problem.scores, problem.offsets, weight), loops, **CLOSE)
+        np.testing.assert_allclose(rank_weights(problem.scores, problem.offsets, metric=weight), loops, **CLOSE)
 
 
 def test_average_weight_is_not_the_weight_of_the_average_rank() -> None:
-    found = rank_weights([5.0, 5.0], [0, 2], dcg())
+    found = rank_weights([5.0, 5.0], [0, 2], metric=dcg()).lam
     assert abs(found[0] - (oracles.dcg(1) + oracles.dcg(2)) / 2) <= 1e-15
     assert abs(found[0] - oracles.dcg(1.5)) > 0.01
 
@@ -107,11 +112,18 @@ def test_additive_metric(name: str, problem: Problem, seed: int) -> None:
     weight, reference = WEIGHTS[name]
     relevance = [y - 1.5 for y in problem.grades]
     for ties in ("average", "optimistic", "pessimistic"):
-        found = additive_metric(problem.scores, relevance, problem.offsets, weight, ties)
+        found = additive_metric(problem.scores, problem.offsets, relevance=relevance, metric=weight, ties=ties)
         loops = oracles.additive_metric(problem.scores, relevance, problem.offsets, reference, ties)
         np.testing.assert_allclose(found, loops, **CLOSE)
-    rank = ranks(problem.scores, problem.offsets, "random", np.random.default_rng(seed))
-    found = additive_metric(problem.scores, relevance, problem.offsets, weight, "random", np.random.default_rng(seed))
+    rank = ranks(problem.scores, problem.offsets, ties="random", rng=np.random.default_rng(seed))
+    found = additive_metric(
+        problem.scores,
+        problem.offsets,
+        relevance=relevance,
+        metric=weight,
+        ties="random",
+        rng=np.random.default_rng(seed),
+    )
     loops = oracles.segment_sum([reference(r) * y for r, y in zip(rank, relevance, strict=True)], problem.offsets)
     np.testing.assert_allclose(found, loops, **CLOSE)
 
@@ -125,7 +137,7 @@ def test_additive_metric(name: str, problem: Problem, seed: int) -> None:
 )
 def test_ndcg(problem: Problem, k: int, gain: str, empty: str) -> None:
     mean, per_query, share = oracles.ndcg(problem.scores, problem.grades, problem.offsets, k, gain, empty)
-    found = ndcg(problem.scores, problem.grades, problem.offsets, k, gain, empty)
+    found = ndcg(problem.scores, problem.offsets, relevance=problem.grades, cutoff=k, gain=gain, empty=empty)
     np.testing.assert_allclose(found.per_query, per_query, **CLOSE)
     np.testing.assert_allclose(found.mean, mean, **CLOSE)
     np.testing.assert_allclose(found.share_dropped, share, **CLOSE)
@@ -143,7 +155,7 @@ def test_ndcg_agrees_with_scikit_learn(n_queries: int, n: int, k: int, levels: i
     scores = rng.integers(0, levels, size=(n_queries, n)).astype(float)
     grades = rng.integers(0, 5, size=(n_queries, n)) * rng.integers(0, 2, size=(n_queries, 1))
     peer = ndcg_score(2.0**grades - 1.0, scores, k=k)
-    found = ndcg(scores.ravel(), grades.ravel(), np.arange(n_queries + 1) * n, k, empty="zero")
+    found = ndcg(scores.ravel(), np.arange(n_queries + 1) * n, relevance=grades.ravel(), cutoff=k, empty="zero")
     np.testing.assert_allclose(found.mean, peer, **CLOSE)
 
 
@@ -159,7 +171,7 @@ def test_ndcg_of_long_lists_with_and_without_ties_in_one_call() -> None:
     cuts = [40 * i for i in range(7)]
     scores = [s for row in rows for s in row.tolist()]
     mean, per_query, _ = oracles.ndcg(scores, grades, cuts, 10, "exponential", "drop")
-    found = ndcg(scores, grades, cuts)
+    found = ndcg(scores, cuts, relevance=grades)
     np.testing.assert_allclose(found.per_query, per_query, **CLOSE)
     np.testing.assert_allclose(found.mean, mean, **CLOSE)
 
@@ -169,7 +181,7 @@ def test_ndcg_of_long_lists_with_and_without_ties_in_one_call() -> None:
 @given(rank=st.lists(st.floats(1, 1000), min_size=1, max_size=5))
 def test_rank_weight(name: str, rank: list[float]) -> None:
     named, reference = WEIGHTS[name]
-    weight = RankWeight("again", named.function, named.larger_is_better)
+    weight = RankWeight("again", named.function, larger_is_better=named.larger_is_better)
     np.testing.assert_allclose(weight(rank), [reference(r) for r in rank], rtol=1e-14, atol=0)
     np.testing.assert_allclose(weight(rank[0]), reference(rank[0]), rtol=1e-14, atol=0)
     gain = name != "average rank"

@@ -25,7 +25,7 @@ from cfltr_core import (
     simulate_clicks,
 )
 
-USER = PositionBasedUser(power_examination(0.8), 0.9, 0.3)
+USER = PositionBasedUser(power_examination(0.8), epsilon_plus=0.9, epsilon_minus=0.3)
 THETA = lambda rank: oracles.power(0.8, 0.0, rank)  # noqa: E731
 EPSILON = st.lists(st.sampled_from([0.0, 0.0, 0.1, 0.5, 1.0]), min_size=1, max_size=5)
 SCORES = st.floats(-3, 3, allow_nan=False)
@@ -35,7 +35,7 @@ SCORES = st.floats(-3, 3, allow_nan=False)
 def exploring(draw: st.DrawFn) -> tuple[EpsilonGreedyPolicy, list[oracles.Pages]]:
     problem = draw(problems(longest=5))
     epsilon = draw(EPSILON)
-    policy = EpsilonGreedyPolicy.rank_by(problem.scores, problem.offsets, np.random.default_rng(0), epsilon)
+    policy = EpsilonGreedyPolicy.rank_by(problem.scores, problem.offsets, rng=np.random.default_rng(0), epsilon=epsilon)
     rows = oracles.lists(problem.offsets)
     return policy, [oracles.exploring_pages([policy.greedy_rank[d] for d in row], epsilon) for row in rows]
 
@@ -45,7 +45,7 @@ def plackett_luce(draw: st.DrawFn) -> tuple[PlackettLucePolicy, list[oracles.Pag
     problem = draw(problems(longest=5))
     scores = draw(st.lists(SCORES, min_size=problem.offsets[-1], max_size=problem.offsets[-1]))
     places, temperature = draw(st.integers(1, 6)), draw(st.sampled_from([0.2, 1.0, 10.0]))
-    policy = PlackettLucePolicy(scores, problem.offsets, places, temperature)
+    policy = PlackettLucePolicy(scores, problem.offsets, cutoff=places, temperature=temperature)
     rows = oracles.lists(problem.offsets)
     return policy, [oracles.plackett_luce_pages([scores[d] for d in row], places, temperature) for row in rows]
 
@@ -58,11 +58,13 @@ def loops_of(pages: list[oracles.Pages], offsets: np.ndarray, value) -> list[flo
 @pytest.mark.oracle("stochastic_policies.EpsilonGreedyPolicy", "stochastic_policies.EpsilonGreedyPolicy.rank_by")
 @given(problem=problems(), epsilon=EPSILON, seed=st.integers(0, 99))
 def test_greedy_ranking_is_by_score(problem: Problem, epsilon: list[float], seed: int) -> None:
-    policy = EpsilonGreedyPolicy.rank_by(problem.scores, problem.offsets, np.random.default_rng(seed), epsilon)
+    policy = EpsilonGreedyPolicy.rank_by(
+        problem.scores, problem.offsets, rng=np.random.default_rng(seed), epsilon=epsilon
+    )
     for documents in oracles.lists(problem.offsets):
         assert oracles.is_order([problem.scores[d] for d in documents], [policy.greedy_rank[d] for d in documents])
     assert policy.epsilon.tolist() == epsilon
-    never = EpsilonGreedyPolicy(policy.greedy_rank, problem.offsets, np.zeros(len(epsilon)))
+    never = EpsilonGreedyPolicy(policy.greedy_rank, problem.offsets, epsilon=np.zeros(len(epsilon)))
     cut = [r if r <= len(epsilon) else 0 for r in policy.greedy_rank.tolist()]
     np.testing.assert_array_equal(never.exposure(USER), DeterministicPolicy(cut, problem.offsets).exposure(USER))
 
@@ -73,7 +75,7 @@ def test_exposure_and_its_mass(made: tuple) -> None:
     exposure = policy.exposure(USER)
     np.testing.assert_allclose(exposure, loops_of(pages, policy.offsets, THETA), rtol=0, atol=1e-12)
     for documents in oracles.lists(policy.offsets.tolist()):
-        mass = math.fsum(THETA(r) for r in range(1, min(policy.places, len(documents)) + 1))
+        mass = math.fsum(THETA(r) for r in range(1, min(policy.cutoff, len(documents)) + 1))
         assert abs(math.fsum(exposure[documents]) - mass) <= 1e-12
 
 
@@ -82,7 +84,7 @@ def test_exposure_and_its_mass(made: tuple) -> None:
 def test_mixture(made: tuple, share: float, cutoff: int, seed: int) -> None:
     policy, pages = made
     scores = np.random.default_rng(seed).normal(size=policy.offsets[-1])
-    other = DeterministicPolicy.rank_by(scores, policy.offsets, np.random.default_rng(seed), cutoff)
+    other = DeterministicPolicy.rank_by(scores, policy.offsets, rng=np.random.default_rng(seed), cutoff=cutoff)
     mixed = MixturePolicy([policy, other], [share, 1 - share])
     rows = oracles.lists(policy.offsets.tolist())
     fixed = [oracles.fixed_page([other.displayed_rank[d] for d in row]) for row in rows]
@@ -97,11 +99,11 @@ def test_pages_and_their_counts(made: tuple, data: st.DataObject, seed: int) -> 
     n_queries, rng = len(policy.offsets) - 1, np.random.default_rng(seed)
     queries = data.draw(st.lists(st.integers(0, n_queries - 1), max_size=9))
     drawn = policy.sample(queries, rng)
-    assert drawn.shape == (len(queries), policy.places)
+    assert drawn.shape == (len(queries), policy.cutoff)
     for q, row in zip(queries, drawn.tolist(), strict=True):
         page = tuple(d - int(policy.offsets[q]) for d in row if d >= 0)
         assert pages[q][page] > 0
-        assert row[len(page) :] == [-1] * (policy.places - len(page))
+        assert row[len(page) :] == [-1] * (policy.cutoff - len(page))
     sessions = data.draw(st.lists(st.integers(0, 300), min_size=n_queries, max_size=n_queries))
     document, rank, count = policy.impressions(sessions, rng)
     assert len(set(zip(document.tolist(), rank.tolist(), strict=True))) == len(document)
@@ -110,7 +112,7 @@ def test_pages_and_their_counts(made: tuple, data: st.DataObject, seed: int) -> 
     for d, r, c in zip(document.tolist(), rank.tolist(), count.tolist(), strict=True):
         held[oracles.query_index(policy.offsets.tolist())[d], r] += c
     for q, n in enumerate(oracles.lengths(policy.offsets.tolist())):
-        for r in range(1, policy.places + 1):
+        for r in range(1, policy.cutoff + 1):
             assert held[q, r] == (sessions[q] if r <= n else 0)
 
 
@@ -121,13 +123,13 @@ def test_simulated_logs_and_their_estimates(made: tuple, seed: int) -> None:
     rng = np.random.default_rng(seed)
     n_docs, n_queries = int(policy.offsets[-1]), len(policy.offsets) - 1
     relevance, lam = rng.integers(0, 2, size=n_docs), rng.normal(size=n_docs)
-    log = simulate_clicks(policy, USER, relevance, np.full(n_queries, 40), rng)
+    log = simulate_clicks(policy, USER, relevance=relevance, sessions=np.full(n_queries, 40), rng=rng)
     chance = loops_of(pages, policy.offsets, THETA)
     aware = policy_aware(log, policy.exposure(USER))
     for found, weight in (
-        (ips(aware, lam), lambda d, r: 1 / chance[d]),
-        (ips(log, lam), lambda d, r: 1 / THETA(r)),
-        (naive(aware, lam), lambda d, r: 1.0),
+        (ips(aware, lam=lam), lambda d, r: 1 / chance[d]),
+        (ips(log, lam=lam), lambda d, r: 1 / THETA(r)),
+        (naive(aware, lam=lam), lambda d, r: 1.0),
     ):
         terms = zip(log.document.tolist(), log.rank.tolist(), log.clicks.tolist(), strict=True)
         totals = [0.0] * n_queries
@@ -153,4 +155,6 @@ def test_sessions_for_clicks_under_a_stochastic_policy(made: tuple, n_clicks: fl
     chance = loops_of(pages, policy.offsets, THETA)
     expected = math.fsum(c * (0.9 if y else 0.3) for c, y in zip(chance, relevance, strict=True))
     target = n_clicks * (len(policy.offsets) - 1) / expected
-    assert abs(sessions_for_clicks(n_clicks, policy, USER, relevance) - target) <= 0.5 + 1e-9 * target
+    assert (
+        abs(sessions_for_clicks(policy, USER, n_clicks=n_clicks, relevance=relevance) - target) <= 0.5 + 1e-9 * target
+    )

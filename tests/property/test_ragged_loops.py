@@ -71,7 +71,7 @@ def test_length_groups(cuts: list[int], block: int) -> None:
 @given(problem=problems(), threshold=st.integers(1, 4), data=st.data())
 def test_ranking_data(problem: Problem, threshold: int, data: st.DataObject) -> None:
     features = [[float(d), float(d % 3)] for d in range(problem.offsets[-1])]
-    whole = RankingData(np.array(features), problem.grades, problem.offsets, threshold, "toy")
+    whole = RankingData(np.array(features), problem.grades, offsets=problem.offsets, threshold=threshold, name="toy")
     assert (whole.features.dtype, whole.relevance.dtype, whole.offsets.dtype) == (np.float32, np.int8, np.int64)
     assert whole.n_queries == len(oracles.lists(problem.offsets))
     assert whole.n_docs == len(oracles.query_index(problem.offsets))

@@ -21,7 +21,7 @@ def test_displays_are_counted(sizes: list[int], places: int, seed: int) -> None:
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     rank = np.concatenate([np.where(np.arange(n) < places, np.arange(1, n + 1), 0) for n in sizes])
     policy, rng = DeterministicPolicy(rank, offsets), np.random.default_rng(seed)
-    places = policy.places
+    places = policy.cutoff
     sessions, pages = rng.integers(0, 5, size=len(sizes)), []
     sessions[0] += 1
 
@@ -66,7 +66,15 @@ def test_alias_tables_hold_the_law_of_each_list(lists: list[list[float]]) -> Non
     [([0, 1, 2], [2, 1, 1], [3, 3, 2]), ([0, 0, 2], [1, 2, 1], [1, 2, 2]), ([0, 1, 2], [2, 1, 1], [3, 2, 2])],
 )
 def test_single_display_is_required(document: list[int], rank: list[int], impressions: list[int]) -> None:
-    log = ClickLog(document, rank, impressions, [0] * 3, [1.0] * 3, [3, 2], [0, 2, 3])
+    log = ClickLog(
+        document=document,
+        rank=rank,
+        impressions=impressions,
+        clicks=[0] * 3,
+        propensity=[1.0] * 3,
+        sessions=[3, 2],
+        offsets=[0, 2, 3],
+    )
     raised = False
     try:
         require_single_display(log)
@@ -77,7 +85,7 @@ def test_single_display_is_required(document: list[int], rank: list[int], impres
 
 @pytest.mark.oracle("generated.generate")
 def test_a_generated_corpus_of_any_size() -> None:
-    corpus = generate(GENERATED["yahoo-like"], (7, 2, 3), 12, seed=4)
+    corpus = generate(GENERATED["yahoo-like"], (7, 2, 3), n_features=12, seed=4)
     loops = oracles.yahoo_like(4, (7, 2, 3), 12, n_checked=2)
     for data, (offsets, grades, features) in zip((corpus.train, corpus.validation, corpus.test), loops, strict=True):
         assert data.offsets.tolist() == offsets

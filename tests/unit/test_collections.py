@@ -223,7 +223,7 @@ def test_the_folder_of_a_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert letor_folder("letor:mine") == (tmp_path / "mine").resolve()
     assert letor_folder("letor:mine@1,log1p") == (tmp_path / "mine").resolve()
     assert check_corpus("letor:mine") == "letor:mine"
-    corpus = load_corpus("letor:mine", "smoke", 0)
+    corpus = load_corpus("letor:mine", "smoke", seed=0)
     assert corpus.name == "letor:mine"
     for data, text in zip((corpus.train, corpus.validation, corpus.test), texts.values(), strict=True):
         assert_same(data, text)
@@ -333,17 +333,17 @@ def test_raw_values_are_changed_by_the_name_of_the_corpus(tmp_path: Path, monkey
     }
     for name, wanted in expected.items():
         assert check_corpus(name) == name
-        corpus = load_corpus(name, "ci", 0)
+        corpus = load_corpus(name, "ci", seed=0)
         # What captions show is the whole name.
         assert corpus.name == name
         for data in (corpus.train, corpus.validation, corpus.test):
             np.testing.assert_allclose(data.features, np.transpose(wanted), rtol=1e-6)
             assert data.threshold == (2 if "@2" in name else 1)
     # The name wins over the argument, field by field.
-    mixed = load_corpus("letor:raw@2", "ci", 0, options=ReaderOptions(threshold=1, drop=(2, 3))).train
+    mixed = load_corpus("letor:raw@2", "ci", seed=0, options=ReaderOptions(threshold=1, drop=(2, 3))).train
     assert (mixed.threshold, mixed.features.shape) == (2, (3, 1))
     with pytest.raises(ValueError, match="'scaled' is no option"):
-        load_corpus("letor:raw@scaled", "ci", 0)
+        load_corpus("letor:raw@scaled", "ci", seed=0)
 
 
 @pytest.mark.parametrize(
@@ -380,9 +380,9 @@ def test_a_split_without_a_relevant_document(
         f"and a document is relevant from grade {threshold} on: "
     )
     with pytest.raises(ValueError, match=f"^{message}.*{remedy}") as refused:
-        load_corpus(name, "ci", 6)
+        load_corpus(name, "ci", seed=6)
     if "as in" in str(refused.value):
-        corpus = load_corpus(str(refused.value).split("as in ")[1], "ci", 6)
+        corpus = load_corpus(str(refused.value).split("as in ")[1], "ci", seed=6)
         for data in (corpus.train, corpus.validation, corpus.test):
             assert data.binary.sum() == sum(grade >= data.threshold for grade in data.relevance.tolist()) > 0
 
@@ -390,7 +390,7 @@ def test_a_split_without_a_relevant_document(
 def test_mq2008_is_read_whole(real: Callable[[str], Path]) -> None:
     """784 queries, 15,211 documents, 46 features; what fold 0 tests on, fold 1 validates on."""
     real("mq2008")
-    corpora = [load_corpus("letor:mq2008", "ci", fold) for fold in (0, 1)]
+    corpora = [load_corpus("letor:mq2008", "ci", seed=fold) for fold in (0, 1)]
     for corpus in corpora:
         parts = (corpus.train, corpus.validation, corpus.test)
         assert sum(part.n_queries for part in parts) == 784
@@ -414,7 +414,7 @@ def test_mq2008_against_the_literal_parser(real: Callable[[str], Path]) -> None:
 def test_webis_is_read_whole(real: Callable[[str], Path]) -> None:
     """61 queries, 26,646 documents, 42 features, grades 0 … 4."""
     real("webis-clueweb09")
-    corpus = load_corpus("letor:webis-clueweb09", "ci", 0)
+    corpus = load_corpus("letor:webis-clueweb09", "ci", seed=0)
     parts = (corpus.train, corpus.validation, corpus.test)
     assert [part.n_queries for part in parts] == [37, 12, 12]
     assert sum(part.n_docs for part in parts) == 26_646

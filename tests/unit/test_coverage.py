@@ -39,15 +39,15 @@ def test_session_intervals_cover_the_risk_on_fixed_queries(weight, reference) ->
     rng = np.random.default_rng(0)
     cuts = np.concatenate([[0], np.cumsum(rng.integers(3, 9, size=10))])
     n_docs = int(cuts[-1])
-    policy = DeterministicPolicy.rank_by(rng.normal(size=n_docs), cuts, rng)
+    policy = DeterministicPolicy.rank_by(rng.normal(size=n_docs), cuts, rng=rng)
     scores, relevance = rng.normal(size=n_docs), rng.integers(0, 2, size=n_docs)
-    lam = rank_weights(scores, cuts, weight)
+    lam = rank_weights(scores, cuts, metric=weight)
     truth = np.mean(oracles.additive_metric(scores.tolist(), relevance.tolist(), cuts.tolist(), reference))
     unbiased = biased = 0
     for _ in range(N_LOGS):
-        log = simulate_clicks(policy, USER, relevance, draw_sessions(2_000, 10, rng), rng)
-        unbiased += covers(ips(log, lam, "session"), truth)
-        biased += covers(naive(log, lam, "session"), truth)
+        log = simulate_clicks(policy, USER, relevance=relevance, sessions=draw_sessions(2_000, 10, rng=rng), rng=rng)
+        unbiased += covers(ips(log, lam=lam, unit="session"), truth)
+        biased += covers(naive(log, lam=lam, unit="session"), truth)
     assert 0.93 <= unbiased / N_LOGS <= 0.97
     assert biased / N_LOGS < 0.05
 
@@ -64,17 +64,19 @@ def test_query_intervals_cover_the_risk_of_a_large_population() -> None:
     n_docs = int(cuts[-1])
     scores, shown = rng.normal(size=n_docs), rng.normal(size=n_docs)
     relevance = (rng.random(n_docs) < 0.3).astype(int)
-    displayed = DeterministicPolicy.rank_by(shown, cuts, rng).displayed_rank
-    lam = rank_weights(scores, cuts, dcg())
+    displayed = DeterministicPolicy.rank_by(shown, cuts, rng=rng).displayed_rank
+    lam = rank_weights(scores, cuts, metric=dcg()).lam
     truth = np.mean(oracles.additive_metric(scores.tolist(), relevance.tolist(), cuts.tolist(), oracles.dcg))
     by_query = by_session = 0
     for _ in range(N_LOGS):
         queries = rng.choice(20_000, size=500, replace=False)
         rows = document_index(queries, cuts)
         policy = DeterministicPolicy(displayed[rows], np.concatenate([[0], np.cumsum(sizes[queries])]))
-        log = simulate_clicks(policy, USER, relevance[rows], draw_sessions(5_000, 500, rng), rng)
-        by_query += covers(ips(log, lam[rows], "query"), truth)
-        by_session += covers(ips(log, lam[rows], "session"), truth)
+        log = simulate_clicks(
+            policy, USER, relevance=relevance[rows], sessions=draw_sessions(5_000, 500, rng=rng), rng=rng
+        )
+        by_query += covers(ips(log, lam=lam[rows], unit="query"), truth)
+        by_session += covers(ips(log, lam=lam[rows], unit="session"), truth)
     assert 0.93 <= by_query / N_LOGS <= 0.97
     # Sessions of one query are alike: taken as independent they promise too much.
     assert by_session < by_query

@@ -43,13 +43,13 @@ N = 40
 CUTS = np.arange(N + 1) * 5
 TIED = np.tile([1.0, 1.0, 0.0, 0.0, 0.0], N)
 RELEVANCE = np.tile([1, 0, 1, 1, 0], N)
-USER = PositionBasedUser(power_examination(1.0), 0.9, 0.2)
+USER = PositionBasedUser(power_examination(1.0), epsilon_plus=0.9, epsilon_minus=0.2)
 POLICY = DeterministicPolicy(np.tile([1, 2, 3, 4, 5], N), CUTS)
-EXPLORING = EpsilonGreedyPolicy(np.tile([1, 2, 3, 4, 5], N), CUTS, [0.3, 0.3, 0.3])
-PLACKETT_LUCE = PlackettLucePolicy(TIED, CUTS, 3)
+EXPLORING = EpsilonGreedyPolicy(np.tile([1, 2, 3, 4, 5], N), CUTS, epsilon=[0.3, 0.3, 0.3])
+PLACKETT_LUCE = PlackettLucePolicy(TIED, CUTS, cutoff=3)
 MIXTURE = MixturePolicy([POLICY, EXPLORING], [0.5, 0.5])
-DATA = RankingData(np.random.default_rng(0).normal(size=(5 * N, 3)), RELEVANCE, CUTS)
-LOG = aggregate_clicks(np.repeat(np.arange(5 * N), 3), POLICY, USER, np.full(N, 9))
+DATA = RankingData(np.random.default_rng(0).normal(size=(5 * N, 3)), RELEVANCE, offsets=CUTS)
+LOG = aggregate_clicks(np.repeat(np.arange(5 * N), 3), POLICY, user=USER, sessions=np.full(N, 9))
 
 
 def generator(seed: int) -> np.random.Generator:
@@ -69,29 +69,33 @@ def five_parts(folder: Path) -> Path:
 
 
 DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
-    "metrics.ranks": lambda s, _: ranks(TIED, CUTS, "random", generator(s)),
-    "metrics.rank_weights": lambda s, _: rank_weights(TIED, CUTS, dcg(), "random", generator(s)),
-    "metrics.additive_metric": lambda s, _: additive_metric(TIED, RELEVANCE, CUTS, dcg(), "random", generator(s)),
-    "policies.rank_by": lambda s, _: DeterministicPolicy.rank_by(TIED, CUTS, generator(s)).displayed_rank,
+    "metrics.ranks": lambda s, _: ranks(TIED, CUTS, ties="random", rng=generator(s)),
+    "metrics.rank_weights": lambda s, _: rank_weights(TIED, CUTS, metric=dcg(), ties="random", rng=generator(s)).lam,
+    "metrics.additive_metric": lambda s, _: additive_metric(
+        TIED, CUTS, relevance=RELEVANCE, metric=dcg(), ties="random", rng=generator(s)
+    ),
+    "policies.rank_by": lambda s, _: DeterministicPolicy.rank_by(TIED, CUTS, rng=generator(s)).displayed_rank,
     "policies.sample": lambda s, _: MIXTURE.sample(np.arange(N), generator(s)),
     "policies.impressions": lambda s, _: MIXTURE.impressions([9] * N, generator(s))[2],
     "stochastic_policies.rank_by": lambda s, _: (
-        EpsilonGreedyPolicy.rank_by(TIED, CUTS, generator(s), [1.0]).greedy_rank
+        EpsilonGreedyPolicy.rank_by(TIED, CUTS, rng=generator(s), epsilon=[1.0]).greedy_rank
     ),
     "stochastic_policies.sample": lambda s, _: PLACKETT_LUCE.sample(np.arange(N), generator(s)),
     "stochastic_policies.impressions": lambda s, _: EXPLORING.impressions([9] * N, generator(s))[2],
-    "stochastic_policies.estimate_exposure": lambda s, _: PLACKETT_LUCE.estimate_exposure(USER, 9, generator(s))[0],
-    "loggers.fit_linear_ranker": lambda s, _: fit_linear_ranker(DATA, 0.5, generator(s)),
-    "logs.draw_sessions": lambda s, _: draw_sessions(1000, N, generator(s)),
-    "logs.simulate_clicks": lambda s, _: simulate_clicks(POLICY, USER, RELEVANCE, [9] * N, generator(s)).clicks,
+    "stochastic_policies.estimate_exposure": lambda s, _: PLACKETT_LUCE.estimate_exposure(USER, 9, rng=generator(s))[0],
+    "loggers.fit_linear_ranker": lambda s, _: fit_linear_ranker(DATA, 0.5, rng=generator(s)).weights,
+    "logs.draw_sessions": lambda s, _: draw_sessions(1000, N, rng=generator(s)),
+    "logs.simulate_clicks": lambda s, _: (
+        simulate_clicks(POLICY, USER, relevance=RELEVANCE, sessions=[9] * N, rng=generator(s)).clicks
+    ),
     "sweeps.cell_generator": lambda s, _: cell_generator("digits", s).random(5),
     "logs.expand_clicks": lambda s, _: expand_clicks(LOG, generator(s)).session,
     "sampling.draw": lambda s, _: AliasTable.build([1.0, 2.0, 5.0]).draw(50, generator(s)),
     "countersample.train_sgd": lambda s, _: (
-        train_sgd(DATA.features, CUTS, click_sampler(LOG, "ips"), 0.1, 20, generator(s)).last
+        train_sgd(DATA.features, click_sampler(LOG, "ips"), learning_rates=0.1, steps=20, rng=generator(s)).last
     ),
-    "generated.generate": lambda s, _: generate(YAHOO_LIKE, (5, 2, 2), 8, s).train.features,
-    "corpora.load_corpus": lambda s, _: load_corpus("digits", "smoke", s).train.features,
+    "generated.generate": lambda s, _: generate(YAHOO_LIKE, (5, 2, 2), n_features=8, seed=s).train.features,
+    "corpora.load_corpus": lambda s, _: load_corpus("digits", "smoke", seed=s).train.features,
     "reader.fold_of": lambda s, folder: np.array([fold_of(five_parts(folder), s)]),
     "reader.read_collection": lambda s, folder: one_file(folder, s),
 }

@@ -96,8 +96,8 @@ def test_band() -> None:
 
     values = np.random.default_rng(0).normal(size=(5, 4))
     fig, ax = plt.subplots()
-    band(ax, [1.0, 2.0, 3.0, 4.0], values, "ips")
-    band(ax, [1.0, 2.0, 3.0, 4.0], values + 1, "naive", label="raw clicks")
+    band(ax, [1.0, 2.0, 3.0, 4.0], values=values, method="ips")
+    band(ax, [1.0, 2.0, 3.0, 4.0], values=values + 1, method="naive", label="raw clicks")
     expected = np.array([oracles.mean_interval(column, 0.95) for column in values.T.tolist()])
     line = ax.lines[0]
     np.testing.assert_allclose(line.get_xydata()[:, 1], expected[:, 0], rtol=1e-9)
@@ -108,11 +108,11 @@ def test_band() -> None:
         heights = corners[corners[:, 0] == x, 1]
         np.testing.assert_allclose([heights.min(), heights.max()], [low, high], rtol=1e-9)
     with pytest.raises(ValueError, match=r"values: expected shape \(seeds, 3\), got \(5, 4\)"):
-        band(ax, [1.0, 2.0, 3.0], values, "ips")
+        band(ax, [1.0, 2.0, 3.0], values=values, method="ips")
     with pytest.raises(ValueError, match=r"values: expected shape \(seeds, 4\), got \(4,\)"):
-        band(ax, [1.0, 2.0, 3.0, 4.0], values[0], "ips")
+        band(ax, [1.0, 2.0, 3.0, 4.0], values=values[0], method="ips")
     with pytest.raises(ValueError, match="method is 'mine': choose one of truth, naive"):
-        band(ax, [1.0, 2.0, 3.0, 4.0], values, "mine")
+        band(ax, [1.0, 2.0, 3.0, 4.0], values=values, method="mine")
     assert len(ax.lines) == 2
     assert fig.axes == [ax]
 
@@ -125,7 +125,7 @@ def test_figure_writes_image_data_and_text(run: Path, dense: bool) -> None:
     style()
     kind = "png" if dense else "svg"
     fig = plot()
-    figure(fig, "fig-two-methods", CAPTION, ALT, DATA, dense=dense)
+    figure(fig, "fig-two-methods", caption=CAPTION, alt=ALT, data=DATA, dense=dense)
     assert not plt.fignum_exists(fig.number)
     folder = run / "figures"
     assert sorted(p.name for p in run.rglob("*.*")) == sorted(f"fig-two-methods.{x}" for x in ("csv", "json", kind))
@@ -141,7 +141,7 @@ def test_figure_writes_image_data_and_text(run: Path, dense: bool) -> None:
     assert image.startswith(b"\x89PNG" if dense else b"<?xml")
     # The same call writes the same bytes: no date and no random identifiers in them.
     first = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.iterdir()}
-    figure(plot(), "fig-two-methods", CAPTION, ALT, pd.DataFrame(DATA), dense=dense)
+    figure(plot(), "fig-two-methods", caption=CAPTION, alt=ALT, data=pd.DataFrame(DATA), dense=dense)
     assert {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.iterdir()} == first
     assert b"<dc:date>" not in image
 
@@ -150,17 +150,17 @@ def test_another_plot_gives_another_image(run: Path) -> None:
     """The comparison above can fail."""
     style()
     fig = plot()
-    figure(fig, "fig-one", CAPTION, ALT, DATA)
+    figure(fig, "fig-one", caption=CAPTION, alt=ALT, data=DATA)
     other = plot()
     other.axes[0].lines[0].set_ydata([2.5, 2.0, 1.1])
-    figure(other, "fig-two", CAPTION, ALT, DATA)
+    figure(other, "fig-two", caption=CAPTION, alt=ALT, data=DATA)
     assert (run / "figures" / "fig-one.svg").read_bytes() != (run / "figures" / "fig-two.svg").read_bytes()
 
 
 def test_nothing_is_written_unless_the_book_is_being_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("CFLTR_RUN_DIR", raising=False)
     monkeypatch.chdir(tmp_path)
-    figure(plot(), "fig-one", CAPTION, ALT, DATA)
+    figure(plot(), "fig-one", caption=CAPTION, alt=ALT, data=DATA)
     record("some-number", 1.5)
     assert list(tmp_path.iterdir()) == []
 
@@ -168,7 +168,7 @@ def test_nothing_is_written_unless_the_book_is_being_run(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("dense", [False, True])
 def test_a_notebook_is_shown_image_alternative_text_and_caption(shown: list, dense: bool) -> None:
     style()
-    figure(plot(), "fig-one", CAPTION, ALT, DATA, dense=dense)
+    figure(plot(), "fig-one", caption=CAPTION, alt=ALT, data=DATA, dense=dense)
     (image, about), (text, label) = shown
     mime = "image/png" if dense else "image/svg+xml"
     assert set(image) == {mime, "text/plain"}
@@ -223,7 +223,7 @@ def test_figure_refuses(run: Path, changes: dict, message: str) -> None:
     ],
 )
 def test_record(run: Path, shown: list, value: float, form: str, text: str) -> None:
-    record("share-of-clicks", value, form)
+    record("share-of-clicks", value, form=form)
     written = json.loads((run / "records" / "share-of-clicks.json").read_text(encoding="utf-8"))
     assert written == oracles.plain({"name": "share-of-clicks", "value": float(value), "text": text})
     assert shown == [

@@ -56,22 +56,22 @@ def test_click_probability_by_hand() -> None:
 def test_ranks_by_hand() -> None:
     scores, cuts = [3.0, 1.0, 1.0, 5.0, 9.0], [0, 4, 5]
     assert ranks(scores, cuts).tolist() == [2, 3.5, 3.5, 1, 1]
-    assert ranks(scores, cuts, "optimistic").tolist() == [2, 3, 3, 1, 1]
-    assert ranks(scores, cuts, "pessimistic").tolist() == [2, 4, 4, 1, 1]
+    assert ranks(scores, cuts, ties="optimistic").tolist() == [2, 3, 3, 1, 1]
+    assert ranks(scores, cuts, ties="pessimistic").tolist() == [2, 4, 4, 1, 1]
 
 
 def test_ndcg_by_hand() -> None:
     """Grades 2, 0, 1 in this order: (3 + 1/2) / (3 + 1/log₂ 3); a second query without a relevant document."""
     scores, grades, cuts = [3.0, 2.0, 1.0, 1.0], [2, 0, 1, 0], [0, 3, 4]
     value = 3.5 / (3 + 1 / math.log2(3))
-    found = ndcg(scores, grades, cuts)
+    found = ndcg(scores, cuts, relevance=grades)
     assert abs(found.mean - value) <= 1e-15
     assert found.share_dropped == 0.5
     assert math.isnan(found.per_query[1])
-    assert abs(ndcg(scores, grades, cuts, empty="zero").mean - value / 2) <= 1e-15
-    assert abs(ndcg(scores, grades, cuts, empty="one").mean - (value + 1) / 2) <= 1e-15
-    assert ndcg(scores, grades, cuts, empty="one").share_dropped == 0.0
-    nothing = ndcg([1.0], [0], [0, 1])
+    assert abs(ndcg(scores, cuts, relevance=grades, empty="zero").mean - value / 2) <= 1e-15
+    assert abs(ndcg(scores, cuts, relevance=grades, empty="one").mean - (value + 1) / 2) <= 1e-15
+    assert ndcg(scores, cuts, relevance=grades, empty="one").share_dropped == 0.0
+    nothing = ndcg([1.0], [0, 1], relevance=[0])
     assert math.isnan(nothing.mean)
     assert nothing.share_dropped == 1.0
 
@@ -82,28 +82,28 @@ def test_estimates_by_hand() -> None:
     naive (3·1 + 1·2 + 2·2) / 6 = 1.5;  IPS (3·1 + 1·2·2 + 2·2) / 6 = 11/6;  self-normalised 11 / (3 + 2 + 2) = 11/7.
     """
     policy, user = DeterministicPolicy([1, 2, 1, 2], [0, 2, 4]), PositionBasedUser(power_examination(1.0))
-    log = aggregate_clicks([0, 1, 2, 0, 2, 0], policy, user, [4, 2])
+    log = aggregate_clicks([0, 1, 2, 0, 2, 0], policy, user=user, sessions=[4, 2])
     lam = [1.0, 2.0, 2.0, 1.0]
-    assert naive(log, lam).value == 1.5
-    assert abs(ips(log, lam).value - 11 / 6) <= 1e-15
-    assert abs(self_normalised(log, lam).value - 11 / 7) <= 1e-15
+    assert naive(log, lam=lam).value == 1.5
+    assert abs(ips(log, lam=lam).value - 11 / 6) <= 1e-15
+    assert abs(self_normalised(log, lam=lam).value - 11 / 7) <= 1e-15
     # Residuals per query: 7 − 4·11/6 = −1/3 and 4 − 2·11/6 = 1/3; √(2 · 2/9) / 6 = 1/9.
-    assert abs(ips(log, lam).standard_error - 1 / 9) <= 1e-15
+    assert abs(ips(log, lam=lam).standard_error - 1 / 9) <= 1e-15
 
 
 def test_variance_by_hand() -> None:
     """ρ = ½, λ / p = 4 on one document: 4 sessions give ¼ · ¼ · 16 = 1; two queries, one of them empty of clicks."""
-    assert ips_variance([2.0], [0.5], [2.0], [0, 1], [4]) == 1.0
-    assert ips_variance([2.0], [0.5], [2.0], [0, 1], 4) == 1.0
+    assert ips_variance([2.0], [0.5], weights=[2.0], offsets=[0, 1], sessions=[4]) == 1.0
+    assert ips_variance([2.0], [0.5], weights=[2.0], offsets=[0, 1], sessions=4) == 1.0
     # Within: mean (4, 0) = 2; between: Var(2, 0) = 1; both over 4 sessions.
-    assert ips_variance([2.0, 7.0], [0.5, 0.0], [2.0, 1.0], [0, 1, 2], 4) == 0.75
+    assert ips_variance([2.0, 7.0], [0.5, 0.0], weights=[2.0, 1.0], offsets=[0, 1, 2], sessions=4) == 0.75
 
 
 def test_sessions_for_clicks_by_hand() -> None:
     """Two queries with 1 + ½ and 1 expected clicks: 1.25 per session."""
     policy, user = DeterministicPolicy([1, 2, 1], [0, 2, 3]), PositionBasedUser(power_examination(1.0))
-    assert sessions_for_clicks(1000, policy, user, [1, 1, 1]) == 800
-    assert sessions_for_clicks(0.001, policy, user, [1, 1, 1]) == 1
+    assert sessions_for_clicks(policy, user, n_clicks=1000, relevance=[1, 1, 1]) == 800
+    assert sessions_for_clicks(policy, user, n_clicks=0.001, relevance=[1, 1, 1]) == 1
 
 
 @pytest.mark.oracle("loggers.fit_linear_ranker")
@@ -117,8 +117,8 @@ def test_fit_linear_ranker(fraction: float, ridge: float, least: int, size: int)
     cuts = np.concatenate([[0], np.cumsum(rng.integers(1, 6, size=30))])
     features = rng.normal(size=(cuts[-1], 4)).astype(np.float32)
     features[:, 2] = 0.25
-    data = RankingData(features, rng.integers(0, 3, size=cuts[-1]), cuts, threshold=2)
-    found = fit_linear_ranker(data, fraction, np.random.default_rng(5), ridge, least)
+    data = RankingData(features, rng.integers(0, 3, size=cuts[-1]), offsets=cuts, threshold=2)
+    found = fit_linear_ranker(data, fraction, rng=np.random.default_rng(5), ridge=ridge, min_queries=least).weights
     chosen = sorted(np.random.default_rng(5).choice(30, size=size, replace=False).tolist())
     rows = oracles.document_index(chosen, cuts.tolist())
     loops = oracles.ridge_weights(features[rows].tolist(), [float(data.relevance[d] >= 2) for d in rows], ridge)
@@ -128,9 +128,9 @@ def test_fit_linear_ranker(fraction: float, ridge: float, least: int, size: int)
 
 def test_the_logger_of_the_experiments_has_ridge_1_and_at_least_20_queries() -> None:
     rng = np.random.default_rng(0)
-    data = RankingData(rng.normal(size=(120, 3)), rng.integers(0, 2, size=120), np.arange(41) * 3)
-    default = fit_linear_ranker(data, 0.01, np.random.default_rng(1))
-    stated = fit_linear_ranker(data, 0.5, np.random.default_rng(1), ridge=1.0, min_queries=1)
+    data = RankingData(rng.normal(size=(120, 3)), rng.integers(0, 2, size=120), offsets=np.arange(41) * 3)
+    default = fit_linear_ranker(data, 0.01, rng=np.random.default_rng(1)).weights
+    stated = fit_linear_ranker(data, 0.5, rng=np.random.default_rng(1), ridge=1.0, min_queries=1).weights
     np.testing.assert_array_equal(default, stated)
 
 
@@ -138,7 +138,7 @@ def test_fit_linear_ranker_finds_the_order_of_a_linear_world() -> None:
     rng = np.random.default_rng(0)
     features = rng.normal(size=(4000, 3))
     utility = features @ [2.0, -1.0, 0.0]
-    data = RankingData(features, utility > 0, np.arange(401) * 10)
-    weights = fit_linear_ranker(data, 1.0, rng)
+    data = RankingData(features, utility > 0, offsets=np.arange(401) * 10)
+    weights = fit_linear_ranker(data, 1.0, rng=rng).weights
     assert abs(weights[1] / weights[0] + 0.5) < 0.05
     assert abs(weights[2] / weights[0]) < 0.05

@@ -40,39 +40,44 @@ LOOK_UP = f"expected {ROW}; look names up in the order of the rows, as in pandas
 )
 def test_a_click_on_what_is_no_row_is_named(documents: object, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
-        aggregate_clicks(documents, POLICY, USER, [4, 2])
+        aggregate_clicks(documents, POLICY, user=USER, sessions=[4, 2])
 
 
 @pytest.mark.parametrize("sessions", [["4", "2"], pd.Series(["4", "2"]), np.array(["4", "2"], dtype=object)])
 def test_sessions_that_are_text(sessions: object) -> None:
     with pytest.raises(ValueError, match=r"^sessions\[0\] is '4': expected a whole number$"):
-        aggregate_clicks([0, 2], POLICY, USER, sessions)
+        aggregate_clicks([0, 2], POLICY, user=USER, sessions=sessions)
 
 
 def test_the_remedy_of_the_message_works() -> None:
     names = ["q1-a", "q1-b", "q2-a"]
     clicked = pd.Series(["q2-a", "q1-b", "q1-b", "q1-a"])
     with pytest.raises(ValueError, match="get_indexer"):
-        aggregate_clicks(clicked, POLICY, USER, [4, 2])
-    log = aggregate_clicks(pd.Index(names).get_indexer(clicked), POLICY, USER, [4, 2])
+        aggregate_clicks(clicked, POLICY, user=USER, sessions=[4, 2])
+    log = aggregate_clicks(pd.Index(names).get_indexer(clicked), POLICY, user=USER, sessions=[4, 2])
     assert log.clicks.tolist() == [sum(click == name for click in clicked) for name in names]
     with pytest.raises(ValueError, match=r"documents\[0\] is -1.*a name that is not there"):
-        aggregate_clicks(pd.Index(names).get_indexer(["q9"]), POLICY, USER, [4, 2])
+        aggregate_clicks(pd.Index(names).get_indexer(["q9"]), POLICY, user=USER, sessions=[4, 2])
 
 
 @pytest.mark.parametrize(
     "whole", [[2, 1], [2.0, 1.0], np.array([2, 1], dtype=object), pd.Series([2, 1], dtype="Int64")]
 )
 def test_whole_numbers_are_taken_in_any_clothes(whole: object) -> None:
-    assert aggregate_clicks(whole, POLICY, USER, np.array([4, 2], dtype=object)).clicks.tolist() == [0, 1, 1]
+    assert aggregate_clicks(whole, POLICY, user=USER, sessions=np.array([4, 2], dtype=object)).clicks.tolist() == [
+        0,
+        1,
+        1,
+    ]
 
 
 def test_a_log_of_names_is_refused_by_its_argument() -> None:
     one = np.ones(2, dtype=int)
+    rest = {"impressions": one, "clicks": one, "propensity": np.ones(2), "sessions": [1, 1], "offsets": CUTS}
     with pytest.raises(ValueError, match=re.escape(f"document[0] is 'a': {LOOK_UP}")):
-        ClickLog(["a", "c"], one, one, one, np.ones(2), [1, 1], CUTS)
+        ClickLog(document=["a", "c"], rank=one, **rest)
     with pytest.raises(ValueError, match=r"^rank\[1\] is 'two': expected a whole number$"):
-        ClickLog([0, 2], np.array([1, "two"], dtype=object), one, one, np.ones(2), [1, 1], CUTS)
+        ClickLog(document=[0, 2], rank=np.array([1, "two"], dtype=object), **rest)
 
 
 @pytest.mark.oracle("checks.numbers")

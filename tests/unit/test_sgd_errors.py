@@ -13,8 +13,8 @@ from cfltr_core.learning.convergence import (
     click_gradients,
     convergence_bound,
     gradient_bounds,
+    learning_rate_for,
     second_moment,
-    step_size,
     steps_for_accuracy,
 )
 from cfltr_core.learning.countersample import ClickSampler
@@ -22,8 +22,16 @@ from cfltr_core.sampling import AliasTable
 
 CUTS = [0, 2, 3]
 X = np.eye(3)
-LOG = ClickLog([0, 1, 2], [1, 2, 1], [4, 4, 2], [3, 1, 2], [1.0, 0.5, 1.0], [4, 2], CUTS)
-SILENT = ClickLog([0], [1], [4], [0], [1.0], [4, 2], CUTS)
+LOG = ClickLog(
+    document=[0, 1, 2],
+    rank=[1, 2, 1],
+    impressions=[4, 4, 2],
+    clicks=[3, 1, 2],
+    propensity=[1.0, 0.5, 1.0],
+    sessions=[4, 2],
+    offsets=CUTS,
+)
+SILENT = ClickLog(document=[0], rank=[1], impressions=[4], clicks=[0], propensity=[1.0], sessions=[4, 2], offsets=CUTS)
 SAMPLER = click_sampler(LOG, "ips")
 
 
@@ -36,42 +44,72 @@ def slopes(states: np.ndarray) -> np.ndarray:
 
 
 def train(**changes):
-    values = {"features": X, "offsets": CUTS, "sampler": SAMPLER, "learning_rates": 0.1, "steps": 3, "rng": rng()}
+    values = {"features": X, "sampler": SAMPLER, "learning_rates": 0.1, "steps": 3, "rng": rng()}
     return train_sgd(**{**values, **changes})
 
 
 def runs(probability=(0.5, 0.5), scale=(1.0, 1.0), rate=0.1, steps=3, gradients=slopes):
-    return exact_runs(gradients, probability, scale, rate, steps, 1)
+    return exact_runs(gradients, probability, factor=scale, learning_rate=rate, steps=steps, n_features=1)
 
 
 def proof(**changes):
     values = {"optimum": [1.0], "radius": 1.0, "gradient_bound": 1.0}
     return proof_steps(
-        runs(), lambda states: states[:, 0], lambda states: np.ones((len(states), 1)), **{**values, **changes}
+        runs(),
+        lambda states: states[:, 0],
+        risk_gradient=lambda states: np.ones((len(states), 1)),
+        **{**values, **changes},
     )
 
 
 CASES: dict[str, tuple[Callable[[], object], str]] = {
     "no click": (lambda: weight_summary(SILENT), "log: there is no click in the log"),
-    "radius": (lambda: convergence_bound(0, 1, 1, 4), "radius is 0: expected a finite number > 0"),
-    "gradient": (lambda: step_size(1, math.inf, 1, 4), "gradient is inf: expected a finite number > 0"),
-    "scale": (lambda: convergence_bound(1, 1, -1, 4), "scale is -1: expected a finite number > 0"),
-    "accuracy": (lambda: steps_for_accuracy(1, 1, 1, 0.0), r"accuracy is 0\.0: expected a finite number > 0"),
-    "steps of a bound": (lambda: convergence_bound(1, 1, 1, [4, 0]), r"steps\[1\] is 0.*a number of iterations"),
-    "steps of a rate": (lambda: step_size(1, 1, 1, 2.5), r"steps is 2\.5: expected a whole number"),
-    "moment, weights": (lambda: second_moment([[1]], [1], [1], "uniform"), "weights: expected one number per term"),
-    "moment, weight 0": (lambda: second_moment([1, 0], [1, 1], [1, 1], "uniform"), r"weights\[1\] is 0.*propensity"),
-    "moment, norms": (lambda: second_moment([1], [-1], [1], "uniform"), r"gradient_norms\[0\] is -1\.0"),
-    "moment, counts": (lambda: second_moment([1], [1], [0], "uniform"), "the sum of counts is 0"),
-    "moment, sampling": (lambda: second_moment([1], [1], [1], "ips"), "sampling is 'ips': choose 'uniform' or"),
-    "gradients, features": (lambda: click_gradients([1.0], [0, 1], [0], [1.0]), r"features: expected shape \(n_docs"),
-    "gradients, w": (lambda: click_gradients(X, CUTS, [0], [1.0]), r"w: expected shape \(3,\)"),
-    "gradients, document": (lambda: gradient_bounds(X, CUTS, [3]), r"documents\[0\] is 3.*no such document"),
+    "radius": (lambda: convergence_bound(0, 1, weight=1, steps=4), "radius is 0: expected a finite number > 0"),
+    "gradient": (
+        lambda: learning_rate_for(1, math.inf, weight=1, steps=4),
+        "gradient_bound is inf: expected a finite number > 0",
+    ),
+    "scale": (lambda: convergence_bound(1, 1, weight=-1, steps=4), "weight is -1: expected a finite number > 0"),
+    "accuracy": (
+        lambda: steps_for_accuracy(1, 1, weight=1, accuracy=0.0),
+        r"accuracy is 0\.0: expected a finite number > 0",
+    ),
+    "steps of a bound": (
+        lambda: convergence_bound(1, 1, weight=1, steps=[4, 0]),
+        r"steps\[1\] is 0.*a number of iterations",
+    ),
+    "steps of a rate": (
+        lambda: learning_rate_for(1, 1, weight=1, steps=2.5),
+        r"steps is 2\.5: expected a whole number",
+    ),
+    "moment, weights": (
+        lambda: second_moment([[1]], [1], counts=[1], sampling="uniform"),
+        "weights: expected one number per term",
+    ),
+    "moment, weight 0": (
+        lambda: second_moment([1, 0], [1, 1], counts=[1, 1], sampling="uniform"),
+        r"weights\[1\] is 0.*propensity",
+    ),
+    "moment, norms": (
+        lambda: second_moment([1], [-1], counts=[1], sampling="uniform"),
+        r"gradient_norms\[0\] is -1\.0",
+    ),
+    "moment, counts": (lambda: second_moment([1], [1], counts=[0], sampling="uniform"), "the sum of counts is 0"),
+    "moment, sampling": (
+        lambda: second_moment([1], [1], counts=[1], sampling="ips"),
+        "sampling is 'ips': choose one of 'uniform', 'weighted'",
+    ),
+    "gradients, features": (
+        lambda: click_gradients([1.0], [0, 1], documents=[0], w=[1.0]),
+        r"features: expected shape \(n_docs",
+    ),
+    "gradients, w": (lambda: click_gradients(X, CUTS, documents=[0], w=[1.0]), r"w: expected shape \(3,\)"),
+    "gradients, document": (lambda: gradient_bounds(X, CUTS, documents=[3]), r"documents\[0\] is 3.*no such document"),
     "law": (lambda: runs(probability=(0.5, 0.4)), r"probability sums to 0\.9: one click is drawn in each step"),
     "law, shape": (lambda: runs(probability=0.5), "probability: expected one number per click"),
     "negative law": (lambda: runs(probability=(1.5, -0.5)), r"probability\[0\] is 1\.5, outside \[0, 1\]"),
     "too many sequences": (lambda: runs(steps=40), r"steps is 40: 2\^40 sequences are too many .*take fewer steps"),
-    "factor": (lambda: runs(scale=(1.0,)), r"scale: expected shape \(2,\)"),
+    "factor": (lambda: runs(scale=(1.0,)), r"factor: expected shape \(2,\)"),
     "rate": (lambda: runs(rate=-1.0), r"learning_rate is -1\.0: expected a finite number > 0"),
     "shape of gradients": (
         lambda: runs(gradients=lambda s: np.ones((1, 1, 1))),
@@ -87,17 +125,26 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "keep above 1": (lambda: AliasTable([1.5], [0]), r"keep\[0\] is 1\.5, outside \[0, 1\]"),
     "keep of nothing": (lambda: AliasTable([], []), "keep: expected one probability per category"),
     "alias outside": (lambda: AliasTable([1.0], [1]), r"alias\[0\] is 1.*no such category"),
-    "method": (lambda: click_sampler(LOG, "naive"), "method is 'naive': choose one of biased, ips, countersample"),
+    "method": (
+        lambda: click_sampler(LOG, "naive"),
+        "method is 'naive': choose one of 'biased', 'ips', 'countersample'",
+    ),
     "sampler without clicks": (lambda: click_sampler(SILENT, "ips"), "log: there is no click in the log"),
     "table too small": (
-        lambda: ClickSampler([0, 1], AliasTable([1.0], [0]), [1, 1]),
+        lambda: ClickSampler([0, 1], AliasTable([1.0], [0]), factor=[1, 1], offsets=CUTS),
         "table: it has 1 categories for 2",
     ),
-    "scale too short": (lambda: ClickSampler([0], AliasTable([1.0], [0]), [1, 1]), r"scale: expected shape \(1,\)"),
+    "factor too long": (
+        lambda: ClickSampler([0], AliasTable([1.0], [0]), factor=[1, 1], offsets=CUTS),
+        r"factor: expected shape \(1,\)",
+    ),
     "features": (lambda: train(features=X[0]), r"features: expected shape \(n_docs, n_features\)"),
     "NaN": (lambda: train(features=X * math.nan), "features: .*finite numbers"),
-    "offsets": (lambda: train(offsets=[0, 2]), r"offsets\[-1\] is 2 but there are 3 documents"),
-    "click outside": (lambda: train(features=X[:2], offsets=[0, 2]), r"sampler.document\[2\] is 2.*no such document"),
+    "offsets": (lambda: train(features=X[:2]), r"sampler.offsets\[-1\] is 3 but there are 2 documents"),
+    "click outside": (
+        lambda: ClickSampler([3], AliasTable([1.0], [0]), factor=[1], offsets=CUTS),
+        r"document\[0\] is 3.*no such document",
+    ),
     "learning rate": (lambda: train(learning_rates=[0.1, 0.0]), r"learning_rates\[1\] is 0\.0.*a number > 0"),
     "steps": (lambda: train(steps=0), "steps is 0: expected a whole number of at least 1"),
     "batch": (lambda: train(batch=0), "batch is 0: expected a whole number of at least 1"),

@@ -98,7 +98,7 @@ def test_a_band_over_units(units: list[int] | None) -> None:
 
     values = np.random.default_rng(0).normal(size=(5, 3))
     fig, ax = plt.subplots()
-    band(ax, [1.0, 2.0, 3.0], values, "ips", units=units)
+    band(ax, [1.0, 2.0, 3.0], values=values, method="ips", units=units)
     corners = ax.collections[0].get_paths()[0].vertices
     for x, column in zip([1.0, 2.0, 3.0], values.T.tolist(), strict=True):
         seen = means_of_units(column, units) if units else column
@@ -145,14 +145,14 @@ def measured(kind: str, rng: np.random.Generator) -> tuple[dict, list[float]]:
 @pytest.mark.parametrize("seed", range(5))
 def test_a_statistical_verdict_over_units(kind: str, seed: int) -> None:
     arrays, values = measured(kind, np.random.default_rng(seed))
-    found = verdict_of(spec(kind, margin=0.3, value=-0.5), {**arrays, "units": UNITS}, 0.8)
+    found = verdict_of(spec(kind, margin=0.3, value=-0.5), {**arrays, "units": UNITS}, level=0.8)
     mean, low, high = oracles.mean_interval(means_of_units(values, UNITS), 0.8)
     np.testing.assert_allclose([found.effect, *found.interval], [mean, low, high], rtol=1e-8)
     centre = {"ordering": math.inf, "equivalence": 0.0}.get(kind, -0.5)
     bottom, top = (0.3, math.inf) if kind == "ordering" else (centre - 0.3, centre + 0.3)
     assert found.verdict == oracles.verdict(low, high, bottom, top)
     assert (found.seeds, found.units) == (7, 3)
-    alone = verdict_of(spec(kind, margin=0.3, value=-0.5), arrays, 0.8)
+    alone = verdict_of(spec(kind, margin=0.3, value=-0.5), arrays, level=0.8)
     assert (alone.seeds, alone.units) == (7, 7)
     np.testing.assert_allclose([alone.effect, *alone.interval], oracles.mean_interval(values, 0.8), rtol=1e-8)
 
@@ -163,22 +163,22 @@ def test_a_difference_that_two_looks_at_each_fold_only_seem_to_show() -> None:
     _, low, _ = oracles.mean_interval(six["larger"], 0.95)
     _, folds_low, _ = oracles.mean_interval(six["larger"][:3], 0.95)
     assert folds_low < 0 < low
-    assert verdict_of(spec("ordering"), six, 0.95).verdict == "supported"
-    assert verdict_of(spec("ordering"), {**six, "units": [0, 1, 2] * 2}, 0.95).verdict == "inconclusive"
+    assert verdict_of(spec("ordering"), six, level=0.95).verdict == "supported"
+    assert verdict_of(spec("ordering"), {**six, "units": [0, 1, 2] * 2}, level=0.95).verdict == "inconclusive"
 
 
 def test_swapped_methods_keep_their_units() -> None:
     arrays = {"larger": [2.0, 3.0, 2.5, 9.0], "smaller": [0.0, 0.1, 0.2, 0.3], "units": [0, 1, 2, 2]}
     turned = swapped(arrays)
     assert turned == {"larger": arrays["smaller"], "smaller": arrays["larger"], "units": [0, 1, 2, 2]}
-    low = verdict_of(spec("ordering"), arrays, 0.5).interval[0]
-    high = verdict_of(spec("ordering"), turned, 0.5).interval[1]
+    low = verdict_of(spec("ordering"), arrays, level=0.5).interval[0]
+    high = verdict_of(spec("ordering"), turned, level=0.5).interval[1]
     assert low == -high
 
 
 def test_labels_that_do_not_fit_the_seeds() -> None:
     with pytest.raises(ValueError, match=r"^some-claim, units: expected one label per seed, shape \(2,\), got \(3,\)$"):
-        verdict_of(spec("number", margin=1.0), {"values": [1.0, 2.0], "units": [0, 1, 2]}, 0.9)
+        verdict_of(spec("number", margin=1.0), {"values": [1.0, 2.0], "units": [0, 1, 2]}, level=0.9)
     with pytest.raises(ValueError, match=r"a claim of kind identity takes \('left', 'right'\), got .*'units'"):
         verdict_of(spec("identity", tolerance=1.0), {"left": [1.0], "right": [1.0], "units": [0]})
 
@@ -194,7 +194,7 @@ def registry(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def test_a_record_holds_the_units_that_its_verdict_rests_on(registry: Path) -> None:
     values, units = [2.0, 2.1, 1.8, 2.3, 2.2], units_of("digits", [0, 1, 2, 1, 0])
-    found = claim("two", "ci", "digits", units=units, values=values)
+    found = claim("two", scale="ci", corpus="digits", units=units, values=values)
     mean, low, high = oracles.mean_interval(means_of_units(values, units.tolist()), 0.95)
     np.testing.assert_allclose([found.effect, *found.interval], [mean, low, high], rtol=1e-8)
     written = json.loads((registry / "two.json").read_text(encoding="utf-8"))
@@ -204,13 +204,13 @@ def test_a_record_holds_the_units_that_its_verdict_rests_on(registry: Path) -> N
     assert verdict_of(claims.registry()["two"], written["arrays"]) == found
     assert "interval [1.5" in found._repr_markdown_()
     assert f"[{low:.3g}, {high:.3g}] over 5 seeds in 3 folds" in found._repr_markdown_()
-    assert "over 5 seeds;" in claim("two", "ci", "digits", values=values)._repr_markdown_()
+    assert "over 5 seeds;" in claim("two", scale="ci", corpus="digits", values=values)._repr_markdown_()
 
 
 def test_an_exact_claim_takes_no_notice_of_units(registry: Path) -> None:
     left, right = [1.0, 2.0, 3.0], [1.0, 2.0, 3.5]
-    found = claim("same", "ci", "digits", units=[0, 0, 1], left=left, right=right)
-    assert found == claim("same", "ci", "digits", left=left, right=right)
+    found = claim("same", scale="ci", corpus="digits", units=[0, 0, 1], left=left, right=right)
+    assert found == claim("same", scale="ci", corpus="digits", left=left, right=right)
     assert found.units is None
     written = json.loads((registry / "same.json").read_text(encoding="utf-8"))
     assert written["arrays"] == {"left": left, "right": right}

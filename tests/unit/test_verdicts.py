@@ -162,7 +162,7 @@ def test_verdicts_against_loops(seed: int) -> None:
         ("limit", {"x": x, "errors": errors}, slopes, (value - margin, value + margin)),
     ]
     for kind, arrays, sample, zone in cases:
-        found = verdict_of(spec(kind, margin=margin, value=value), arrays, level)
+        found = verdict_of(spec(kind, margin=margin, value=value), arrays, level=level)
         mean, low, high = oracles.mean_interval(sample, level)
         np.testing.assert_allclose([found.effect, *found.interval], [mean, low, high], rtol=1e-8, atol=1e-10)
         assert found.verdict == oracles.verdict(low, high, *zone)
@@ -170,7 +170,7 @@ def test_verdicts_against_loops(seed: int) -> None:
     turned = swapped({"larger": a, "smaller": b})
     assert turned == oracles.exchanged(a, b)
     mean, low, high = oracles.mean_interval((b - a).tolist(), level)
-    assert verdict_of(spec("ordering", margin=margin), turned, level).verdict == oracles.verdict(
+    assert verdict_of(spec("ordering", margin=margin), turned, level=level).verdict == oracles.verdict(
         low, high, margin, math.inf
     )
 
@@ -179,11 +179,11 @@ def test_verdicts_against_loops(seed: int) -> None:
 def test_swapping_the_methods_turns_an_ordering_round(margin: float) -> None:
     arrays = {"larger": [3.0, 3.1, 2.9], "smaller": [1.0, 1.2, 1.1]}
     claimed = spec("ordering", margin=margin)
-    assert verdict_of(claimed, arrays, 0.95).verdict == "supported"
-    assert verdict_of(claimed, swapped(arrays), 0.95).verdict == "contradicted"
+    assert verdict_of(claimed, arrays, level=0.95).verdict == "supported"
+    assert verdict_of(claimed, swapped(arrays), level=0.95).verdict == "contradicted"
     alike = {"larger": [3.0, 1.0, 2.0], "smaller": [2.0, 3.0, 1.2]}
-    assert verdict_of(claimed, alike, 0.95).verdict == "inconclusive"
-    assert verdict_of(claimed, swapped(alike), 0.95).verdict == "inconclusive"
+    assert verdict_of(claimed, alike, level=0.95).verdict == "inconclusive"
+    assert verdict_of(claimed, swapped(alike), level=0.95).verdict == "inconclusive"
 
 
 def test_exact_verdicts_report_the_largest_difference() -> None:
@@ -241,7 +241,7 @@ def test_claim_records_what_the_verdict_rests_on(
 ) -> None:
     monkeypatch.setenv("CFLTR_RUN_DIR", str(tmp_path))
     larger, smaller = [3.0, 3.1, 2.9], [1.0, 1.2, 1.1]
-    found = claim("more", "ci", "letor:mq2008", larger=larger, smaller=np.array(smaller))
+    found = claim("more", scale="ci", corpus="letor:mq2008", larger=larger, smaller=np.array(smaller))
     level = oracles.family_level([c.chapter for c in toy.values()], [c.kind for c in toy.values()], "01")
     mean, low, high = oracles.mean_interval([a - b for a, b in zip(larger, smaller, strict=True)], level)
     assert found.verdict == oracles.verdict(low, high, 0.1, math.inf) == "supported"
@@ -265,7 +265,7 @@ def test_claim_records_what_the_verdict_rests_on(
         "arrays": {"larger": larger, "smaller": smaller},
     }
     again = (tmp_path / "claims" / "more.json").read_bytes()
-    claim("more", "ci", "letor:mq2008", larger=larger, smaller=smaller)
+    claim("more", scale="ci", corpus="letor:mq2008", larger=larger, smaller=smaller)
     assert (tmp_path / "claims" / "more.json").read_bytes() == again
     assert [p.name for p in tmp_path.rglob("*")] == ["claims", "more.json"]
 
@@ -274,7 +274,7 @@ def test_claim_of_one_seed_records_an_unbounded_interval_as_null(
     toy: dict[str, Claim], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("CFLTR_RUN_DIR", str(tmp_path))
-    assert claim("two", "smoke", "digits", values=[2.0]).verdict == "inconclusive"
+    assert claim("two", scale="smoke", corpus="digits", values=[2.0]).verdict == "inconclusive"
     written = json.loads((tmp_path / "claims" / "two.json").read_text(encoding="utf-8"))
     assert written["interval"] == [None, None]
     assert written["gated"] is False
@@ -285,7 +285,7 @@ def test_claim_writes_nothing_unless_the_book_is_being_run(
 ) -> None:
     monkeypatch.delenv("CFLTR_RUN_DIR", raising=False)
     monkeypatch.chdir(tmp_path)
-    assert claim("same", "ci", "digits", left=[1.0], right=[1.0]).verdict == "supported"
+    assert claim("same", scale="ci", corpus="digits", left=[1.0], right=[1.0]).verdict == "supported"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -455,9 +455,9 @@ def test_verdict_of_refuses(kind: str, arrays: dict, message: str) -> None:
 
 def test_claim_refuses_what_is_not_registered(toy: dict[str, Claim]) -> None:
     with pytest.raises(ValueError, match=r"id is 'three'.*add it to claims\.yml before it is measured"):
-        claim("three", "ci", "digits", values=[1.0])
+        claim("three", scale="ci", corpus="digits", values=[1.0])
     with pytest.raises(ValueError, match="scale is 'big': choose one of smoke, ci, paper"):
-        claim("two", "big", "digits", values=[1.0])
+        claim("two", scale="big", corpus="digits", values=[1.0])
 
 
 def test_mean_interval_refuses() -> None:
@@ -485,7 +485,7 @@ def test_main_prints_every_claim_with_its_verdict(
     assert main([str(tmp_path)]) == 1
     assert "no claim records below" in capsys.readouterr().err
     monkeypatch.setenv("CFLTR_RUN_DIR", str(tmp_path / "run"))
-    claim("same", "ci", "digits", left=[1.0], right=[2.0])
+    claim("same", scale="ci", corpus="digits", left=[1.0], right=[2.0])
     assert main([str(tmp_path)]) == 0
     measured = {line.split()[1]: line.split("measured ")[1] for line in capsys.readouterr().out.splitlines()[::2]}
     assert measured == {**dict.fromkeys(toy, "not run"), "same": "contradicted"}

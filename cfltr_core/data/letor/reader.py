@@ -188,7 +188,9 @@ def _read(
             features, grades, offsets, counts = kept
             width, capped, nulls = counts.tolist()
             threshold = _threshold(grades, options)
-            return RankingData(features, grades, offsets, threshold, file.name), _Done(width, capped, nulls, "read")
+            return RankingData(features, grades, offsets=offsets, threshold=threshold, name=file.name), _Done(
+                width, capped, nulls, "read"
+            )
     data, done = _parse(file, n_features, options)
     after = file.stat()
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
@@ -209,7 +211,9 @@ def _parse(file: Path, n_features: int | None, options: ReaderOptions) -> tuple[
         raise ValueError(f"drop: {file.name} has {found.width} features, and all are dropped; keep one")
     if options.log1p or options.normalise:
         _transform(found.features, found.offsets, options)
-    data = RankingData(found.features, found.grades, found.offsets, _threshold(found.grades, options), file.name)
+    data = RankingData(
+        found.features, found.grades, offsets=found.offsets, threshold=_threshold(found.grades, options), name=file.name
+    )
     return data, _Done(found.width, found.capped, found.nulls, "off")
 
 
@@ -384,7 +388,7 @@ def concatenate(parts: list[RankingData]) -> RankingData:
     return RankingData(
         np.concatenate([p.features for p in parts]),
         np.concatenate([p.relevance for p in parts]),
-        np.concatenate([[0], np.cumsum(sizes)]),
+        offsets=np.concatenate([[0], np.cumsum(sizes)]),
         threshold=parts[0].threshold,
         name=parts[0].name,
     )

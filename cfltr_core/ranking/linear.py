@@ -1,0 +1,91 @@
+"""A linear scorer f(x) = w · x that can be kept in a file and read again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cfltr_core import checks
+from cfltr_core.checks import FloatArray
+from cfltr_core.files import write_json
+
+# Numbers that are taken to double precision at once.
+BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearRanker:
+    """A linear scorer: documents are ranked by w · x, largest first.
+
+    Parameters
+    ----------
+    weights : (n_features,) finite
+
+    Raises
+    ------
+    ValueError
+        For weights that are no finite vector.
+    """
+
+    weights: FloatArray
+    # What a file of this class is called, and what it keeps beside the weights; a reader asks for nothing else.
+    FORMAT: ClassVar[str] = "cfltr linear ranker 1"
+    KEPT: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        weights = np.asarray(self.weights, dtype=np.float64)
+        object.__setattr__(self, "weights", checks.finite_vector(weights, weights.size, "weights"))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.weights)} weights)"
+
+    def decision_function(self, features: ArrayLike) -> FloatArray:
+        """w · x of each row of ``features`` (n_docs, n_features), float64 of shape (n_docs,)."""
+        x = np.asarray(features)
+        if x.ndim != 2 or x.shape[1] != len(self.weights):
+            raise ValueError(f"features: expected shape (n_docs, {len(self.weights)}), got {x.shape}")
+        out = np.empty(len(x))
+        rows = max(1, BLOCK // max(1, x.shape[1]))
+        for i in range(0, len(x), rows):
+            out[i : i + rows] = x[i : i + rows].astype(np.float64, copy=False) @ self.weights
+        return out
+
+    def save(self, path: str | Path) -> None:
+        """Keep the scorer as JSON, whole or not at all; :meth:`load` gives equal weights, digit for digit."""
+        record: dict[str, Any] = {"format": self.FORMAT, "weights": self.weights.tolist()}
+        write_json(Path(path), record | {name: getattr(self, name) for name in self.KEPT})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what :meth:`save` wrote, by this version of the package or another.
+
+        Raises
+        ------
+        FileNotFoundError
+            No such file.
+        ValueError
+            For a file that is not JSON, or whose format is not one of ours.
+        """
+        file = Path(path)
+        try:
+            record = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"path: {file.name} is no JSON file ({error}); give one that save() wrote") from error
+        kinds: list[type[LinearRanker]] = [LinearRanker, *_below(LinearRanker)]
+        known = {kind.FORMAT for kind in kinds}
+        form = record.get("format") if isinstance(record, dict) else None
+        if form not in known:
+            raise ValueError(f"path: {file.name} has the format {form!r}: expected one of {', '.join(sorted(known))}")
+        missing = [name for name in ("weights", *cls.KEPT) if name not in record]
+        if missing:
+            raise ValueError(f"path: {file.name} ({form}) lacks {', '.join(missing)}, which {cls.__name__} needs")
+        return cls(**{name: record[name] for name in ("weights", *cls.KEPT)})
+
+
+def _below(kind: type[LinearRanker]) -> list[type[LinearRanker]]:
+    return [deeper for direct in kind.__subclasses__() for deeper in (direct, *_below(direct))]
