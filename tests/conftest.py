@@ -1,4 +1,4 @@
-"""What all tests share: the marker that ties a public function to its reference, and the real collections."""
+"""What all tests share: the marker that ties a public function to its reference, hypothesis, the real collections."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A fixed sequence of examples: the same run everywhere, nothing stored.
+settings.register_profile("book", derandomize=True, deadline=None, database=None, max_examples=200, print_blob=False)
+settings.load_profile("book")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "oracle(*names): checks these public functions against a literal loop in tests/oracles.py",
+        "oracle(*names): checks these public functions against a literal loop in tests/helpers/oracles.py",
     )
 
 

@@ -72,7 +72,15 @@ def style() -> None:
     )
 
 
-def band(ax: Axes, x: Sequence[float], *, values: ArrayLike, method: str, label: str | None = None) -> None:
+def band(
+    ax: Axes,
+    x: Sequence[float],
+    *,
+    values: ArrayLike,
+    method: str,
+    label: str | None = None,
+    units: ArrayLike | None = None,
+) -> None:
     """Plot a method's mean over seeds against ``x``, with the 95 % Student interval of the mean as a band.
 
     At each x, mean ± t · s/√n of n seeds, as :func:`cfltr_core.reporting.claims.mean_interval` computes it.
@@ -86,6 +94,8 @@ def band(ax: Axes, x: Sequence[float], *, values: ArrayLike, method: str, label:
         A key of ``METHODS``: colour and marker are the method's own.
     label : str, optional
         In the legend; the method's name if it is left out.
+    units : (n_seeds,), optional
+        Labels of the seeds, of which those with equal ones count once.
 
     Raises
     ------
@@ -107,7 +117,7 @@ def band(ax: Axes, x: Sequence[float], *, values: ArrayLike, method: str, label:
         raise ValueError(f"values: expected shape (seeds, {len(x)}), got {columns.T.shape}")
     if method not in METHODS:
         raise ValueError(f"method is {method!r}: choose one of {', '.join(METHODS)}, or give it a colour in METHODS")
-    line = np.array([mean_interval(column) for column in columns])
+    line = np.array([mean_interval(column, units=units) for column in columns])
     ax.plot(x, line[:, 0], label=label or method, **METHODS[method])
     ax.fill_between(x, line[:, 1], line[:, 2], color=METHODS[method]["color"], alpha=0.15)
 

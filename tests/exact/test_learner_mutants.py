@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from test_mutants import HERE, calls, mutated
+from test_mutants import calls, mutated, where_is
 
 FILES = {
     "bounds": "test_bounds.py",
     "metrics": "test_bounds.py",
     "proprank": "test_proprank.py",
     "propdcg": "test_propdcg.py",
+    "selection": "test_propdcg.py",
 }
 # A solver that is wrong may never close its gap, which is an error; NumPy's warnings fail a test as well.
 FAILURES = (AssertionError, RuntimeError, RuntimeWarning, pytest.fail.Exception)
@@ -181,7 +182,7 @@ def at_most(seconds: int) -> Iterator[None]:
 
 def caught(file: str) -> bool:
     """Whether a test of the file fails with the package as it can be imported now."""
-    for name, test in runpy.run_path(str(HERE / file)).items():
+    for name, test in runpy.run_path(str(where_is(file))).items():
         if name.startswith("test_"):
             for arguments in calls(test):
                 try:

@@ -1,6 +1,6 @@
 """The exact tests can fail: one thing at a time is broken in the package, and they must notice.
 
-A fresh copy of the package is imported with one piece of its source replaced, and the tests of this folder are run
+A fresh copy of the package is imported with one piece of its source replaced, and the exact tests are run
 against it until one fails.  With nothing replaced all of them pass.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
+TESTS = Path(__file__).resolve().parents[1]
 PACKAGE = Path(importlib.util.find_spec("cfltr_core").origin).parent
 FILES = (
     "test_every_small_list.py",
@@ -229,6 +229,12 @@ MUTANTS = {
 }
 
 
+def where_is(name: str) -> Path:
+    """The file of tests with that name, wherever it lies."""
+    (path,) = TESTS.rglob(name)
+    return path
+
+
 def path_of(module: str) -> Path:
     """The file of a module, which is known by its name alone."""
     (path,) = PACKAGE.rglob(f"{module}.py")
@@ -283,10 +289,10 @@ def calls(test: Callable[..., None]) -> Iterator[dict[str, object]]:
 
 
 def first_failure(module: str = "") -> str | None:
-    """Run the tests of this folder against the package as it can be imported now, the likeliest file first."""
+    """Run the exact tests against the package as it can be imported now, the likeliest file first."""
     likeliest = LIKELIEST.get(module, FILES[0])
     for file in sorted(FILES, key=lambda file: file != likeliest):
-        for name, test in runpy.run_path(str(HERE / file)).items():
+        for name, test in runpy.run_path(str(where_is(file))).items():
             if name.startswith("test_"):
                 for arguments in calls(test):
                     try:

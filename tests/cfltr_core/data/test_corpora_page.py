@@ -14,7 +14,7 @@ import pytest
 
 from cfltr_core import DeterministicPolicy, fit_linear_ranker, load_corpus
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 TEXT = (ROOT / "chapters" / "corpora.md").read_text(encoding="utf-8")
 
 

@@ -2,7 +2,7 @@
 
 A public function is anything in an ``__all__`` and any function, method, property or checked class of a module whose
 name has no underscore.  Each is registered by ``@pytest.mark.oracle("module.name")`` on a test that names it and
-something from ``tests/oracles.py``.
+something from ``tests/helpers/oracles.py``.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def test_oracle_tests_name_the_function_and_a_reference_and_assert_something() -
         where = f"{path.name}::{test.name}"
         assert (OPERATORS.get(last, last) or owner) in words, f"{where} never mentions {name}"
         references = [n for n in body if isinstance(n, ast.Attribute) and ast.unparse(n.value) == "oracles"]
-        assert references, f"{where} compares {name} with nothing from tests/oracles.py"
+        assert references, f"{where} compares {name} with nothing from tests/helpers/oracles.py"
         calls = {ast.unparse(n.func) for n in body if isinstance(n, ast.Call)}
         checks = any(isinstance(n, ast.Assert) for n in body) or any(
             c.startswith(("np.testing.assert_", "assert_")) for c in calls
@@ -120,7 +120,7 @@ def test_oracle_tests_name_the_function_and_a_reference_and_assert_something() -
 
 def test_references_import_only_numpy_and_the_standard_library() -> None:
     roots = set()
-    for node in ast.walk(tree_of(TESTS / "oracles.py")):
+    for node in ast.walk(tree_of(TESTS / "helpers" / "oracles.py")):
         if isinstance(node, ast.Import):
             roots |= {alias.name.partition(".")[0] for alias in node.names}
         if isinstance(node, ast.ImportFrom):
