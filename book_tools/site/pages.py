@@ -1,0 +1,108 @@
+"""The pages that are written from a run: the scoreboard of claims, and the status of the build."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from book_tools.book import Book, Chapter
+from book_tools.execution.artefacts import VERDICTS, Claim, claims_in, collect
+from book_tools.execution.run import read_json
+from book_tools.library import ClaimsLibrary, Specification
+from book_tools.notebooks import read_notebook, title_of
+from book_tools.parameters import Parameters
+from book_tools.site.tables import duration, interval, number, table
+
+# What turns executed notebooks into pages; the manifest names what they were executed with.
+BUILDERS = ("jupyter-book", "sphinx", "myst-nb", "sphinx-book-theme")
+
+
+def generated_pages(book: Book, parameters: Parameters, library: ClaimsLibrary) -> dict[str, str]:
+    """Return the text of every generated page, by the name it has in the table of contents."""
+    return {
+        "chapters/scoreboard": scoreboard(book, parameters, library),
+        "chapters/status": status(book, parameters),
+    }
+
+
+def scoreboard(book: Book, parameters: Parameters, library: ClaimsLibrary) -> str:
+    """Return the page that lists every claim of the book with what this run found."""
+    chapters = book.chapters()
+    found = {key: claim for key, (_, claim) in collect(book, chapters, claims_in, "id").items()}
+    specs = {
+        chapter: [spec for spec in library.registry().values() if spec.chapter == chapter.number]
+        for chapter in chapters
+    }
+    parts = [
+        "# Scoreboard\n",
+        "Every published claim that the book puts to the test, and what this run of the book found. "
+        "A verdict is computed from the numbers of each seed, never written by hand; an interval that "
+        "crosses the threshold makes it *inconclusive*.\n",
+        f"This run: {parameters}.\n",
+        table(
+            ["Chapter", "Claims", *(verdict.capitalize() for verdict in VERDICTS), "As expected"],
+            [[_link(chapter), *_tally(specs[chapter], found, parameters.corpus)] for chapter in chapters],
+        ),
+        f"{library.BUDGET}\n",
+    ]
+    for chapter in chapters:
+        if specs[chapter]:
+            parts.append(f"## {_link(chapter)}\n")
+            parts += [_entry(spec, found.get(spec.id), spec.expected(parameters.corpus)) for spec in specs[chapter]]
+    return "\n".join(parts)
+
+
+def _tally(specs: list[Specification], found: dict[str, Claim], corpus: str) -> list[str]:
+    verdicts = [found[spec.id].verdict for spec in specs if spec.id in found]
+    expected = sum(found[spec.id].verdict == spec.expected(corpus) for spec in specs if spec.id in found)
+    return [str(len(specs)), *(str(verdicts.count(verdict)) for verdict in VERDICTS), str(expected)]
+
+
+def _entry(spec: Specification, claim: Claim | None, expected: str) -> str:
+    """Return one claim as a list item: a table of so many columns could not be read on a phone."""
+    verdict = claim.verdict if claim else "not measured"
+    surprise = "" if verdict == expected else f" (expected: {expected})"
+    statement = " ".join(spec.statement.split())
+    return (
+        f"- **{verdict.capitalize()}**{surprise}. {statement} *({spec.source})*\n\n"
+        f"  {_measured(claim) if claim else ''}`{spec.id}`\n"
+    )
+
+
+def _measured(claim: Claim) -> str:
+    effect = number(claim.effect)
+    if claim.interval is not None and claim.level is not None:
+        effect += f", {claim.level:.1%} interval {interval(claim.interval)} over {claim.seeds} seeds"
+    else:
+        effect += f" in {claim.seeds} cases"
+    return f"Measured: {effect}; threshold {number(claim.threshold)}. "
+
+
+def status(book: Book, parameters: Parameters) -> str:
+    """Return the page that says what the site was built with and how long it took."""
+    manifest = read_json(book.manifest)
+    revision = manifest.get("revision") or "not under version control"
+    changed = ", with uncommitted changes" if manifest.get("dirty") else ""
+    packages = {**manifest.get("packages", {}), **{name: version(name) for name in BUILDERS}}
+    timings = read_json(book.timings)
+    chapters = book.chapters()
+    known = [timings[chapter.name] for chapter in chapters if chapter.name in timings]
+    rows = [[_link(chapter), duration(timings.get(chapter.name))] for chapter in chapters]
+    rows.append(["all chapters together", duration(sum(known))])
+    return "\n".join(
+        [
+            "# Status of this build\n",
+            f"Run with {parameters}. Revision: {revision}{changed}.\n",
+            "## Run times\n",
+            "Wall-clock time of each chapter where this site was built, the start of Python included.\n",
+            table(["Chapter", "Time"], rows),
+            "## Versions\n",
+            table(
+                ["Package", "Version"],
+                [["Python", str(manifest.get("python", ""))], *([f"`{k}`", v] for k, v in sorted(packages.items()))],
+            ),
+        ]
+    )
+
+
+def _link(chapter: Chapter) -> str:
+    return f"[{title_of(read_notebook(chapter.source)) or chapter.name}]({chapter.source.name})"

@@ -1,0 +1,65 @@
+"""Lay out a fresh Jupyter Book source from the pages, the executed chapters and the generated pages."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+
+from book_tools.book import Book
+from book_tools.colab.copies import add_launch_line
+from book_tools.colab.repository import Origin
+from book_tools.errors import BookError
+from book_tools.execution.artefacts import figures_in
+from book_tools.execution.execute import NOTEBOOK
+from book_tools.files import remove_tree, write_whole
+from book_tools.notebooks import read_notebook, write_notebook
+from book_tools.site.dress import DATA_FOLDER, dress
+
+# What the builder reads beside the pages; each may be absent in a small book.
+ACCOMPANYING = ("references.bib", "_static")
+
+
+def stage(book: Book, generated: Mapping[str, str], origin: Origin) -> None:
+    """Fill ``_build/stage`` anew; ``generated`` holds the text of each generated page."""
+    remove_tree(book.stage)
+    book.stage.mkdir(parents=True)
+    shutil.copy2(book.config, book.stage)
+    shutil.copy2(book.toc, book.stage)
+    for name in ACCOMPANYING:
+        source = book.root / name
+        if source.is_dir():
+            shutil.copytree(source, book.stage / name)
+        elif source.is_file():
+            shutil.copy2(source, book.stage)
+    for page in book.pages():
+        source_file = book.source_of(page)
+        if source_file is None:
+            write_whole(book.stage / f"{page}.md", generated[page])
+        elif source_file.suffix != ".ipynb":
+            target = book.stage / source_file.relative_to(book.root)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source_file, target)
+    _stage_chapters(book, origin)
+
+
+def _stage_chapters(book: Book, origin: Origin) -> None:
+    problems: list[str] = []
+    for chapter in book.chapters():
+        folder = book.folder_of(chapter)
+        target = book.stage / chapter.source.relative_to(book.root)
+        data = target.parent / DATA_FOLDER
+        data.mkdir(parents=True, exist_ok=True)
+        try:
+            figures = figures_in(folder)
+            notebook = read_notebook(folder / NOTEBOOK)
+            dress(notebook, chapter.source.name, figures)
+        except BookError as error:
+            problems.extend(error.problems)
+            continue
+        page = chapter.source.relative_to(book.root).with_suffix("").as_posix()
+        add_launch_line(notebook, page, origin)
+        write_notebook(target, notebook)
+        for figure in figures:
+            shutil.copy2(figure.data, data)
+    if problems:
+        raise BookError(*problems)
