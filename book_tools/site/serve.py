@@ -25,7 +25,8 @@ def serve(book: Book, port: int) -> None:
     except OSError as error:
         raise UsageError(f"--port {port}: {error.strerror}; choose another port") from None
     with server:
-        print(f"serving on port {server.server_address[1]} of this machine; Ctrl-C ends it", flush=True)
+        address = f"http://{LOOPBACK}:{server.server_address[1]}/"
+        print(f"{address} shows the site, on this machine only; Ctrl-C ends it", flush=True)
         server.serve_forever()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import urllib.request
 
@@ -19,11 +20,15 @@ def test_the_site_is_served_on_the_loopback_address(toy: Toy) -> None:
         stderr=subprocess.DEVNULL,
         text=True,
     ) as server:
-        assert server.stdout is not None
-        port = int(server.stdout.readline().split()[3])
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as answer:
-            assert answer.read() == b"the site"
-        server.terminate()
+        try:
+            assert server.stdout is not None
+            address = server.stdout.readline().split()[0]
+            assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address)
+            with urllib.request.urlopen(address) as answer:
+                assert answer.read() == b"the site"
+        finally:
+            # Otherwise a failure above would wait for the server for ever.
+            server.terminate()
 
 
 def test_without_a_site_there_is_nothing_to_serve(toy: Toy) -> None:
