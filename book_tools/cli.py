@@ -56,27 +56,23 @@ def _run(book: Book, options: argparse.Namespace) -> None:
 
 
 def _site(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.library import published_claims
     from book_tools.site.build import build_site
 
-    build_site(book, published_claims())
+    build_site(book)
 
 
 def _book(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.checks.verify import changed_verdicts
-    from book_tools.library import published_claims
+    from book_tools.checks.verify import verdict_report
 
     _run(book, options)
     _site(book, options)
-    changes = changed_verdicts(book, published_claims())
-    print("\n".join(["changed verdicts:", *changes]) if changes else "every verdict is the expected one")
+    print("\n".join(verdict_report(book)))
 
 
 def _verify(book: Book, options: argparse.Namespace) -> None:
     from book_tools.checks.verify import verify
-    from book_tools.library import published_claims
 
-    verify(book, published_claims())
+    verify(book)
 
 
 def _browser(book: Book, options: argparse.Namespace) -> None:
@@ -144,7 +140,9 @@ def _add_run_options(parser: argparse.ArgumentParser, with_chapters: bool) -> No
     default = Parameters()
     parser.add_argument("--scale", default=default.scale, help="smoke, ci or paper (default: %(default)s)")
     parser.add_argument(
-        "--corpus", default=default.corpus, help="yahoo-like, digits or letor:<folder> (default: %(default)s)"
+        "--corpus",
+        default=default.corpus,
+        help="yahoo-like, digits or letor:<folder>[@<option>,…] (default: %(default)s)",
     )
     parser.add_argument("--seed", default=str(default.seed), help="default: %(default)s")
     parser.add_argument(

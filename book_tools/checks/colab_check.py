@@ -74,7 +74,8 @@ def differences(found: Path, expected: Path, tolerances: Tolerances) -> list[str
     problems = []
     data, wanted = ({f.id: f.data for f in figures_in(folder)} for folder in (found, expected))
     records, wanted_records = ({r.name: r.value for r in records_in(folder)} for folder in (found, expected))
-    verdicts, wanted_verdicts = ({c.id: c.verdict for c in claims_in(folder)} for folder in (found, expected))
+    results, wanted_results = ([claim.result for claim in claims_in(folder)] for folder in (found, expected))
+    verdicts, wanted_verdicts = ({r.id: r.verdict for r in each} for each in (results, wanted_results))
     for kind, here, there in (
         ("figure", data.keys(), wanted.keys()),
         ("record", records.keys(), wanted_records.keys()),

@@ -1,7 +1,8 @@
 """What a chapter leaves beside its notebook: figures, claims and recorded numbers.
 
 The writing side is ``cfltr_core.figures`` and ``cfltr_core.claims``; this is the reading side, and the place
-where the form of the files is checked.
+where the form of the files is checked.  The package is imported where a claim is read and not before: it brings
+NumPy along, and a command that needs no claim should answer at once.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from book_tools.book import Book, Chapter
 from book_tools.errors import BookError
 
-VERDICTS = ("supported", "contradicted", "inconclusive")
+if TYPE_CHECKING:
+    from cfltr_core.claims import Measurement
+
 SHORTEST_ALT = 20
 
 T = TypeVar("T")
@@ -33,29 +36,11 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Claim:
-    """What a chapter measured about one published claim."""
-
-    id: str
-    kind: str
-    chapter: str
-    verdict: str
-    gated: bool
-    effect: float
-    # An end is None where it is infinite, which JSON cannot say: one seed gives no bounded interval.
-    interval: tuple[float | None, float | None] | None
-    level: float | None
-    threshold: float
-    arrays: dict[str, Any]
-    seeds: int
-    corpus: str
-
-
-@dataclass(frozen=True)
 class Record:
     """A number that the prose quotes."""
 
     name: str
+    # None where the computed number was not finite.
     value: Any
     text: str
 
@@ -65,9 +50,11 @@ def figures_in(folder: Path) -> list[Figure]:
     return _read_all(folder / "figures", "id", _figure)
 
 
-def claims_in(folder: Path) -> list[Claim]:
-    """Return the claims of an executed chapter, by id."""
-    return _read_all(folder / "claims", "id", _claim)
+def claims_in(folder: Path) -> list[Measurement]:
+    """Return what an executed chapter measured for its claims, by id."""
+    from cfltr_core.claims import Measurement
+
+    return _read_all(folder / "claims", "id", lambda content, _: Measurement.from_record(content))
 
 
 def records_in(folder: Path) -> list[Record]:
@@ -75,34 +62,41 @@ def records_in(folder: Path) -> list[Record]:
     return _read_all(folder / "records", "name", _record)
 
 
+def measured_claims(book: Book, chapters: list[Chapter]) -> dict[str, tuple[Chapter, Measurement]]:
+    """Return every claim that the chapters measured, by id, with the chapter."""
+    return collect(book, chapters, claims_in, lambda measurement: measurement.result.id)
+
+
 def check_artefacts(chapter: Chapter, folder: Path) -> None:
     """Raise one error that lists everything wrong with the artefacts a chapter just wrote."""
+    from cfltr_core.claims import registry
+
     problems: list[str] = []
-    for read in (figures_in, claims_in, records_in):
+    measured: list[Measurement] = []
+    for read in (lambda: figures_in(folder), lambda: records_in(folder), lambda: measured.extend(claims_in(folder))):
         try:
-            found = read(folder)
+            read()
         except BookError as error:
             problems.extend(f"{chapter.source.name}: {problem}" for problem in error.problems)
-            continue
-        problems += [
-            f"{chapter.source.name}: claim {claim.id} says that it belongs to chapter {claim.chapter}; "
-            "move it, or correct its chapter in the registry"
-            for claim in found
-            if isinstance(claim, Claim) and claim.chapter != chapter.number
-        ]
+    for name in (measurement.result.id for measurement in measured):
+        if name in registry() and registry()[name].chapter != chapter.number:
+            problems.append(
+                f"{chapter.source.name}: claim {name} belongs to chapter {registry()[name].chapter}; "
+                "move it, or correct its chapter in the registry"
+            )
     if problems:
         raise BookError(*problems)
 
 
 def collect(
-    book: Book, chapters: list[Chapter], read: Callable[[Path], list[T]], key: str
+    book: Book, chapters: list[Chapter], read: Callable[[Path], list[T]], name_of: Callable[[T], str]
 ) -> dict[str, tuple[Chapter, T]]:
-    """Return the artefacts of all chapters by ``key``; the same key in two chapters is an error."""
+    """Return the artefacts of all chapters by name; the same name in two chapters is an error."""
     collected: dict[str, tuple[Chapter, T]] = {}
     problems = []
     for chapter in chapters:
         for item in read(book.folder_of(chapter)):
-            name = str(getattr(item, key))
+            name = name_of(item)
             if name in collected:
                 problems.append(f"{name}: written by both {collected[name][0].name} and {chapter.name}; rename one")
             collected[name] = (chapter, item)
@@ -150,27 +144,6 @@ def _figure(content: dict[str, Any], folder: Path) -> Figure:
 
 def _missing(files: Iterable[Path]) -> list[Path]:
     return [file for file in files if not file.is_file()]
-
-
-def _claim(content: dict[str, Any], folder: Path) -> Claim:
-    interval = content["interval"]
-    claim = Claim(
-        id=content["id"],
-        kind=content["kind"],
-        chapter=str(content["chapter"]),
-        verdict=content["verdict"],
-        gated=bool(content["gated"]),
-        effect=float(content["effect"]),
-        interval=None if interval is None else (interval[0], interval[1]),
-        level=content["level"],
-        threshold=float(content["threshold"]),
-        arrays=dict(content["arrays"]),
-        seeds=int(content["seeds"]),
-        corpus=content["corpus"],
-    )
-    if claim.verdict not in VERDICTS:
-        raise ValueError(f"its verdict is {claim.verdict!r}, expected one of {', '.join(VERDICTS)}")
-    return claim
 
 
 def _record(content: dict[str, Any], folder: Path) -> Record:

@@ -1,18 +1,25 @@
 """What a chapter's artefacts depend on, condensed to one digest.
 
 An executed chapter is kept as long as its fingerprint stays the same, and a run is stale as soon as one
-differs.
+differs.  So the fingerprint leaves out what changes no number: comments, docstrings and the layout of the code,
+and of the registry of claims all that pages and checks read anew, such as a statement or an expected verdict.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib.metadata
 import platform
 import re
 import subprocess
 import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from book_tools.book import Book, Chapter
 from book_tools.errors import UsageError
@@ -31,6 +38,16 @@ EXECUTION_MODULES = (
 )
 
 LETOR_PREFIX = "letor:"
+REGISTRY = "claims.yml"
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The digest of all that the chapters of one run share, and what the registry says of each chapter's claims."""
+
+    shared: str
+    claims: Mapping[str, str]
 
 
 def package_versions(book: Book) -> dict[str, str]:
@@ -54,37 +71,72 @@ def _corpus_files(corpus: str) -> list[tuple[str, int, int]]:
     """Return name, size and modification time of a collection's files: cheap, and enough to see a change."""
     if not corpus.startswith(LETOR_PREFIX):
         return []
-    # Imported here because the package pulls in NumPy, which most commands do not need.
     from cfltr_core.corpora import letor_folder
 
-    folder = letor_folder(corpus)
+    try:
+        folder = letor_folder(corpus)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     return [
         (path.relative_to(folder).as_posix(), path.stat().st_size, path.stat().st_mtime_ns)
         for path in files_below(folder)
     ]
 
 
-def surroundings(book: Book, parameters: Parameters) -> str:
-    """Return the digest of all that the chapters of one run share."""
+def surroundings(book: Book, parameters: Parameters) -> Surroundings:
+    """Return what the chapters of one run with ``parameters`` depend on, besides themselves."""
     tools = Path(__file__).parent.parent
+    files = [path for package in book.packages for path in files_below(package)]
     shared = {
-        "package": {
-            path.relative_to(book.root).as_posix(): sha256_of(path)
-            for package in book.packages
-            for path in files_below(package)
-        },
-        "execution": {name: sha256_of(tools / name) for name in EXECUTION_MODULES},
+        "package": {path.relative_to(book.root).as_posix(): digest_of(path) for path in files if path.name != REGISTRY},
+        "execution": {name: digest_of(tools / name) for name in EXECUTION_MODULES},
         "python": platform.python_version(),
         "packages": package_versions(book),
         "parameters": parameters.as_dict(),
         "corpus files": _corpus_files(parameters.corpus),
     }
-    return hashlib.sha256(json_text(shared).encode()).hexdigest()
+    registries = [path for path in files if path.name == REGISTRY]
+    return Surroundings(_digest(json_text(shared)), _claims_by_chapter(registries))
 
 
-def fingerprint_of(chapter: Chapter, shared: str) -> str:
-    """Return the fingerprint of one chapter, given the digest of its surroundings."""
-    return hashlib.sha256(f"{chapter.name}\n{sha256_of(chapter.source)}\n{shared}".encode()).hexdigest()
+def fingerprint_of(chapter: Chapter, around: Surroundings) -> str:
+    """Return the fingerprint of one chapter, given its surroundings."""
+    claims = around.claims.get(chapter.number, "")
+    return _digest(f"{chapter.name}\n{sha256_of(chapter.source)}\n{around.shared}\n{claims}")
+
+
+def digest_of(path: Path) -> str:
+    """Return the digest of one file; of Python code that of what it does, without comments, docstrings and layout."""
+    if path.suffix != ".py":
+        return sha256_of(path)
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return sha256_of(path)
+    for node in ast.walk(tree):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    return _digest(ast.dump(tree))
+
+
+def _claims_by_chapter(registries: list[Path]) -> dict[str, str]:
+    """Return what measurements depend on of the claims of each chapter, as text."""
+    from cfltr_core.claims import MEASURED_BY
+
+    found: dict[str, list[dict[str, Any]]] = {}
+    for path in registries:
+        try:
+            entries = yaml.safe_load(path.read_text(encoding="utf-8")) or []
+        except yaml.YAMLError as error:
+            raise UsageError(f"{path.name}: not valid YAML: {error}") from None
+        for entry in entries:
+            measured = {name: entry[name] for name in MEASURED_BY if name in entry}
+            found.setdefault(str(entry.get("chapter")), []).append(measured)
+    return {chapter: json_text(measured) for chapter, measured in found.items()}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def git_state(root: Path) -> tuple[str | None, bool | None]:

@@ -14,6 +14,8 @@ from nbformat import NotebookNode
 from book_tools.notebooks import INJECTED, tags_of
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+# Where a warning was raised: the kernel keeps a cell in a file that is named after its process.
+WARNED_AT = re.compile(r"^.*?:\d+: (?=\w*Warning: )", re.MULTILINE)
 
 
 def normalise(notebook: NotebookNode) -> None:
@@ -51,9 +53,9 @@ def _merged(outputs: list[NotebookNode]) -> list[NotebookNode]:
 
 
 def _clean(output: NotebookNode) -> NotebookNode:
-    """Drop memory addresses from the texts of one output."""
+    """Drop memory addresses and the places of warnings from the texts of one output."""
     if output.output_type == "stream":
-        output["text"] = ADDRESS.sub("", output.text)
+        output["text"] = WARNED_AT.sub("", ADDRESS.sub("", output.text))
     for mime, content in output.get("data", {}).items():
         if mime.startswith("text/"):
             output.data[mime] = _without_addresses(content)

@@ -7,7 +7,9 @@ was there to see at its start.
 from __future__ import annotations
 
 import logging
+import os
 import re
+from pathlib import Path
 
 from book_tools.book import Chapter
 from book_tools.errors import BookError, UsageError
@@ -30,15 +32,40 @@ def check_parameters(parameters: Parameters) -> None:
     from cfltr_core import corpora
 
     problems = []
-    for check, value in ((corpora.check_scale, parameters.scale), (corpora.check_corpus, parameters.corpus)):
-        try:
-            check(value)
-        except ValueError as error:
-            problems.append(str(error))
+    try:
+        corpora.check_scale(parameters.scale)
+    except ValueError as error:
+        problems.append(str(error))
+    try:
+        corpora.check_corpus(parameters.corpus)
+    except ValueError as error:
+        problems += [str(error), *_collections_here(parameters.corpus)]
     if parameters.seed < 0:
         problems.append(f"seed {parameters.seed}: seeds start at 0")
     if problems:
         raise UsageError(*problems)
+
+
+def _collections_here(corpus: str) -> list[str]:
+    """Say where a collection that cannot be read was looked for, and what is there."""
+    folder = os.environ.get("CFLTR_DATA")
+    if not folder or not corpus.startswith("letor:"):
+        return []
+    root = Path(folder).expanduser().resolve()
+    if not root.is_dir():
+        return [f"CFLTR_DATA is {folder}: there is no such folder; set it to the one that holds your collections"]
+    names = sorted(path.name for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
+    return [f"CFLTR_DATA is {root}: it holds {', '.join(names) or 'no folder'}"]
+
+
+def check_claims() -> None:
+    """Raise when the registry of claims is not what it must be, before a chapter measures one of them."""
+    from cfltr_core import claims
+
+    try:
+        claims.registry()
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _chapter_problems(chapter: Chapter) -> list[str]:

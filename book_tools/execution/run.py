@@ -18,9 +18,9 @@ from book_tools.book import Book, Chapter
 from book_tools.errors import BookError, Interrupted
 from book_tools.execution.artefacts import check_artefacts
 from book_tools.execution.execute import Children, execute
-from book_tools.execution.fingerprint import fingerprint_of, git_state, package_versions, surroundings
+from book_tools.execution.fingerprint import Surroundings, fingerprint_of, git_state, package_versions, surroundings
 from book_tools.execution.lock import exclusive
-from book_tools.execution.preflight import check_chapters, check_parameters
+from book_tools.execution.preflight import check_chapters, check_claims, check_parameters
 from book_tools.execution.stamp import is_current, write_stamp
 from book_tools.files import json_text, remove_tree, replace_tree, write_whole
 from book_tools.parameters import Parameters
@@ -35,34 +35,35 @@ def run(
     raised at the end lists every failure.
     """
     check_parameters(parameters)
+    check_claims()
     everything = book.chapters()
     chapters = book.select(wanted or [])
     check_chapters(chapters)
-    shared = surroundings(book, parameters)
+    around = surroundings(book, parameters)
     with exclusive(book):
         _tidy(book, everything)
         print(f"running {len(chapters)} of {len(everything)} chapters: {parameters}", flush=True)
         kept = [
             chapter
             for chapter in chapters
-            if not force and is_current(book.folder_of(chapter), fingerprint_of(chapter, shared))
+            if not force and is_current(book.folder_of(chapter), fingerprint_of(chapter, around))
         ]
         for chapter in kept:
             print(f"  kept  {chapter.name}", flush=True)
         failures: list[str] = []
         try:
-            _execute_all(book, parameters, [c for c in chapters if c not in kept], shared, jobs, failures)
+            _execute_all(book, parameters, [c for c in chapters if c not in kept], around, jobs, failures)
         finally:
             # Also after an interruption: what is finished is finished, and the manifest says so.
-            write_manifest(book, parameters, everything, shared)
+            write_manifest(book, parameters, everything, around)
     if failures:
         raise BookError(*failures, f"{len(failures)} of {len(chapters)} chapters failed")
 
 
-def write_manifest(book: Book, parameters: Parameters, chapters: list[Chapter], shared: str) -> None:
+def write_manifest(book: Book, parameters: Parameters, chapters: list[Chapter], around: Surroundings) -> None:
     """Write what was run and with what: no times and no paths, so that equal runs give equal manifests."""
     revision, dirty = git_state(book.root)
-    prints = {chapter.name: fingerprint_of(chapter, shared) for chapter in chapters}
+    prints = {chapter.name: fingerprint_of(chapter, around) for chapter in chapters}
     entries = {
         chapter.name: {
             "fingerprint": prints[chapter.name],
@@ -105,7 +106,7 @@ def _execute_all(
     book: Book,
     parameters: Parameters,
     chapters: list[Chapter],
-    shared: str,
+    around: Surroundings,
     jobs: int,
     failures: list[str],
 ) -> None:
@@ -117,7 +118,7 @@ def _execute_all(
     seconds = {name: value for name, value in read_json(book.timings).items() if name in names}
     with _termination_as_interrupt(), ThreadPoolExecutor(max_workers=jobs) as pool:
         futures: dict[Future[float], Chapter] = {
-            pool.submit(_execute_one, book, parameters, chapter, shared, children): chapter for chapter in chapters
+            pool.submit(_execute_one, book, parameters, chapter, around, children): chapter for chapter in chapters
         }
         try:
             for future in as_completed(futures):
@@ -137,12 +138,14 @@ def _execute_all(
     shutil.rmtree(book.partial, ignore_errors=True)
 
 
-def _execute_one(book: Book, parameters: Parameters, chapter: Chapter, shared: str, children: Children) -> float:
+def _execute_one(
+    book: Book, parameters: Parameters, chapter: Chapter, around: Surroundings, children: Children
+) -> float:
     # A name of its own for every attempt: an orphan of a killed run cannot write into this one.
     scratch = Path(tempfile.mkdtemp(prefix=f"{chapter.name}.", dir=book.partial))
     scratch.chmod(0o755)
     # Before execution: a chapter edited while it runs must not count as run.
-    fingerprint = fingerprint_of(chapter, shared)
+    fingerprint = fingerprint_of(chapter, around)
     seconds = execute(chapter, parameters, scratch, children)
     check_artefacts(chapter, scratch)
     write_stamp(scratch, fingerprint)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from book_tools.book import Book, Chapter
+from book_tools.errors import UsageError
 from book_tools.execution.fingerprint import fingerprint_of, surroundings
 from book_tools.execution.run import read_json
 from book_tools.execution.stamp import differences, read_stamp
@@ -27,14 +28,18 @@ def state_of(book: Book) -> State:
     if any(name not in manifest for name in KNOWN):
         return State(None, chapters, ["no run exists; start one with 'make book'"])
     parameters = Parameters(**{name: manifest[name] for name in KNOWN})
-    shared = surroundings(book, parameters)
+    try:
+        around = surroundings(book, parameters)
+    except UsageError as error:
+        # The collection of a run is not where it was, for one.
+        raise UsageError(*error.problems, f"the present run has {parameters}; run 'make book' to replace it") from None
     problems = []
     for chapter in chapters:
         folder = book.folder_of(chapter)
         stamp = read_stamp(folder)
         if stamp is None:
             problems.append(f"{chapter.name}: not executed; run 'make book'")
-        elif stamp.fingerprint != fingerprint_of(chapter, shared):
+        elif stamp.fingerprint != fingerprint_of(chapter, around):
             problems.append(
                 f"{chapter.name}: the run is stale, its sources, versions or parameters have changed since; "
                 "run 'make book'"

@@ -15,7 +15,6 @@ from book_tools.errors import BookError, UsageError
 from book_tools.execution.lock import exclusive
 from book_tools.execution.state import state_of
 from book_tools.files import remove_tree, replace_tree
-from book_tools.library import ClaimsLibrary
 from book_tools.messages import builder_messages
 from book_tools.site.html import html_problems
 from book_tools.site.pages import generated_pages
@@ -24,7 +23,7 @@ from book_tools.site.stage import stage
 SCRATCH_PREFIX = ".site."
 
 
-def build_site(book: Book, library: ClaimsLibrary) -> None:
+def build_site(book: Book) -> None:
     """Build ``_build/html`` from the run.
 
     When the run is missing, stale or partial nothing is touched.  From then on the previous site is gone
@@ -39,7 +38,7 @@ def build_site(book: Book, library: ClaimsLibrary) -> None:
             remove_tree(leftover)
         remove_tree(book.html)
         origin = origin_of(book)
-        stage(book, generated_pages(book, state.parameters, library), origin)
+        stage(book, generated_pages(book, state.parameters), origin, state.parameters)
         with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=book.build) as scratch:
             html = _jupyter_book(book, Path(scratch))
             write_copies(book, html, html / FOLDER, origin, state.parameters)

@@ -1,4 +1,4 @@
-"""Prepare an executed notebook for the page: alternative text, captions, and data under the figures.
+"""Prepare an executed notebook for the page: figures get their texts and data, claims what the registry now says.
 
 Jupyter Book takes alternative text and captions from a cell's ``mystnb`` metadata and from nowhere else;
 without it the alternative text would be a file name.
@@ -6,13 +6,22 @@ without it the alternative text would be a file name.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 from nbformat import NotebookNode
 
 from book_tools.errors import BookError
 from book_tools.execution.artefacts import Figure
 from book_tools.notebooks import MARK, source_index
 
+if TYPE_CHECKING:
+    from cfltr_core.claims import Measurement
+
 DATA_FOLDER = "figures"
+# What NumPy says of a number that it cannot compute, with the line of code below it.
+NUMERIC_WARNING = re.compile(r"^RuntimeWarning: .*\n(?:  .*\n?)*", re.MULTILINE)
 
 
 def dress(notebook: NotebookNode, chapter: str, figures: list[Figure]) -> None:
@@ -48,6 +57,32 @@ def dress(notebook: NotebookNode, chapter: str, figures: list[Figure]) -> None:
     problems += [f"{chapter}: {name} was saved but is not shown" for name in sorted(by_id.keys() - shown)]
     if problems:
         raise BookError(*problems)
+
+
+def rewrite_claims(notebook: NotebookNode, measurements: Iterable[Measurement]) -> None:
+    """Write every claim that ``notebook`` shows anew, in place: its text may have changed since it was measured."""
+    from cfltr_core import claims
+
+    by_id = {measurement.result.id: measurement.result for measurement in measurements}
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            name = _mark(output).get("claim", "")
+            if name in by_id and name in claims.registry():
+                data, _ = by_id[name]._repr_mimebundle_()
+                output["data"] = {**output.data, **data}
+
+
+def drop_numeric_warnings(notebook: NotebookNode) -> list[str]:
+    """Take what NumPy says of numbers that are not finite off the page, in place; return it, one line each."""
+    dropped = []
+    for index, cell in enumerate(notebook.cells):
+        for output in [output for output in cell.get("outputs", []) if output.get("name") == "stderr"]:
+            found = NUMERIC_WARNING.findall(output.text)
+            dropped += [f"cell {source_index(notebook, index)}: {text.splitlines()[0]}" for text in found]
+            output["text"] = NUMERIC_WARNING.sub("", output.text)
+            if found and not output.text.strip():
+                cell.outputs.remove(output)
+    return dropped
 
 
 def _annotate(cell: NotebookNode, figure: Figure) -> None:

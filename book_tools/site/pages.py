@@ -3,46 +3,47 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from book_tools.book import Book, Chapter
-from book_tools.execution.artefacts import VERDICTS, Claim, claims_in, collect
+from book_tools.execution.artefacts import measured_claims
 from book_tools.execution.run import read_json
-from book_tools.library import ClaimsLibrary, Specification
 from book_tools.notebooks import read_notebook, title_of
 from book_tools.parameters import Parameters
 from book_tools.site.tables import duration, interval, number, table
+
+if TYPE_CHECKING:
+    from cfltr_core.claims import Claim, Measurement
 
 # What turns executed notebooks into pages; the manifest names what they were executed with.
 BUILDERS = ("jupyter-book", "sphinx", "myst-nb", "sphinx-book-theme")
 
 
-def generated_pages(book: Book, parameters: Parameters, library: ClaimsLibrary) -> dict[str, str]:
+def generated_pages(book: Book, parameters: Parameters) -> dict[str, str]:
     """Return the text of every generated page, by the name it has in the table of contents."""
-    return {
-        "chapters/scoreboard": scoreboard(book, parameters, library),
-        "chapters/status": status(book, parameters),
-    }
+    return {"chapters/scoreboard": scoreboard(book, parameters), "chapters/status": status(book, parameters)}
 
 
-def scoreboard(book: Book, parameters: Parameters, library: ClaimsLibrary) -> str:
-    """Return the page that lists every claim of the book with what this run found."""
+def scoreboard(book: Book, parameters: Parameters) -> str:
+    """Return the page that lists every claim of the registry, as it is now, with what this run found."""
+    from cfltr_core.claims import BUDGET, NO_VERDICT, VERDICTS, registry
+
     chapters = book.chapters()
-    found = {key: claim for key, (_, claim) in collect(book, chapters, claims_in, "id").items()}
-    specs = {
-        chapter: [spec for spec in library.registry().values() if spec.chapter == chapter.number]
-        for chapter in chapters
-    }
+    found = {name: measurement for name, (_, measurement) in measured_claims(book, chapters).items()}
+    specs = {chapter: [spec for spec in registry().values() if spec.chapter == chapter.number] for chapter in chapters}
+    outcomes = (*VERDICTS, NO_VERDICT)
     parts = [
         "# Scoreboard\n",
         "Every published claim that the book puts to the test, and what this run of the book found. "
         "A verdict is computed from the numbers of each seed, never written by hand; an interval that "
-        "crosses the threshold makes it *inconclusive*.\n",
+        "crosses the threshold makes it *inconclusive*. Where a claim need not hold, at this scale or on this corpus, "
+        f"numbers that are not finite leave it with *{NO_VERDICT}*.\n",
         f"This run: {parameters}.\n",
         table(
-            ["Chapter", "Claims", *(verdict.capitalize() for verdict in VERDICTS), "As expected"],
-            [[_link(chapter), *_tally(specs[chapter], found, parameters.corpus)] for chapter in chapters],
+            ["Chapter", "Claims", *(outcome.capitalize() for outcome in outcomes), "As expected"],
+            [[_link(chapter), *_tally(specs[chapter], found, parameters.corpus, outcomes)] for chapter in chapters],
         ),
-        f"{library.BUDGET}\n",
+        f"{BUDGET}\n",
     ]
     for chapter in chapters:
         if specs[chapter]:
@@ -51,30 +52,33 @@ def scoreboard(book: Book, parameters: Parameters, library: ClaimsLibrary) -> st
     return "\n".join(parts)
 
 
-def _tally(specs: list[Specification], found: dict[str, Claim], corpus: str) -> list[str]:
-    verdicts = [found[spec.id].verdict for spec in specs if spec.id in found]
-    expected = sum(found[spec.id].verdict == spec.expected(corpus) for spec in specs if spec.id in found)
-    return [str(len(specs)), *(str(verdicts.count(verdict)) for verdict in VERDICTS), str(expected)]
+def _tally(specs: list[Claim], found: dict[str, Measurement], corpus: str, outcomes: tuple[str, ...]) -> list[str]:
+    verdicts = [found[spec.id].result.verdict for spec in specs if spec.id in found]
+    expected = sum(found[spec.id].result.verdict == spec.expected(corpus) for spec in specs if spec.id in found)
+    return [str(len(specs)), *(str(verdicts.count(outcome)) for outcome in outcomes), str(expected)]
 
 
-def _entry(spec: Specification, claim: Claim | None, expected: str) -> str:
+def _entry(spec: Claim, measurement: Measurement | None, expected: str) -> str:
     """Return one claim as a list item: a table of so many columns could not be read on a phone."""
-    verdict = claim.verdict if claim else "not measured"
+    verdict = measurement.result.verdict if measurement else "not measured"
     surprise = "" if verdict == expected else f" (expected: {expected})"
     statement = " ".join(spec.statement.split())
     return (
         f"- **{verdict.capitalize()}**{surprise}. {statement} *({spec.source})*\n\n"
-        f"  {_measured(claim) if claim else ''}`{spec.id}`\n"
+        f"  {_measured(measurement) if measurement else ''}`{spec.id}`\n"
     )
 
 
-def _measured(claim: Claim) -> str:
-    effect = number(claim.effect)
-    if claim.interval is not None and claim.level is not None:
-        effect += f", {claim.level:.1%} interval {interval(claim.interval)} over {claim.seeds} seeds"
+def _measured(measurement: Measurement) -> str:
+    result = measurement.result
+    if result.reason:
+        return f"Measured: {result.reason}. "
+    effect = number(result.effect)
+    if result.interval is not None and result.level is not None:
+        effect += f", {result.level:.1%} interval {interval(result.interval)} over {result.seeds} seeds"
     else:
-        effect += f" in {claim.seeds} cases"
-    return f"Measured: {effect}; threshold {number(claim.threshold)}. "
+        effect += f" in {result.seeds} cases"
+    return f"Measured: {effect}; threshold {number(result.threshold)}. "
 
 
 def status(book: Book, parameters: Parameters) -> str:

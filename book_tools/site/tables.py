@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 
@@ -21,10 +22,14 @@ def number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def interval(value: tuple[float | None, float | None]) -> str:
-    """Return an interval; an end that is None is infinite."""
+def interval(value: tuple[float, float]) -> str:
+    """Return an interval, with the sign of infinity for an end that is not there."""
     low, high = value
-    return f"[{'−∞' if low is None else number(low)}, {'∞' if high is None else number(high)}]"
+    return f"[{_end(low)}, {_end(high)}]"
+
+
+def _end(value: float) -> str:
+    return number(value) if math.isfinite(value) else "∞" if value > 0 else "−∞"
 
 
 def duration(seconds: float | None) -> str:

@@ -56,6 +56,13 @@ FLOORS = {
     "countersample": 4,
     "sweeps": 5,
 }
+# Records, and what prints them: a loop to compare these with would be a copy of them.
+INFRASTRUCTURE = {
+    "__main__.main",
+    "claims.Measurement.as_record",
+    "claims.Measurement.from_record",
+    "claims.judge",
+}
 SIDE = {"claims", "figures", "__main__"}
 READER_FLOORS = {"svmlight": 0, "archives": 0, "reader": 1}
 READER_NEEDS = {"checks", "files", "ragged"}  # of cfltr_core
@@ -105,7 +112,8 @@ def registered() -> Iterator[tuple[str, Path, ast.FunctionDef]]:
 def test_every_public_function_has_an_oracle_test() -> None:
     wanted = {*public_functions(), *exported(cfltr_core).values(), *exported(cfltr_letor).values()}
     found = {name for name, _, _ in registered()}
-    assert sorted(wanted - found) == [], "no test compares these with a reference"
+    assert wanted >= INFRASTRUCTURE
+    assert sorted(wanted - found - INFRASTRUCTURE) == [], "no test compares these with a reference"
     assert sorted(found - wanted) == [], "no such public function any more"
 
 

@@ -10,14 +10,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 from toy import FIGURE, RECORD, REPOSITORY, Toy, surroundings
 
+import book_tools
 from book_tools.book import Book
 from book_tools.execution import fingerprint
 from book_tools.parameters import Parameters
+from cfltr_core import claims as published
+from cfltr_core.claims import MEASURED_BY
 
 # Waits for a file that the test names, so that a run can be stopped in the middle of a chapter.
 WAIT = """
@@ -90,22 +95,153 @@ def test_only_what_changed_is_executed_again(executed: Toy) -> None:
     assert "ran   91_alpha" in executed.cli("run", "--scale", "smoke", "--chapter", "91").stdout
 
 
-def test_a_change_in_either_package_makes_every_chapter_stale(toy: Toy) -> None:
-    def digest() -> str:
-        return fingerprint.surroundings(Book(toy.root), Parameters())
+def fingerprints(toy: Toy, parameters: Parameters | None = None) -> dict[str, str]:
+    """Return the fingerprint of each chapter, by its number."""
+    book = Book(toy.root)
+    around = fingerprint.surroundings(book, parameters or Parameters())
+    return {chapter.number: fingerprint.fingerprint_of(chapter, around) for chapter in book.chapters()}
 
-    seen = {digest()}
+
+@pytest.fixture
+def two(toy: Toy) -> Toy:
+    """A book of two chapters with a package of its own, which nothing imports."""
+    toy.chapter("91_alpha", "x = 1")
+    toy.chapter("92_beta", "x = 2")
+    toy.contents("91_alpha", "92_beta")
+    (toy.root / "cfltr_core").mkdir()
+    (toy.root / "cfltr_core" / "module.py").write_text(CODE)
+    (toy.root / "cfltr_core" / "claims.yml").write_text(yaml.safe_dump([CLAIM]))
+    return toy
+
+
+CODE = '''"""A module."""
+
+# a comment
+class Thing:
+    """A thing."""
+
+    def double(self, x, y=1):
+        """Twice x."""
+        text = """not a docstring"""
+        return 2 * x + y  # doubled
+'''
+CLAIM: dict[str, object] = {
+    "id": "toy-one",
+    "source": "Toy 2026",
+    "statement": "It is one.",
+    "kind": "number",
+    "chapter": "91",
+    "corpora": ["yahoo-like"],
+    "scale": "smoke",
+    "expect": "supported",
+    "reason": "by construction",
+    "margin": 0.1,
+    "tolerance": 0.1,
+    "value": 1.0,
+    "control": "toy-two",
+}
+
+
+def test_a_change_in_either_package_makes_every_chapter_stale(toy: Toy) -> None:
+    toy.chapter("91_alpha", "x = 1")
+    toy.contents("91_alpha")
+    seen = [fingerprints(toy)]
     for package in ("cfltr_core", "cfltr_letor"):
         (toy.root / package).mkdir()
-        for text in ("x = 1\n", "x = 2\n"):
-            (toy.root / package / "module.py").write_text(text)
-            assert digest() not in seen
-            seen.add(digest())
+        for name, text in (("module.py", "x = 1\n"), ("module.py", "x = 2\n"), ("half.py", "def f(:"), ("a.txt", "a")):
+            (toy.root / package / name).write_text(text)
+            assert fingerprints(toy) not in seen
+            seen.append(fingerprints(toy))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"""A module."""\n', ""),
+        ('"""A thing."""', '"""Another word for it,\n\n    in two lines.\n    """'),
+        ('        """Twice x."""\n', ""),
+        ("# a comment\n", "# two\n# comments\n\n"),
+        ("  # doubled", ""),
+        ("(self, x, y=1)", "(\n        self,\n        x,\n        y=1,\n    )"),
+    ],
+)
+def test_comments_docstrings_and_layout_make_nothing_stale(two: Toy, old: str, new: str) -> None:
+    before = fingerprints(two)
+    assert CODE.count(old) == 1
+    (two.root / "cfltr_core" / "module.py").write_text(CODE.replace(old, new))
+    assert fingerprints(two) == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("2 * x", "3 * x"), ("y=1", "y=2"), ("not a doc", "no doc"), ("double(", "twice("), ("+ y", "- y")]
+)
+def test_code_makes_every_chapter_stale(two: Toy, old: str, new: str) -> None:
+    before = fingerprints(two)
+    (two.root / "cfltr_core" / "module.py").write_text(CODE.replace(old, new))
+    assert all(before[number] != now for number, now in fingerprints(two).items())
+
+
+@pytest.mark.parametrize("field", sorted(CLAIM))
+def test_a_claim_makes_its_chapter_stale_only_when_its_measurement_changes(two: Toy, field: str) -> None:
+    before = fingerprints(two)
+    changed = {**CLAIM, field: ["digits"] if field == "corpora" else "93" if field == "chapter" else 0.7}
+    (two.root / "cfltr_core" / "claims.yml").write_text(yaml.safe_dump([changed]))
+    now = fingerprints(two)
+    assert (now["91"] != before["91"]) == (field in MEASURED_BY)
+    assert now["92"] == before["92"]
+
+
+def test_a_new_claim_makes_its_chapter_stale_and_no_other(two: Toy) -> None:
+    before = fingerprints(two)
+    # The level of every statistical claim of a chapter depends on how many there are.
+    (two.root / "cfltr_core" / "claims.yml").write_text(yaml.safe_dump([CLAIM, {**CLAIM, "id": "toy-two"}]))
+    now = fingerprints(two)
+    assert now["91"] != before["91"]
+    assert now["92"] == before["92"]
+
+
+def test_every_module_that_executes_a_chapter_exists_and_counts() -> None:
+    folder = Path(book_tools.__file__).parent
+    assert [name for name in fingerprint.EXECUTION_MODULES if not (folder / name).is_file()] == []
+    named = {f"execution/{name}.py" for name in ("execute", "normalise", "papermill_child")}
+    assert named <= set(fingerprint.EXECUTION_MODULES)
+
+
+def test_a_registry_that_cannot_be_read_is_named(two: Toy) -> None:
+    (two.root / "cfltr_core" / "claims.yml").write_text("- id: [")
+    result = two.cli("run", "--scale", "smoke")
+    assert result.returncode == 2
+    assert "claims.yml: not valid YAML" in result.stdout
+    assert "Traceback" not in result.stdout
+
+
+def test_a_claim_of_another_chapter_is_refused_before_it_is_kept(toy: Toy) -> None:
+    name, spec = next(iter(published.registry().items()))
+    arrays = {"values": [1.0, 1.0]}
+    one = replace(spec, kind="number", value=1.0, margin=1.0)
+    record = published.Measurement(published.verdict_of(one, arrays), "smoke", "yahoo-like", arrays).as_record()
+    toy.chapter("91_alpha", CLAIM_CELL.format(name=name, record=json.dumps(record)))
+    toy.contents("91_alpha")
+    result = toy.cli("run", "--scale", "smoke")
+    assert result.returncode == 1
+    assert f"91_alpha.ipynb: claim {name} belongs to chapter {spec.chapter}; move it, or correct" in result.stdout
+
+
+CLAIM_CELL = """
+import os, pathlib
+path = pathlib.Path(os.environ["CFLTR_RUN_DIR"]) / "claims" / "{name}.json"
+path.write_text({record!r})
+"""
 
 
 def test_one_chapter_of_a_book(toy: Toy) -> None:
     toy.chapter("91_alpha", "x = 1")
     toy.chapter("92_beta", "x = 2")
+    toy.contents("91_alpha", "92_beta")
+    toy.chapter("03_gamma", "x = 3")
+    toy.contents("91_alpha", "92_beta", "03_gamma")
+    result = toy.cli("run", "--scale", "smoke", "--chapter", "3")
+    assert "ran   03_gamma" in result.stdout, "3 is 03"
     toy.contents("91_alpha", "92_beta")
     assert toy.cli("run", "--scale", "smoke", "--chapter", "92").returncode == 0
     chapters = manifest(toy)["chapters"]

@@ -44,6 +44,12 @@ def test_addresses_go_from_texts(mime: str) -> None:
     assert normalised(code(output)).cells[0].outputs[0].data[mime] == "<f>, at 0 x"
 
 
+def test_the_place_of_a_warning_goes_and_its_words_stay() -> None:
+    said = "/tmp/ipykernel_12/34.py:5: RuntimeWarning: invalid value\n  np.log(-1)\nnote 1:2: no Warning here\n"
+    cell = normalised(code(stream(said, "stderr"))).cells[0]
+    assert cell.outputs[0].text == "RuntimeWarning: invalid value\n  np.log(-1)\nnote 1:2: no Warning here\n"
+
+
 def test_metadata_of_the_execution_goes_and_the_rest_stays() -> None:
     notebook = normalised(
         code(papermill={"duration": 1}, execution={"iopub": "now"}, mystnb={"keep": True}),

@@ -9,6 +9,7 @@ import pytest
 from toy import PARAMETERS, Toy
 
 from book_tools.cli import main
+from cfltr_core import claims
 
 
 def refused(toy: Toy, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -52,8 +53,23 @@ def test_a_request_that_cannot_be_met(
 def test_a_collection_that_is_not_in_the_data_folder(
     plain: Toy, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
-    assert "no folder 'MQ2008'" in refused(plain, capsys, "run", "--corpus", "letor:MQ2008")
+    data = tmp_path / "data"
+    monkeypatch.setenv("CFLTR_DATA", str(data))
+    for name in ("mslr", "istella", ".cache"):
+        (data / name).mkdir(parents=True)
+    said = refused(plain, capsys, "run", "--corpus", "letor:MQ2008")
+    assert "no folder 'MQ2008'" in said
+    assert f"CFLTR_DATA is {data.resolve()}: it holds istella, mslr" in said
+    monkeypatch.setenv("CFLTR_DATA", str(tmp_path / "nowhere"))
+    said = refused(plain, capsys, "run", "--corpus", "letor:MQ2008")
+    assert f"CFLTR_DATA is {tmp_path / 'nowhere'}: there is no such folder" in said
+
+
+def test_a_registry_with_a_slip(
+    plain: Toy, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "registry", lambda: claims.parse_registry([{"id": "a", "corpora": []}]))
+    assert "claims.yml, a: corpora is a list of at least one" in refused(plain, capsys, "run", "--scale", "smoke")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from nbformat import NotebookNode, from_dict
 
 from book_tools.errors import BookError
 from book_tools.execution.artefacts import Figure
-from book_tools.site.dress import dress
+from book_tools.site.dress import dress, drop_numeric_warnings, rewrite_claims
+from cfltr_core import claims
 
 ALT = "Line chart: the error falls from 3 to 1."
 
@@ -71,3 +72,55 @@ def test_a_figure_that_does_not_fit_its_record(
 ) -> None:
     with pytest.raises(BookError, match=message):
         dress(notebook(*cells), "91.ipynb", [figure(name) for name in figures])
+
+
+def test_a_claim_is_shown_as_the_registry_has_it_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry: dict[str, Any] = {
+        "id": "toy-one",
+        "source": "Toy 2026",
+        "statement": "Old words.",
+        "kind": "number",
+        "chapter": "91",
+        "corpora": ["digits"],
+        "scale": "ci",
+        "expect": "supported",
+        "reason": "r",
+        "margin": 1.0,
+        "value": 1.0,
+    }
+
+    def publish(statement: str) -> claims.ClaimResult:
+        parsed = claims.parse_registry([{**entry, "statement": statement}])
+        monkeypatch.setattr(claims, "registry", lambda: parsed)
+        return claims.verdict_of(parsed["toy-one"], {"values": [1.0, 1.0]})
+
+    data, metadata = publish("Old words.")._repr_mimebundle_()
+    shown = {"output_type": "execute_result", "data": data, "metadata": metadata, "execution_count": 1}
+    other = {"output_type": "execute_result", "data": {"text/plain": "1"}, "metadata": {}, "execution_count": 1}
+    book = notebook([other, shown])
+    result = publish("New words.")
+    rewrite_claims(book, [claims.Measurement(result, "ci", "digits", {})])
+    assert book.cells[1].outputs[0].data == {"text/plain": "1"}
+    text = book.cells[1].outputs[1].data["text/markdown"]
+    assert "Old words" in data["text/markdown"]
+    assert text == data["text/markdown"].replace("Old words", "New words")
+    # A claim that the registry lost stays as it was; the check of the run names it.
+    monkeypatch.setattr(claims, "registry", dict)
+    rewrite_claims(book, [claims.Measurement(result, "ci", "digits", {})])
+    assert book.cells[1].outputs[1].data["text/markdown"] == text
+
+
+def test_numeric_warnings_and_nothing_else_leave_the_page() -> None:
+    def stderr(text: str) -> dict[str, Any]:
+        return {"output_type": "stream", "name": "stderr", "text": text}
+
+    warned = "RuntimeWarning: divide by zero\n  1 / x\n"
+    out = {"output_type": "stream", "name": "stdout", "text": warned}
+    book = notebook([stderr(warned * 2), out], [stderr(f"before\n{warned}UserWarning: look\n  here()\n")], [])
+    assert drop_numeric_warnings(book) == [
+        "cell 1: RuntimeWarning: divide by zero",
+        "cell 1: RuntimeWarning: divide by zero",
+        "cell 2: RuntimeWarning: divide by zero",
+    ]
+    assert book.cells[1].outputs == [out]
+    assert [output.text for output in book.cells[2].outputs] == ["before\nUserWarning: look\n  here()\n"]
