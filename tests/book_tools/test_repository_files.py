@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import tomllib
@@ -15,6 +16,7 @@ import yaml
 from toy import REPOSITORY
 
 from book_tools.book import Book
+from book_tools.parameters import Parameters, with_assignments
 
 SETTINGS: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
 PYPROJECT: dict[str, Any] = SETTINGS["project"]
@@ -43,18 +45,18 @@ def names(requirements: list[str]) -> set[str]:
     return {re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0].lower() for requirement in requirements}
 
 
-def committed_texts() -> list[tuple[str, str]]:
-    """Return every text file that is or may be committed, with its content."""
+def committed_texts(folder: Path = REPOSITORY) -> list[tuple[str, str]]:
+    """Return every text file under version control, with its content; what else lies in a clone is the user's own."""
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=REPOSITORY,
+        ["git", "ls-files", "--cached"],
+        cwd=folder,
         capture_output=True,
         text=True,
         check=True,
     ).stdout.splitlines()
     texts = []
     for name in listed:
-        path = REPOSITORY / name
+        path = folder / name
         try:
             texts.append((name, path.read_text(encoding="utf-8")))
         except (UnicodeDecodeError, FileNotFoundError):
@@ -95,6 +97,53 @@ def test_a_chapter_must_be_named(tmp_path: Path) -> None:
     result = make("chapter", folder=tmp_path)
     assert result.returncode == 2
     assert "CHAPTER is not set" in result.stderr
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """A folder with the Makefile and an environment that stands for a whole one: what is run is only printed."""
+    shutil.copy(REPOSITORY / "Makefile", tmp_path)
+    for name in ("pyproject.toml", "requirements.lock", ".venv/.whole"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("scale=smoke", "SCALE='smoke'"), ("corpus=letor:a@2,log1p", "CORPUS='letor:a@2,log1p'"), ("seed=1", "SEED='1'")],
+)
+def test_a_variable_in_small_letters_is_refused(bare: Path, given: str, meant: str) -> None:
+    result = make("-n", "book", given, folder=bare)
+    assert result.returncode == 2
+    assert f"{given} sets nothing: variables are written in capitals, {meant}" in result.stderr
+    assert result.stdout == ""
+    assert make("-n", "book", meant.replace("'", ""), folder=bare).returncode == 0
+
+
+def test_a_corpus_with_options_reaches_the_pipeline_as_it_is(bare: Path) -> None:
+    """Through make, the shell and the command line, to the parameters of a chapter and its copy."""
+    corpus = "letor:my lists@2,normalise,log1p,drop=12+13"
+    result = make("-n", "book", f"CORPUS={corpus}", folder=bare)
+    words = shlex.split(result.stdout)
+    assert words[words.index("--corpus") + 1] == corpus
+    for assigned in (
+        with_assignments(Parameters(), [f"corpus={corpus}"]),
+        with_assignments(Parameters(corpus=corpus), ["seed=1"]),
+    ):
+        assert assigned.corpus == corpus
+
+
+def test_the_tests_run_on_as_many_workers_as_jobs(bare: Path) -> None:
+    command = shlex.split(make("-n", "test", "JOBS=3", "PYTEST_ARGS=-k 'one or two'", folder=bare).stdout)
+    assert command[command.index("-n") + 1] == "3"
+    assert command[-2:] == ["-k", "one or two"]
+
+
+def test_the_canary_is_not_in_the_way_of_a_push() -> None:
+    group = WORKFLOW["concurrency"]["group"]
+    assert "github.event_name == 'schedule' && 'canary' || github.ref" in group
+    assert WORKFLOW["concurrency"]["cancel-in-progress"] == "${{ github.event_name == 'pull_request' }}"
 
 
 def test_the_lock_pins_exact_public_versions() -> None:
@@ -151,6 +200,14 @@ def test_no_file_names_a_registry_or_a_folder_of_one_machine() -> None:
             if line != allowed and (REGISTRY.search(line) or MACHINE_PATH.search(line)):
                 found.append(f"{name}: {line.strip()[:100]}")
     assert found == []
+
+
+def test_a_file_of_the_users_own_is_not_read(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    (tmp_path / "ours.txt").write_text("ours")
+    subprocess.run(["git", "-C", str(tmp_path), "add", "ours.txt"], check=True)
+    (tmp_path / "my.log").write_text("theirs")
+    assert committed_texts(tmp_path) == [("ours.txt", "ours")]
 
 
 def test_the_workflow_only_calls_make() -> None:

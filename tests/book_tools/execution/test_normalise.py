@@ -45,7 +45,7 @@ def test_addresses_go_from_texts(mime: str) -> None:
 
 
 def test_the_place_of_a_warning_goes_and_its_words_stay() -> None:
-    said = "/tmp/ipykernel_12/34.py:5: RuntimeWarning: invalid value\n  np.log(-1)\nnote 1:2: no Warning here\n"
+    said = "/scratch/ipykernel_12/34.py:5: RuntimeWarning: invalid value\n  np.log(-1)\nnote 1:2: no Warning here\n"
     cell = normalised(code(stream(said, "stderr"))).cells[0]
     assert cell.outputs[0].text == "RuntimeWarning: invalid value\n  np.log(-1)\nnote 1:2: no Warning here\n"
 
