@@ -9,14 +9,14 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from book_tools.book import Book
 from book_tools.errors import UsageError
-from book_tools.execution.run import read_json
+from book_tools.files import read_json
+from book_tools.git import git
 
 VARIABLE = "CFLTR_REPOSITORY"
 # Colab opens notebooks that lie in a GitHub repository; the copies are built, so they get a branch of their own.
@@ -82,9 +82,9 @@ def find_repository(root: Path) -> Repository | None:
                 "or a password in it; correct it, or unset it to build without a repository"
             )
         return Repository(given.rstrip("/"))
-    remote = _git(root, "remote", "get-url", "origin")
+    remote = git(root, "remote", "get-url", "origin")
     # A book inside another repository is not what that repository's address installs.
-    if remote and _git(root, "rev-parse", "--show-prefix") == "" and _is_public(remote):
+    if remote and git(root, "rev-parse", "--show-prefix") == "" and _is_public(remote):
         return Repository(remote.rstrip("/"))
     return None
 
@@ -104,11 +104,3 @@ def _is_public(address: str) -> bool:
         return ipaddress.ip_address(host).is_global
     except ValueError:
         return "." in host and not host.endswith((".local", ".internal", ".localhost"))
-
-
-def _git(root: Path, *arguments: str) -> str | None:
-    try:
-        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return done.stdout.strip()

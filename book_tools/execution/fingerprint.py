@@ -12,7 +12,6 @@ import hashlib
 import importlib.metadata
 import platform
 import re
-import subprocess
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -137,18 +136,3 @@ def _claims_by_chapter(registries: list[Path]) -> dict[str, str]:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def git_state(root: Path) -> tuple[str | None, bool | None]:
-    """Return the git revision and whether files differ from it; (None, None) outside a repository."""
-
-    def git(*arguments: str) -> str | None:
-        try:
-            done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True)
-        except (OSError, subprocess.CalledProcessError):
-            return None
-        return done.stdout.strip()
-
-    revision = git("rev-parse", "HEAD")
-    changes = git("status", "--porcelain")
-    return revision, None if changes is None else bool(changes)

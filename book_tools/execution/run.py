@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import shutil
 import signal
@@ -12,17 +11,17 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from book_tools.book import Book, Chapter
 from book_tools.errors import BookError, Interrupted
 from book_tools.execution.artefacts import check_artefacts
 from book_tools.execution.execute import Children, execute
-from book_tools.execution.fingerprint import Surroundings, fingerprint_of, git_state, package_versions, surroundings
+from book_tools.execution.fingerprint import Surroundings, fingerprint_of, package_versions, surroundings
 from book_tools.execution.lock import exclusive
 from book_tools.execution.preflight import check_chapters, check_claims, check_parameters
 from book_tools.execution.stamp import is_current, write_stamp
-from book_tools.files import json_text, remove_tree, replace_tree, write_whole
+from book_tools.files import json_text, read_json, remove_tree, replace_tree, write_whole
+from book_tools.git import git_state
 from book_tools.parameters import Parameters
 
 
@@ -81,15 +80,6 @@ def write_manifest(book: Book, parameters: Parameters, chapters: list[Chapter], 
         "complete": all(entry["complete"] for entry in entries.values()),
     }
     write_whole(book.manifest, json_text(manifest))
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Return the object stored in ``path``, empty when there is none that can be read."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
 
 
 def _tidy(book: Book, chapters: list[Chapter]) -> None:

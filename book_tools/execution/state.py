@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from book_tools.book import Book, Chapter
 from book_tools.errors import UsageError
 from book_tools.execution.fingerprint import fingerprint_of, surroundings
-from book_tools.execution.run import read_json
 from book_tools.execution.stamp import differences, read_stamp
+from book_tools.files import read_json
 from book_tools.parameters import KNOWN, Parameters
 
 

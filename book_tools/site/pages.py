@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from book_tools.book import Book, Chapter
 from book_tools.execution.artefacts import measured_claims
-from book_tools.execution.run import read_json
+from book_tools.files import read_json
 from book_tools.notebooks import read_notebook, title_of
 from book_tools.parameters import Parameters
 from book_tools.site.tables import duration, interval, number, table

@@ -19,6 +19,7 @@ from book_tools.colab.install_cell import requirement
 from book_tools.colab.repository import VARIABLE, origin_of
 from book_tools.errors import BookError
 from book_tools.files import json_text
+from cfltr_core.claims import ClaimResult, Measurement
 
 
 def test_without_copies_there_is_nothing_to_try(executed: Toy) -> None:
@@ -84,12 +85,11 @@ def test_a_copy_that_fails_shows_its_cell(built: Toy, monkeypatch: pytest.Monkey
 
 
 def artefacts(folder: Path, length: float, verdict: str = "supported", name: str = "toy-length") -> Path:
-    claim = {"id": "toy-c", "kind": "identity", "chapter": "91", "verdict": verdict, "gated": True, "effect": 0.0}
-    claim |= {"interval": None, "level": None, "threshold": 0.0, "arrays": {}, "seeds": 1, "corpus": "digits"}
+    result = ClaimResult("toy-c", "identity", verdict, 0.0, None, None, 0.0, 1)
     figure = {"id": "fig-toy", "caption": "C", "alt": "A bar chart of 60 bars.", "image": "i.svg", "data": "d.csv"}
     files = {
         f"records/{name}.json": json_text({"name": name, "value": length, "text": "x"}),
-        "claims/toy-c.json": json_text(claim),
+        "claims/toy-c.json": json_text(Measurement(result, "smoke", "digits", {}).as_record()),
         "figures/fig-toy.json": json_text(figure),
         "figures/i.svg": "<svg/>",
         "figures/d.csv": f"x\n{length}\n",
