@@ -21,6 +21,10 @@ PORT    ?= 8000
 COLAB_SCALE ?= smoke
 PYTEST_ARGS ?=
 
+# A variable in small letters would be taken by nobody, and the book built at another scale than was meant.
+$(foreach name,scale corpus seed jobs chapter port python venv,$(if $(filter command,$(origin $(name))),$(error \
+  $(name)=$($(name)) sets nothing: variables are written in capitals, $(shell echo $(name) | tr a-z A-Z)='$($(name))')))
+
 BIN   := $(VENV)/bin
 # Written when the environment is whole: without it an environment is made anew.
 WHOLE := $(VENV)/.whole
@@ -75,7 +79,7 @@ publish: ## push the copies to the branch colab of origin, where Colab finds the
 	git push --force origin "$$commit:refs/heads/colab"
 
 test: $(WHOLE) ## run the tests
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n '$(JOBS)' --dist loadgroup $(PYTEST_ARGS)
 
 verify: $(WHOLE) ## check every claim and number of the last run
 	$(TOOLS) verify

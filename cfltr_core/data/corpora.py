@@ -95,7 +95,10 @@ def letor_folder(corpus: str) -> Path:
             "set it to the folder that holds your collections"
         )
     if not folder.is_dir():
-        there = ", ".join(sorted(path.name for path in root.iterdir() if path.is_dir())) or "no folder"
+        there = (
+            ", ".join(sorted(path.name for path in root.iterdir() if path.is_dir() and path.name[0] != "."))
+            or "no folder"
+        )
         raise ValueError(
             f"corpus is {corpus!r}, but there is no folder {folder}: CFLTR_DATA is {setting}, which holds {there}; "
             "name one of these, or set CFLTR_DATA to the folder that holds your collection"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import re
 import sys
@@ -38,6 +39,9 @@ METHODS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "logistic": {"color": "#999933", "marker": "p"},
     }
 )
+
+# What a sentence shows in place of a number that is not finite.
+NOT_AVAILABLE = "—"
 
 
 def style() -> None:
@@ -202,11 +206,12 @@ def figure(fig: Figure, id: str, *, caption: str, alt: str, data: Any, dense: bo
 def record(name: str, value: float, *, form: str = "{:.3g}") -> None:
     """Let prose quote a computed number: ``{glue:text}`name``` shows ``form.format(value)``.
 
-    ``name`` is lower-case words joined by hyphens, unique in the book.
+    ``name`` is lower-case words joined by hyphens, unique in the book.  A value that is not finite shows as a dash and
+    is kept as none: on a corpus where a number cannot be had the page says so instead of being lost.
     """
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise ValueError(f"name is {name!r}: expected lower-case words joined by hyphens")
-    text = form.format(value)
+    text = form.format(value) if math.isfinite(value) else NOT_AVAILABLE
     folder = os.environ.get("CFLTR_RUN_DIR")
     if folder:
         write_json(Path(folder) / "records" / f"{name}.json", {"name": name, "value": float(value), "text": text})

@@ -546,7 +546,11 @@ CASES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         ValueError,
         "unit is 'click': choose one of 'query', 'session'",
     ),
-    "bare scores": (lambda: ips(LOG, [1.0, 2.0, 3.0]), TypeError, "rank_weights is list: expected what rank_weights"),
+    "bare scores": (
+        lambda: ips(LOG, lam=[1.0, 2.0, 3.0]),
+        TypeError,
+        "rank_weights is list: expected what rank_weights",
+    ),
     "neither rank weights nor λ": (lambda: naive(LOG), TypeError, "rank_weights, lam: give one of the two"),
     "rank weights and λ": (
         lambda: clipped(LOG, rank_weights(X[:, 0], LOG.offsets, metric=dcg()), lam=[1.0] * 3, cap=2.0),

@@ -55,7 +55,7 @@ def test_a_difference_compares_two_rankers(left: list[float], right: list[float]
     assert len(difference) == 4
     np.testing.assert_allclose(difference, oracles.rank_difference(*loops), rtol=0, atol=1e-14)
     assert repr(difference) == "RankWeights(DCG at the ranks of 4 documents)"
-    for estimate in (naive, ips, lambda log, lam: clipped(log, lam, cap=2.0)):
+    for estimate in (naive, ips, lambda log, lam: clipped(log, lam=lam, cap=2.0)):
         paired = estimate(LOG, difference)
         assert math.isclose(paired.value, estimate(LOG, one).value - estimate(LOG, other).value, abs_tol=1e-12)
         assert paired.metric is one.metric
