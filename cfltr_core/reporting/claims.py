@@ -93,9 +93,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """A ``verdict`` with what it rests on: the ``effect``, its ``interval``, the ``level`` and the ``threshold``.
+    """A ``verdict`` on the claim ``id``, with the ``effect`` that it rests on and its ``interval`` at ``level``.
 
-    :func:`claim` makes it.
+    ``kind`` is that of the claim, ``threshold`` its tolerance or margin, ``seeds`` the number of values, and ``units``
+    how many of these count by themselves.  :func:`claim` makes it.
     """
 
     id: str

@@ -203,6 +203,11 @@ def record(name: str, value: float, *, form: str = "{:.3g}") -> None:
     """Let prose quote a computed number: ``{glue:text}`name``` shows ``form.format(value)``.
 
     ``name`` is lower-case words joined by hyphens, unique in the book.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> cf.record("dcg-of-the-proposed-page", 1.6309, form="{:.2f}")  # prose then shows 1.63
     """
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise ValueError(f"name is {name!r}: expected lower-case words joined by hyphens")
