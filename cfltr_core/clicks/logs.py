@@ -416,7 +416,7 @@ def require_single_display(log: ClickLog) -> None:
 def aggregate_clicks(
     documents: ArrayLike, policy: DeterministicPolicy, *, user: PositionBasedUser, sessions: ArrayLike
 ) -> ClickLog:
-    """Your own single clicks as a :class:`ClickLog`.
+    """Your own single clicks as a :class:`ClickLog`: clicks of document d = #{i : documents_i = d}.
 
     Parameters
     ----------
@@ -435,6 +435,14 @@ def aggregate_clicks(
     ValueError
         For a click that is no document's index, on a document that was not shown, or for more clicks on a document
         than its query had sessions.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.aggregate_clicks([0, 0, 2, 0, 0, 2, 0, 0], policy, user=user, sessions=[6])  # six users, eight clicks
+    >>> log.clicks, log.propensity.round(2)
+    (array([6, 0, 2]), array([1.  , 0.5 , 0.33]))
     """
     offsets = policy.offsets
     n_docs = int(offsets[-1])

@@ -61,8 +61,11 @@ class EpsilonGreedyPolicy(LoggingPolicy):
     array([1.  , 0.25, 0.25])
     >>> list(policy.displays(0))
     [(0.5, (0, 1)), (0.5, (0, 2))]
-    >>> policy.sample([0, 0, 0], np.random.default_rng(0)).shape  # three pages of two places
+    >>> rng = np.random.default_rng(0)
+    >>> policy.sample([0, 0, 0], rng).shape  # three pages of two places
     (3, 2)
+    >>> cf.EpsilonGreedyPolicy.rank_by([0.1, 0.9, 0.5], [0, 3], rng=rng, epsilon=[0, 1]).greedy_rank
+    array([3, 1, 2])
     """
 
     greedy_rank: IntArray

@@ -137,8 +137,8 @@ def load_corpus(corpus: str, scale: str, *, seed: int, options: ReaderOptions | 
     corpus : "yahoo-like", "istella-like", "digits" or "letor:<folder>"
         A generated name may carry the profile, as in "yahoo-like:conflict"; the plain name is the aligned profile.
         ``letor:`` ignores ``scale``; its ``seed`` chooses the fold or the random split.  After an @ stand options
-        of the reader, as in "letor:mslr@2,normalise,drop=134+135+136" (:func:`parse_letor`): the lowest relevant
-        grade, without which it is 3 when grades go beyond 2, else 1; and what is done to raw values.
+        of the reader, as in "letor:mslr@2,normalise,drop=134+135+136": the lowest relevant grade, without which it
+        is 3 when grades go beyond 2, else 1; and what is done to raw values.
     scale : "smoke", "ci" or "paper"
     seed : int >= 0
         Another seed is another population (generated) or another split of the same data (digits, letor).

@@ -367,8 +367,9 @@ def exact_runs(
 class ProofSteps:
     """Both sides of every inequality in the proofs of Theorems 1 and 3, in the order of the proof.
 
-    Each is at most the next; ``inner_exact`` and ``inner_sampled`` are equal.  Equation numbers of Jagerman &
-    de Rijke 2020 in brackets::
+    Each of ``excess``, ``mean_excess``, ``inner_exact``, ``inner_sampled``, ``lemma``, ``moment`` and ``bound`` is at
+    most the next; ``inner_exact`` and ``inner_sampled`` are equal.  Equation numbers of Jagerman & de Rijke 2020 in
+    brackets::
 
         excess          E[R(w̄)] − R*                                 (10a)
         mean_excess     E[(1/T) Σ R(w_t)] − R*                        (10b) Jensen

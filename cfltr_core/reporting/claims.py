@@ -106,9 +106,11 @@ class NotMeasured(ValueError):
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """A ``verdict`` with what it rests on: the ``effect``, its ``interval``, the ``level`` and the ``threshold``.
+    """A ``verdict`` on the claim ``id``, with the ``effect`` that it rests on and its ``interval`` at ``level``.
 
-    :func:`claim` makes it.  ``reason`` says why there is no verdict, and is empty where there is one.
+    ``kind`` is that of the claim, ``threshold`` its tolerance or margin, ``seeds`` the number of values, and ``units``
+    how many of these count by themselves.  ``reason`` says why there is no verdict, and is empty where there is one.
+    :func:`claim` makes it.
     """
 
     id: str

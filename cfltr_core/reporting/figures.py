@@ -208,6 +208,11 @@ def record(name: str, value: float, *, form: str = "{:.3g}") -> None:
 
     ``name`` is lower-case words joined by hyphens, unique in the book.  A value that is not finite shows as a dash and
     is kept as none: on a corpus where a number cannot be had the page says so instead of being lost.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> cf.record("dcg-of-the-proposed-page", 1.6309, form="{:.2f}")  # prose then shows 1.63
     """
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise ValueError(f"name is {name!r}: expected lower-case words joined by hyphens")

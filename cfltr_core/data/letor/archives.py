@@ -15,9 +15,9 @@ MSLR_LEAKS = (134, 135, 136)
 class KnownArchive:
     """A published archive: enough to tell a whole download from a damaged or another one.
 
-    ``file`` is the publisher's name for it and ``bytes`` its size, where they are known; ``queries`` and
-    ``documents`` count the whole collection, all parts; ``leaks`` are features to drop before clicks are simulated.
-    :func:`verify_archive` finds it.
+    ``sha256`` is the checksum of its bytes, ``file`` the publisher's name for it and ``bytes`` its size, where they are
+    known; ``features``, ``queries`` and ``documents`` count the whole ``collection``, all parts; ``page`` says where it
+    is published; ``leaks`` are features to drop before clicks are simulated.  :func:`verify_archive` finds it.
     """
 
     collection: str
