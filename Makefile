@@ -79,7 +79,7 @@ publish: ## push the copies to the branch colab of origin, where Colab finds the
 	git push --force origin "$$commit:refs/heads/colab"
 
 test: $(WHOLE) ## run the tests
-	$(BIN)/python -m pytest -n '$(JOBS)' --dist loadgroup $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n '$(JOBS)' --dist worksteal $(PYTEST_ARGS)
 
 verify: $(WHOLE) ## check every claim and number of the last run
 	$(TOOLS) verify

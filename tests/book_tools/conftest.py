@@ -16,17 +16,6 @@ if str(REPOSITORY) not in sys.path:
     sys.path.insert(0, str(REPOSITORY))
 
 
-# Books that are executed or built once a session: the tests that look at one belong on one worker.
-SHARED = ("built", "executed_once")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        for name in SHARED:
-            if name in getattr(item, "fixturenames", ()):
-                item.add_marker(pytest.mark.xdist_group(name))
-
-
 @pytest.fixture
 def toy(tmp_path: Path) -> Toy:
     """A book without chapters."""
