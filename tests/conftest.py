@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# ``pytest --of NAME``
+pytest_plugins = ("of_name",)
+
 # A fixed sequence of examples: the same run everywhere, nothing stored.
 settings.register_profile("book", derandomize=True, deadline=None, database=None, max_examples=200, print_blob=False)
 settings.load_profile("book")
