@@ -19,6 +19,22 @@ from cfltr_core.clicks.users import PositionBasedUser
 from cfltr_core.ranking.ragged import query_of
 
 
+def _rows(documents: ArrayLike, n_docs: int, name: str) -> np.ndarray:
+    """``documents`` as rows of the features; the first that is a name or a fraction is told what a row is."""
+    row = f"the row of a document among the features, 0 … {n_docs - 1}"
+    remedy = "look names up in the order of the rows, as in pandas.Index(names).get_indexer(clicked)"
+    array = checks.numbers(documents, name, f"{row}; {remedy}")
+    if array.dtype.kind != "f":
+        return array
+    whole = (np.isfinite(array) & (array == np.floor(array))).ravel()
+    if not whole.all():
+        first = int(np.argmin(whole))
+        raise ValueError(
+            f"{name}[{first}] is {array.ravel()[first]}: expected a whole number, {row}; drop missing ones"
+        )
+    return array.astype(np.int64)
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ClickLog:
     """Aggregated clicks: one *term* per (query, document, displayed rank) that was shown.
@@ -54,7 +70,7 @@ class ClickLog:
     def __post_init__(self) -> None:
         offsets = checks.offsets_of(self.offsets)
         n_terms = len(np.asarray(self.document))
-        document = checks.counts(self.document, n_terms, "document")
+        document = checks.counts(_rows(self.document, int(offsets[-1]), "document"), n_terms, "document")
         checks.within(document, 0, int(offsets[-1]) - 1, "document", "no such document")
         rank = checks.counts(self.rank, n_terms, "rank")
         checks.within(rank, 1, np.inf, "rank", "displayed ranks start at 1")
@@ -288,16 +304,33 @@ def require_single_display(log: ClickLog) -> None:
 def aggregate_clicks(
     documents: ArrayLike, policy: DeterministicPolicy, *, user: PositionBasedUser, sessions: ArrayLike
 ) -> ClickLog:
-    """Your own single clicks as a :class:`ClickLog`: ``documents`` holds the flat document index of each click.
+    """Your own single clicks as a :class:`ClickLog`.
 
-    ``policy`` says at which rank documents were shown, ``user`` gives the examination curve that you assume,
-    ``sessions`` (n_queries,) how often each query was asked, with or without a click.
+    Parameters
+    ----------
+    documents : (n_clicks,) whole numbers
+        The flat document index of each click: the row of the document among the features.  Names of documents are
+        looked up first, as in ``pandas.Index(names).get_indexer(clicked)`` with the names in the order of the rows.
+    policy : DeterministicPolicy
+        At which rank each document was shown.
+    user : PositionBasedUser
+        The examination curve that you assume.
+    sessions : (n_queries,) whole numbers
+        How often each query was asked, with or without a click.
+
+    Raises
+    ------
+    ValueError
+        For a click that is no document's index, on a document that was not shown, or for more clicks on a document
+        than its query had sessions.
     """
     offsets = policy.offsets
     n_docs = int(offsets[-1])
     per_query = checks.counts(sessions, len(offsets) - 1, "sessions")
-    clicked = checks.indices(documents, "documents")
-    checks.within(clicked, 0, n_docs - 1, "documents", "no such document")
+    clicked = checks.indices(_rows(documents, n_docs, "documents"), "documents")
+    checks.within(
+        clicked, 0, n_docs - 1, "documents", "no such document; −1 is what a look-up gives for a name that is not there"
+    )
     clicks = np.bincount(clicked, minlength=n_docs)
     hidden = (clicks > 0) & (policy.displayed_rank == 0)
     if hidden.any():

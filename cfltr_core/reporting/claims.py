@@ -54,7 +54,8 @@ BUDGET = (
     f"{1 - FAMILY_ALPHA:.0%}: each statistical claim of a chapter with m of them is judged at level "
     f"1 − {FAMILY_ALPHA:g}/m (Bonferroni). A false *supported* errs on one side only, so that a chapter raises "
     f"such an alarm with probability at most {FAMILY_ALPHA / 2:.1%}. This takes seeds as independent; the seeds of "
-    "`digits` and of a `letor:` collection split the same data and are not quite. Identities and inequalities are "
+    "`digits` and of a `letor:` collection split the same data and are not quite. Seeds that read the same fold of a "
+    "collection are averaged and count once. Identities and inequalities are "
     "exact: they have no false alarms. An ordering claims that the difference matters: a difference that is real but "
     "smaller than the stated margin contradicts it."
 )
@@ -102,13 +103,15 @@ class ClaimResult:
     level: float | None
     threshold: float
     seeds: int
+    units: int | None = None  # as many values the interval has seen: fewer than seeds where these share folds
 
     def _repr_markdown_(self) -> str:
         spec = registry()[self.id]
         measured = f"{self.effect:.3g}"
         if self.interval is not None and self.level is not None:
             low, high = self.interval
-            measured += f", {self.level:.1%} interval [{low:.3g}, {high:.3g}] over {self.seeds} seeds"
+            shared = "" if self.units in (None, self.seeds) else f" in {self.units} folds"
+            measured += f", {self.level:.1%} interval [{low:.3g}, {high:.3g}] over {self.seeds} seeds{shared}"
         return (
             f"**Claim `{self.id}`: {self.verdict}.** {spec.statement} *({spec.source}; "
             f"measured {describe(spec)}: {measured}; {required(spec)})*"
@@ -197,8 +200,29 @@ def level_of(spec: Claim) -> float:
     return 1.0 - FAMILY_ALPHA / max(1, len(family))
 
 
-def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float, float]:
-    """Mean over seeds with its two-sided Student interval: ``(mean, low, high)``; infinite for one seed."""
+def mean_interval(
+    values: ArrayLike, level: float = 0.95, *, units: ArrayLike | None = None
+) -> tuple[float, float, float]:
+    """Mean over seeds with its two-sided Student interval: ``(mean, low, high)``; infinite for one seed.
+
+    x̄ ± t_{n−1}(½ + level/2) · s/√n, over n values or, where ``units`` are given, over the n means of the values
+    that share a unit.  Two seeds that read the same fold are two looks at the same queries: taken as two values
+    they promise too narrow an interval.
+
+    Parameters
+    ----------
+    values : (n_seeds,)
+    level : float
+        Probability with which the interval covers the mean.
+    units : (n_seeds,), optional
+        A label for each seed, equal where seeds share their data (:func:`cfltr_core.data.corpora.units_of`).  Without
+        labels every seed is a unit of its own.
+
+    Raises
+    ------
+    ValueError
+        For values that are not finite, a level outside (0, 1), or labels that are not one per seed.
+    """
     from scipy.special import stdtrit
 
     x = np.asarray(values, dtype=np.float64)
@@ -209,6 +233,8 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float,
         raise ValueError(f"values[{index}] is {x[index]}: a seed without a number has no place in an interval")
     if not 0 < level < 1:
         raise ValueError(f"level is {level}: expected a probability strictly between 0 and 1")
+    if units is not None:
+        x = _unit_means(x, units)
     mean = float(x.mean())
     if x.size == 1:
         return mean, -np.inf, np.inf
@@ -216,14 +242,31 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float,
     return mean, mean - half, mean + half
 
 
+def _unit_means(values: FloatArray, units: ArrayLike) -> FloatArray:
+    """Mean of the values of each unit, in the order in which the units first appear."""
+    labels = np.asarray(units)
+    if labels.shape != values.shape:
+        raise ValueError(f"units: expected one label per seed, shape {values.shape}, got {labels.shape}")
+    _, first, member = np.unique(labels, return_index=True, return_inverse=True)
+    means = np.bincount(member, weights=values) / np.bincount(member)
+    return np.asarray(means[np.argsort(first)])
+
+
 def verdict_of(spec: Claim, arrays: Mapping[str, ArrayLike], *, level: float | None = None) -> ClaimResult:
     """Compute the verdict of a claim from measured arrays; ``level`` defaults to :func:`level_of`.
+
+    Beside the arrays of its kind a statistical claim takes ``units``, a label for each seed: values of seeds that
+    share a label are averaged first and count once, as in :func:`mean_interval`.  The labels stand among the arrays
+    because the verdict rests on them too: whoever has the arrays of a record can compute it again.
 
     Raises
     ------
     ValueError
         For missing or unknown arrays, shapes that disagree, or values that are not finite.
     """
+    units = None if spec.kind in EXACT else arrays.get("units")
+    if units is not None:
+        arrays = {name: values for name, values in arrays.items() if name != "units"}
     a = _checked(spec, arrays)
     if spec.kind in EXACT:
         difference = np.subtract(*a)
@@ -232,22 +275,26 @@ def verdict_of(spec: Claim, arrays: Mapping[str, ArrayLike], *, level: float | N
         return ClaimResult(spec.id, spec.kind, verdict, effect, None, None, spec.tolerance, a[0].size)
     sample = _slopes(*a) if spec.kind == "limit" else a[0] - a[1] if len(a) == 2 else a[0]
     used = level_of(spec) if level is None else level
-    effect, low, high = mean_interval(sample, used)
+    try:
+        effect, low, high = mean_interval(sample, used, units=units)
+    except ValueError as error:
+        raise ValueError(f"{spec.id}, {error}") from None
     if spec.kind == "ordering":
         verdict = _side(low > spec.margin, high < spec.margin)
     else:
         centre = 0.0 if spec.kind == "equivalence" else spec.value
         bottom, top = centre - spec.margin, centre + spec.margin
         verdict = _side(bottom < low and high < top, high < bottom or low > top)
-    return ClaimResult(spec.id, spec.kind, verdict, effect, (low, high), used, spec.margin, sample.size)
+    n_units = sample.size if units is None else len(np.unique(np.asarray(units)))
+    return ClaimResult(spec.id, spec.kind, verdict, effect, (low, high), used, spec.margin, sample.size, n_units)
 
 
 def swapped(arrays: Mapping[str, ArrayLike]) -> dict[str, ArrayLike]:
     """The arrays of an ordering claim with its two methods exchanged: its verdict must then turn round."""
-    return {"larger": arrays["smaller"], "smaller": arrays["larger"]}
+    return {**arrays, "larger": arrays["smaller"], "smaller": arrays["larger"]}
 
 
-def claim(id: str, *, scale: str, corpus: str, **arrays: ArrayLike) -> ClaimResult:
+def claim(id: str, *, scale: str, corpus: str, units: ArrayLike | None = None, **arrays: ArrayLike) -> ClaimResult:
     """Judge one claim in a chapter and keep the record when the book is being run.
 
     Parameters
@@ -256,6 +303,10 @@ def claim(id: str, *, scale: str, corpus: str, **arrays: ArrayLike) -> ClaimResu
         An entry of ``claims.yml``.
     scale, corpus : str
         The chapter's parameters; the record says whether the verdict must hold on them.
+    units : (n_seeds,) numbers, optional
+        For statistical claims: a label for each seed, as :func:`cfltr_core.data.corpora.units_of` gives them, where the
+        values come from the lists of ``corpus``.  Seeds with equal labels count once.  An exact claim holds for
+        each seed by itself and takes no notice.
     **arrays
         As the module's table says for the claim's kind; one number per seed where statistical.
     """
@@ -264,6 +315,8 @@ def claim(id: str, *, scale: str, corpus: str, **arrays: ArrayLike) -> ClaimResu
     if scale not in SCALE_ORDER:
         raise ValueError(f"scale is {scale!r}: choose one of {', '.join(SCALE_ORDER)}")
     spec = registry()[id]
+    if units is not None and spec.kind not in EXACT:
+        arrays["units"] = units
     result = verdict_of(spec, arrays)
     folder = os.environ.get("CFLTR_RUN_DIR")
     if folder:

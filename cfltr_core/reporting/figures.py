@@ -60,17 +60,26 @@ def style() -> None:
     )
 
 
-def band(ax: Axes, x: Sequence[float], *, values: ArrayLike, method: str, label: str | None = None) -> None:
+def band(
+    ax: Axes,
+    x: Sequence[float],
+    *,
+    values: ArrayLike,
+    method: str,
+    label: str | None = None,
+    units: ArrayLike | None = None,
+) -> None:
     """Plot a method's mean over seeds against ``x``, with the 95 % Student interval of the mean as a band.
 
-    ``values`` has shape (seeds, len(x)); colour and marker are the method's own (:data:`METHODS`).
+    ``values`` has shape (seeds, len(x)); colour and marker are the method's own (:data:`METHODS`).  ``units`` are
+    labels of the seeds, of which those with equal ones count once (:func:`cfltr_core.reporting.claims.mean_interval`).
     """
     columns = np.asarray(values, dtype=np.float64).T
     if columns.ndim != 2 or len(columns) != len(x):
         raise ValueError(f"values: expected shape (seeds, {len(x)}), got {columns.T.shape}")
     if method not in METHODS:
         raise ValueError(f"method is {method!r}: choose one of {', '.join(METHODS)}, or give it a colour in METHODS")
-    line = np.array([mean_interval(column) for column in columns])
+    line = np.array([mean_interval(column, units=units) for column in columns])
     ax.plot(x, line[:, 0], label=label or method, **METHODS[method])
     ax.fill_between(x, line[:, 1], line[:, 2], color=METHODS[method]["color"], alpha=0.15)
 

@@ -35,6 +35,7 @@ from cfltr_core import (
 )
 from cfltr_core.data.generated import YAHOO_LIKE, generate
 from cfltr_core.data.letor import read_collection
+from cfltr_core.data.letor.reader import fold_of
 from cfltr_core.reporting.sweeps import cell_generator
 from cfltr_core.sampling import AliasTable
 
@@ -59,6 +60,12 @@ def one_file(folder: Path, seed: int) -> np.ndarray:
     text = oracles.svmlight_text(DATA.features.tolist(), RELEVANCE.tolist(), oracles.query_index(CUTS.tolist()))
     (folder / "all.txt").write_text(text, encoding="utf-8")
     return read_collection(folder, seed)[0].features
+
+
+def five_parts(folder: Path) -> Path:
+    for i in range(1, 6):
+        (folder / f"S{i}.txt").touch()
+    return folder
 
 
 DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
@@ -89,6 +96,7 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     ),
     "generated.generate": lambda s, _: generate(YAHOO_LIKE, (5, 2, 2), n_features=8, seed=s).train.features,
     "corpora.load_corpus": lambda s, _: load_corpus("digits", "smoke", seed=s).train.features,
+    "reader.fold_of": lambda s, folder: np.array([fold_of(five_parts(folder), s)]),
     "reader.read_collection": lambda s, folder: one_file(folder, s),
 }
 

@@ -94,6 +94,14 @@ def first_not_count(values: Sequence[float]) -> int | None:
     return first_outside(values, 0, math.inf)
 
 
+def first_not_a_number(values: Sequence[object]) -> int | None:
+    """Index of the first value that is no number as a machine holds it; text is none, whatever it spells."""
+    for i, value in enumerate(values):
+        if not isinstance(value, (bool, int, float)) or (isinstance(value, int) and not -(2**63) <= value < 2**63):
+            return i
+    return None
+
+
 def whole_numbers(values: object) -> list[int] | None:
     """The values themselves when they are a flat list of ints; None for a mask, a fraction or a nested list."""
     out = []

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
+import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,8 +14,8 @@ import oracles
 import pytest
 
 from cfltr_core import RankingData, load_corpus
-from cfltr_core.data.corpora import check_corpus, letor_folder
-from cfltr_core.data.letor import read_collection, read_svmlight
+from cfltr_core.data.corpora import _parse_letor, check_corpus, letor_folder
+from cfltr_core.data.letor import ReaderOptions, read_collection, read_svmlight
 from cfltr_core.data.letor.reader import concatenate
 
 
@@ -202,21 +205,186 @@ def test_the_folder_of_a_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delenv("CFLTR_DATA", raising=False)
     with pytest.raises(ValueError, match="'letor:mine', but the environment variable CFLTR_DATA is not set: set it"):
         check_corpus("letor:mine")
-    monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
-    with pytest.raises(ValueError, match="'letor:mine', but there is no folder 'mine' in CFLTR_DATA"):
+    monkeypatch.setenv("CFLTR_DATA", str(tmp_path / "absent"))
+    with pytest.raises(
+        ValueError, match=f"'letor:mine', but there is no folder {tmp_path / 'absent'}, which CFLTR_DATA"
+    ):
         letor_folder("letor:mine")
+    monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
+    looked_at = f"'letor:mine', but there is no folder {tmp_path / 'mine'}: CFLTR_DATA is {tmp_path}, which holds"
+    with pytest.raises(ValueError, match=f"{looked_at} no folder; name one of these, or set CFLTR_DATA to"):
+        letor_folder("letor:mine")
+    (tmp_path / "yours").mkdir()
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "a file").touch()
+    with pytest.raises(ValueError, match=looked_at.replace("mine'", "mine@2,normalise'") + " theirs, yours; name one"):
+        letor_folder("letor:mine@2,normalise")
     texts = {name: write(tmp_path / "mine" / f"{name}.txt", i) for i, name in enumerate(("train", "vali", "test"))}
     assert letor_folder("letor:mine") == (tmp_path / "mine").resolve()
+    assert letor_folder("letor:mine@1,log1p") == (tmp_path / "mine").resolve()
     assert check_corpus("letor:mine") == "letor:mine"
     corpus = load_corpus("letor:mine", "smoke", seed=0)
     assert corpus.name == "letor:mine"
     for data, text in zip((corpus.train, corpus.validation, corpus.test), texts.values(), strict=True):
         assert_same(data, text)
         assert data.relevance.tolist() == oracles.svmlight_parse(text, 4)[1]
-    for other in ("letor:", "letor", "mine", ""):
+    for other in ("letor:", "letor:@2", "letor", "mine", ""):
         with pytest.raises(ValueError, match="choose yahoo-like, digits or letor:<folder>, a folder below"):
             check_corpus(other)
     assert [check_corpus(name) for name in ("yahoo-like", "digits")] == ["yahoo-like", "digits"]
+
+
+OPTIONS = (
+    "after the @ stand, with commas between them, the lowest relevant grade (a whole number from 1), normalise, log1p, "
+    "drop=ID[+ID…] (features to leave out)"
+)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "folder", "fields"),
+    [
+        ("letor:mine", "mine", {}),
+        ("letor:deep/mine", "deep/mine", {}),
+        ("letor:mine@2", "mine", {"threshold": 2}),
+        ("letor:mine@normalise", "mine", {"normalise": True}),
+        ("letor:mine@log1p", "mine", {"log1p": True}),
+        ("letor:mine@drop=7", "mine", {"drop": (7,)}),
+        ("letor:mine@drop=134+135+136", "mine", {"drop": (134, 135, 136)}),
+        (
+            "letor:mine@drop=3+1,log1p,4,normalise",
+            "mine",
+            {"drop": (3, 1), "log1p": True, "threshold": 4, "normalise": True},
+        ),
+    ],
+)
+def test_the_options_in_the_name_of_a_corpus(corpus: str, folder: str, fields: dict) -> None:
+    assert _parse_letor(corpus) == (folder, fields)
+    options = ReaderOptions(**fields)
+    assert options == dataclasses.replace(ReaderOptions(), **fields)
+    for name, value in fields.items():
+        assert getattr(options, name) == (tuple(sorted(value)) if name == "drop" else value)
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        ("", ""),
+        ("2,", ""),
+        (",2", ""),
+        ("0", "0"),
+        ("1.5", "1.5"),
+        ("-1", "-1"),
+        ("+1", "+1"),
+        ("\u0663", "\u0663"),
+        ("9" * 5000, "9" * 5000),
+        ("normalize", "normalize"),
+        ("normalise=1", "normalise=1"),
+        ("2, normalise", " normalise"),
+        ("log1p,drop", "drop"),
+        ("drop=", "drop="),
+        ("drop=0", "drop=0"),
+        ("drop=1+", "drop=1+"),
+        ("drop=1;2", "drop=1;2"),
+        ("cap=3", "cap=3"),
+        ("2@3", "2@3"),
+    ],
+)
+def test_an_option_that_does_not_exist(text: str, option: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"'letor:mine@{text}': {option!r} is no option; {OPTIONS}")):
+        _parse_letor(f"letor:mine@{text}")
+
+
+@pytest.mark.parametrize(
+    ("text", "option", "field"),
+    [
+        ("2,3", "3", "threshold"),
+        ("normalise,2,normalise", "normalise", "normalise"),
+        ("drop=1,drop=2", "drop=2", "drop"),
+    ],
+)
+def test_an_option_that_stands_twice(text: str, option: str, field: str) -> None:
+    message = f"'letor:mine@{text}': {option!r} names {field} a second time; keep one of the two"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        _parse_letor(f"letor:mine@{text}")
+
+
+def test_raw_values_are_changed_by_the_name_of_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One query of three documents in each part; the reader's own options are checked in tests/letor."""
+    monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
+    (tmp_path / "raw").mkdir()
+    columns = [[0.0, 3.0, 15.0], [5.0, 5.0, 5.0], [-1.0, 1.0, 3.0]]
+    lines = [f"{d} qid:1 1:{columns[0][d]} 2:{columns[1][d]} 3:{columns[2][d]}\n" for d in range(3)]
+    for part in ("train", "vali", "test"):
+        (tmp_path / "raw" / f"{part}.txt").write_text("".join(lines), encoding="ascii")
+
+    def scaled(column: list) -> list:
+        low, high = min(column), max(column)
+        return [(x - low) / (high - low) if high > low else 0.0 for x in column]
+
+    def grown(column: list) -> list:
+        return [math.copysign(math.log(1 + abs(x)), x) for x in column]
+
+    expected = {
+        "letor:raw": columns,
+        "letor:raw@normalise": [scaled(column) for column in columns],
+        "letor:raw@log1p": [grown(column) for column in columns],
+        "letor:raw@2,log1p,normalise,drop=2": [scaled(grown(column)) for column in (columns[0], columns[2])],
+        "letor:raw@drop=3+1": [columns[1]],
+    }
+    for name, wanted in expected.items():
+        assert check_corpus(name) == name
+        corpus = load_corpus(name, "ci", seed=0)
+        # What captions show is the whole name.
+        assert corpus.name == name
+        for data in (corpus.train, corpus.validation, corpus.test):
+            np.testing.assert_allclose(data.features, np.transpose(wanted), rtol=1e-6)
+            assert data.threshold == (2 if "@2" in name else 1)
+    # The name wins over the argument, field by field.
+    mixed = load_corpus("letor:raw@2", "ci", seed=0, options=ReaderOptions(threshold=1, drop=(2, 3))).train
+    assert (mixed.threshold, mixed.features.shape) == (2, (3, 1))
+    with pytest.raises(ValueError, match="'scaled' is no option"):
+        load_corpus("letor:raw@scaled", "ci", seed=0)
+
+
+@pytest.mark.parametrize(
+    ("grades", "name", "split", "found", "threshold", "remedy"),
+    [
+        ((0, 0, 0), "letor:mine", "train", 0, 1, "no threshold helps, since the train split has grades of 0 only"),
+        ((1, 2, 0), "letor:mine", "test", 0, 1, "no threshold helps, since the test split has grades of 0 only"),
+        ((4, 0, 2), "letor:mine", "validation", 0, 3, "no threshold helps, since the validation split has grades"),
+        ((2, 4, 0), "letor:mine", "train", 2, 3, "no threshold helps, since the test split has grades of 0 only"),
+        ((4, 4, 2), "letor:mine", "test", 2, 3, "lower the threshold, as in letor:mine@2$"),
+        ((1, 4, 2), "letor:mine", "train", 1, 3, "lower the threshold, as in letor:mine@1$"),
+        ((1, 2, 2), "letor:mine@2", "train", 1, 2, "lower the threshold, as in letor:mine@1$"),
+        ((4, 2, 4), "letor:mine@log1p,3,drop=2", "validation", 2, 3, "as in letor:mine@2,log1p,drop=2$"),
+    ],
+)
+def test_a_split_without_a_relevant_document(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    grades: tuple,
+    name: str,
+    split: str,
+    found: int,
+    threshold: int,
+    remedy: str,
+) -> None:
+    """``grades`` are the largest of train, validation and test; the remedy that is named works."""
+    monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
+    (tmp_path / "mine").mkdir()
+    for part, top in zip(("train", "vali", "test"), grades, strict=True):
+        lines = [f"{grade} qid:{q} 1:{q}.5 2:1\n" for q in range(1, 4) for grade in (0, top * (q == 2))]
+        (tmp_path / "mine" / f"{part}.txt").write_text("".join(lines), encoding="ascii")
+    message = (
+        f"corpus is '{name}', seed 6: the {split} split has no relevant document; its largest grade is {found}, "
+        f"and a document is relevant from grade {threshold} on: "
+    )
+    with pytest.raises(ValueError, match=f"^{message}.*{remedy}") as refused:
+        load_corpus(name, "ci", seed=6)
+    if "as in" in str(refused.value):
+        corpus = load_corpus(str(refused.value).split("as in ")[1], "ci", seed=6)
+        for data in (corpus.train, corpus.validation, corpus.test):
+            assert data.binary.sum() == sum(grade >= data.threshold for grade in data.relevance.tolist()) > 0
 
 
 def test_mq2008_is_read_whole(real: Callable[[str], Path]) -> None:

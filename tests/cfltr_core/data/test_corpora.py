@@ -34,6 +34,10 @@ def test_scales_are_those_of_the_design() -> None:
         check_scale("huge")
     with pytest.raises(TypeError):
         SCALES["huge"] = SCALES["ci"]
+    with pytest.raises(KeyError, match="scale is 'medium': choose one of smoke, ci, paper"):
+        SCALES["medium"]
+    assert "medium" not in SCALES
+    assert SCALES.get("medium") is None
 
 
 @pytest.mark.oracle("corpora.load_corpus")

@@ -254,6 +254,7 @@ def test_claim_records_what_the_verdict_rests_on(
         "verdict": "supported",
         "threshold": 0.1,
         "seeds": 3,
+        "units": 3,
         "chapter": "01",
         "source": "somewhere",
         "statement": "Something holds.",

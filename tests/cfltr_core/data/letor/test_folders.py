@@ -206,5 +206,5 @@ def test_the_name_of_a_corpus_can_name_the_lowest_relevant_grade(
         assert data.threshold == lowest
         assert data.binary.tolist() == [float(d >= lowest) for _ in range(2) for d in range(5)]
     for name in ("letor:mine@", "letor:mine@0", "letor:mine@1.5", "letor:mine@-1"):
-        with pytest.raises(ValueError, match="after the @ stands the lowest relevant grade"):
+        with pytest.raises(ValueError, match="is no option; after the @ stand"):
             load_corpus(name, "ci", seed=0)
