@@ -6,10 +6,8 @@ that, and that every public function is compared with something from this file.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
-import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 
@@ -951,55 +949,6 @@ def exchanged(larger: object, smaller: object) -> dict[str, object]:
     return {"larger": smaller, "smaller": larger}
 
 
-def plain(value: object) -> object:
-    """What JSON can hold: null for a number that is not finite, lists for tuples."""
-    if isinstance(value, dict):
-        return {k: plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-def csv_text(columns: dict[str, Sequence[object]]) -> str:
-    """Columns as CSV, numbers with twelve digits."""
-    lines = [",".join(columns)]
-    for row in zip(*columns.values(), strict=True):
-        lines.append(",".join(f"{v:.12g}" if isinstance(v, float) else str(v) for v in row))
-    return "\n".join(lines) + "\n"
-
-
-# Okabe and Ito's palette, and black; a grey has three equal channels.
-OKABE_ITO = {"#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7"}
-
-# Paul Tol's muted palette, made for colour-blind readers too: where the eight of the first do not suffice.
-TOL_MUTED = {"#332288", "#88CCEE", "#44AA99", "#117733", "#999933", "#DDCC77", "#CC6677", "#882255", "#AA4499"}
-
-
-def is_safe_colour(colour: str) -> bool:
-    return colour in OKABE_ITO | TOL_MUTED or colour[1:3] == colour[3:5] == colour[5:7]
-
-
-# What makes figures alike, light in dark mode and the same in every run.
-STYLE = {
-    "figure.figsize": [7.0, 4.0],
-    "figure.facecolor": "white",
-    "axes.facecolor": "white",
-    "savefig.facecolor": "white",
-    "svg.fonttype": "path",
-}
-
-
-def listing(folder: str) -> dict[str, bytes]:
-    """Name and content of every file of a folder, read one by one."""
-    found = {}
-    for name in os.listdir(folder):
-        with open(os.path.join(folder, name), "rb") as file:
-            found[name] = file.read()
-    return found
-
-
 def uniforms(entropy: list[int], n: int) -> list[float]:
     """n uniform draws of the generator seeded with ``entropy``, one by one."""
     rng = np.random.default_rng(entropy)
@@ -1016,20 +965,6 @@ def sweep_cells(corpora: list[str], seeds: list[int], settings: list[dict[str, o
                 total = float(np.array(draws).sum() * setting["eta"])
                 out.append((corpus, seed, setting, {"sum": total, "draws": draws, "corpus": corpus, "n": seed}))
     return out
-
-
-def sha256(content: bytes) -> str:
-    """SHA-256 fed byte by byte."""
-    digest = hashlib.sha256()
-    for byte in content:
-        digest.update(bytes([byte]))
-    return digest.hexdigest()
-
-
-def npy_sequence(path: str, count: int) -> list[np.ndarray]:
-    """The first ``count`` arrays of a file of .npy arrays, one after the other."""
-    with open(path, "rb") as stream:
-        return [np.load(stream) for _ in range(count)]
 
 
 # --- stochastic gradient descent and its convergence ------------------------------------------------------------

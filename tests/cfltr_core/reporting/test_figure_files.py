@@ -21,7 +21,29 @@ from cfltr_core.reporting.figures import band
 
 CAPTION = "Estimates of two methods on a generated corpus; bands are 95 % intervals over 5 seeds."
 ALT = "Line plot of estimate against clicks: the line of IPS stays at 2.5, the naive one falls to 1.1."
+CSV = "clicks,ips,method\n10,2.5,a\n100,0.333333333333,b\n1000,1e-09,c\n"
 DATA = {"clicks": [10, 100, 1000], "ips": [2.5, 1 / 3, 1e-9], "method": ["a", "b", "c"]}
+
+
+# Okabe and Ito's palette, and black; a grey has three equal channels.
+OKABE_ITO = {"#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7"}
+
+# Paul Tol's muted palette, made for colour-blind readers too: where the eight of the first do not suffice.
+TOL_MUTED = {"#332288", "#88CCEE", "#44AA99", "#117733", "#999933", "#DDCC77", "#CC6677", "#882255", "#AA4499"}
+
+
+def is_safe_colour(colour: str) -> bool:
+    return colour in OKABE_ITO | TOL_MUTED or colour[1:3] == colour[3:5] == colour[5:7]
+
+
+# What makes figures alike, light in dark mode and the same in every run.
+STYLE = {
+    "figure.figsize": [7.0, 4.0],
+    "figure.facecolor": "white",
+    "axes.facecolor": "white",
+    "savefig.facecolor": "white",
+    "svg.fonttype": "path",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -71,22 +93,20 @@ def plot():
     return fig
 
 
-@pytest.mark.oracle("figures.METHODS")
 def test_methods_differ_in_colour_and_in_marker() -> None:
     assert {"truth", "naive", "ips"} <= set(METHODS)
     colours, markers = [m["color"] for m in METHODS.values()], [m["marker"] for m in METHODS.values()]
     assert len(set(colours)) == len(set(markers)) == len(METHODS)
     for colour in colours:
-        assert oracles.is_safe_colour(colour)
-    assert not oracles.is_safe_colour("#FF0000")
+        assert is_safe_colour(colour)
+    assert not is_safe_colour("#FF0000")
     with pytest.raises(TypeError):
         METHODS["mine"] = {}
 
 
-@pytest.mark.oracle("figures.style")
 def test_style_sets_what_the_book_promises() -> None:
     style()
-    for name, value in oracles.STYLE.items():
+    for name, value in STYLE.items():
         assert mpl.rcParams[name] == value
 
 
@@ -117,7 +137,6 @@ def test_band() -> None:
     assert fig.axes == [ax]
 
 
-@pytest.mark.oracle("figures.figure")
 @pytest.mark.parametrize("dense", [False, True])
 def test_figure_writes_image_data_and_text(run: Path, dense: bool) -> None:
     import matplotlib.pyplot as plt
@@ -129,7 +148,7 @@ def test_figure_writes_image_data_and_text(run: Path, dense: bool) -> None:
     assert not plt.fignum_exists(fig.number)
     folder = run / "figures"
     assert sorted(p.name for p in run.rglob("*.*")) == sorted(f"fig-two-methods.{x}" for x in ("csv", "json", kind))
-    assert (folder / "fig-two-methods.csv").read_text(encoding="utf-8") == oracles.csv_text(DATA)
+    assert (folder / "fig-two-methods.csv").read_text(encoding="utf-8") == CSV
     assert json.loads((folder / "fig-two-methods.json").read_text(encoding="utf-8")) == {
         "id": "fig-two-methods",
         "caption": CAPTION,
@@ -221,7 +240,6 @@ def test_figure_refuses(run: Path, changes: dict, message: str) -> None:
     assert list(run.rglob("*")) == []
 
 
-@pytest.mark.oracle("figures.record")
 @pytest.mark.parametrize(
     ("value", "form", "text"),
     [
@@ -233,7 +251,7 @@ def test_figure_refuses(run: Path, changes: dict, message: str) -> None:
 def test_record(run: Path, shown: list, value: float, form: str, text: str) -> None:
     record("share-of-clicks", value, form=form)
     written = json.loads((run / "records" / "share-of-clicks.json").read_text(encoding="utf-8"))
-    assert written == oracles.plain({"name": "share-of-clicks", "value": float(value), "text": text})
+    assert written == {"name": "share-of-clicks", "value": value if math.isfinite(value) else None, "text": text}
     assert shown == [
         (
             {"application/papermill.record/text/plain": text},
