@@ -24,9 +24,10 @@ from cfltr_core import checks
 from cfltr_core.bounds import hinge
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.estimators import self_normalised
+from cfltr_core.hinge_solver import Cost
 from cfltr_core.logs import ClickLog
 from cfltr_core.metrics import RankWeight, dcg, rank_weights
-from cfltr_core.proprank import Cost, LinearFit, minimise, training_problem
+from cfltr_core.proprank import LinearFit, minimise, training_problem
 
 Curvature = Literal["linear", "convex", "concave"]
 
@@ -123,7 +124,7 @@ def fit_propdcg(
         s, _ = lists.sums(fit.score(x), hinge, lambda terms, _: np.zeros(len(terms)))
         return float(0.5 * fit.weights @ fit.weights + mass @ lam(1 + s)), s
 
-    best = LinearFit(np.zeros(x.shape[1]), C, np.inf, -np.inf, 0, 1.0) if start is None else start
+    best = LinearFit(np.zeros(x.shape[1]), np.inf, -np.inf, 0.0, 1.0, (), C) if start is None else start
     value, s = at(best)
     objective, passes = [value], []
     accuracy = max(inner_tol, 0.03) if shape == "concave" else inner_tol

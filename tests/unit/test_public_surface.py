@@ -49,6 +49,7 @@ FLOORS = {
     "propensities": 3,
     "bounds": 3,
     "convergence": 3,
+    "hinge_solver": 3,
     "proprank": 4,
     "propdcg": 4,
     "deep": 4,
