@@ -198,6 +198,11 @@ class ClickedLists:
                 first = np.flatnonzero(np.diff(query[terms], prepend=-1))
                 self._blocks.append((terms, m, offsets[query[terms]], first))
 
+    @property
+    def shapes(self) -> list[tuple[int, int]]:
+        """(rows, columns) of each block."""
+        return [(len(terms), m) for terms, m, _, _ in self._blocks]
+
     def gaps(self, scores: Scores) -> Iterator[tuple[IntArray, IntArray, IntArray, Scores]]:
         """Yield ``(terms, start, first, z)`` per block: z = 1 − (s_d − s_y), row by row, the own document included.
 

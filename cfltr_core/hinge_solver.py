@@ -25,6 +25,9 @@ from cfltr_core.checks import FloatArray, IntArray
 
 # Below this tolerance single precision would spoil the certificate.
 SINGLE = 1e-4
+# In units of rounding: where a gap of less than SPARE is asked for, double precision takes over; bounds that are less
+# than ROUNDING apart are one number.
+SPARE, ROUNDING = 64, 16
 # Steps that L-BFGS remembers.
 MEMORY = 50
 # μ is multiplied by SHRINK when new centres left more than this share of the gap.
@@ -44,19 +47,39 @@ HINGE_SUM = Cost(lambda s: s, np.ones_like, linear=True)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Slopes:
+    """The last μ and the slopes a/c of all pairs of some clicked lists: where another fit to the same pairs may begin.
+
+    What stands for the own document in a row is no slope but a mark, so that they mean nothing for other pairs.
+    """
+
+    offsets: IntArray
+    documents: IntArray
+    smoothing: float
+    centres: tuple[Scores, ...]
+
+    def belong_to(self, lists: ClickedLists) -> bool:
+        """Whether ``lists`` has the same clicked documents in the same lists: the same pairs in the same order."""
+        return (
+            np.array_equal(self.offsets, lists.offsets)
+            and np.array_equal(self.documents, lists.documents)
+            and [c.shape for c in self.centres] == lists.shapes
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Solution:
     """Weights and what encloses the optimum.
 
     ``primal`` and ``dual`` enclose the optimum; ``passes`` counts the multiplications with the feature matrix,
-    ``smoothing`` and ``centres`` are the last μ and the slopes a/c of all pairs, with which a warm start begins.
+    ``slopes`` are those of the dual, for a warm start on the same pairs.
     """
 
     weights: FloatArray
     primal: float
     dual: float
     passes: float
-    smoothing: float
-    centres: tuple[Scores, ...]
+    slopes: Slopes | None
 
     @property
     def gap(self) -> float:
@@ -128,6 +151,19 @@ class _Point:
     force: FloatArray  # ρ, one number per document: v = Xᵀρ
 
 
+@dataclass
+class _Enclosure:
+    """The best weights so far, their objective, and the best lower bound on the objective of all weights."""
+
+    weights: FloatArray
+    primal: float = np.inf
+    dual: float = -np.inf
+
+    def unit(self, primal: float) -> float:
+        """What a gap above the lower bound is measured against."""
+        return abs(primal)
+
+
 class _Solver:
     def __init__(self, x: NDArray[np.floating], lists: ClickedLists, mass: FloatArray, tol: float, cost: Cost) -> None:
         self.lists, self.mass, self.tol, self.cost = lists, mass, tol, cost
@@ -142,13 +178,16 @@ class _Solver:
             self.centres.append(z)
 
     def run(self, max_passes: int, start: Solution | None) -> Solution:
-        w = np.zeros(self.n_features) if start is None else start.weights.copy()
-        mu = 1.0 if start is None else start.smoothing
-        if start is not None and [c.shape for c in start.centres] == [c.shape for c in self.centres]:
-            self.centres = [c.copy() for c in start.centres]
+        w, mu = np.zeros(self.n_features), 1.0
+        if start is not None:
+            w = start.weights.copy()
+            if start.slopes is not None:
+                mu = start.slopes.smoothing
+                if start.slopes.belong_to(self.lists):
+                    self.centres = [c.copy() for c in start.slopes.centres]
         # Where the data weigh 1e14 times as much as ‖w‖², a smaller μ would only lose digits.
         floor = min(1.0, 1e-14 * float(self.mass.max(initial=0.0)) * self.matrix.largest() ** 2)
-        best_w, best_primal, best_dual = w, np.inf, -np.inf
+        best = _Enclosure(w)
         steps: list[tuple[FloatArray, FloatArray]] = []
         newton_at, error_before, gap_before, fresh, stepped = 0.0, np.inf, np.inf, True, False
         s = self.scores(w)
@@ -159,19 +198,37 @@ class _Solver:
             error = float(0.5 * gradient @ gradient)
             primal = float(0.5 * w @ w + point.exact)
             dual = float(point.dual - 0.5 * v @ v)
-            best_dual = max(best_dual, dual)
-            if fresh and primal < best_primal:
-                best_w, best_primal = w, primal
+            best.dual = max(best.dual, dual)
+            if fresh and primal < best.primal:
+                best.weights, best.primal = w, primal
+            wanted, rounding = self.tol * best.unit(best.primal), self.rounding(w, s, point)
+            crossed = best.dual - best.primal > ROUNDING * rounding
+            if crossed or wanted < SPARE * rounding:
+                if self.matrix.dtype != np.float64:
+                    self.matrix = Matrix(self.matrix.x, double=True)
+                    best, fresh = _Enclosure(best.weights), True
+                    w = best.weights
+                    s = self.scores(w)
+                    point = self.at(s, mu)
+                    v = self.pull(point.force)
+                    continue
+                if crossed:
+                    raise RuntimeError(
+                        f"the lower bound {best.dual!r} is above the objective {best.primal!r}: such features leave "
+                        "double precision no digits; subtract their means and scale them"
+                    )
             # With a small C even w = 0 can be within tol; it ranks nothing, and one step from it does.
-            if best_primal - best_dual <= self.tol * abs(best_primal) and (w.any() or stepped):
+            if best.primal - best.dual <= max(wanted, ROUNDING * rounding) and (w.any() or stepped):
                 self.at(s, mu, settle=True)
-                return Solution(best_w, best_primal, best_dual, self.passes, mu, tuple(self.centres))
+                slopes = Slopes(self.lists.offsets, self.lists.documents, mu, tuple(self.centres))
+                dual = best.dual if best.primal - best.dual > ROUNDING * rounding else best.primal
+                return Solution(best.weights, best.primal, dual, self.passes, slopes)
             if self.passes >= max_passes:
                 raise RuntimeError(
-                    f"relative gap {(best_primal - best_dual) / abs(best_primal):.1e} after {self.passes:.0f} passes, "
-                    f"tol {self.tol:.1e} not reached: raise tol or max_passes, or lower C"
+                    f"relative gap {(best.primal - best.dual) / best.unit(best.primal):.1e} after {self.passes:.0f} "
+                    f"passes, tol {self.tol:.1e} not reached: raise tol or max_passes, or lower C"
                 )
-            closed = primal - best_dual <= self.tol * abs(primal)
+            closed = primal - best.dual <= self.tol * best.unit(primal)
             if not fresh and (closed or error < 0.5 * (primal - dual - error)):
                 # The smoothing, not the search, is what keeps the gap open: settle the slopes as new centres.  Scores
                 # that were added up along the way are computed anew, so that the certificate is not theirs.
@@ -194,6 +251,11 @@ class _Solver:
             steps.append((w_next - w, (w_next - v) - gradient))
             del steps[:-MEMORY]
             w, fresh, stepped = w_next, False, True
+
+    def rounding(self, w: FloatArray, s: Scores, point: _Point) -> float:
+        """One unit of rounding of the bounds: of ½‖w‖² and of the hinges, and of the scores times the force on each."""
+        size = 0.5 * float(w @ w) + abs(point.exact) + float(np.abs(point.force) @ np.abs(s))
+        return float(np.finfo(s.dtype).eps) * size
 
     def scores(self, w: FloatArray) -> Scores:
         self.passes += 1

@@ -124,7 +124,7 @@ def fit_propdcg(
         s, _ = lists.sums(fit.score(x), hinge, lambda terms, _: np.zeros(len(terms)))
         return float(0.5 * fit.weights @ fit.weights + mass @ lam(1 + s)), s
 
-    best = LinearFit(np.zeros(x.shape[1]), np.inf, -np.inf, 0.0, 1.0, (), C) if start is None else start
+    best = LinearFit(np.zeros(x.shape[1]), np.inf, -np.inf, 0.0, None, C) if start is None else start
     value, s = at(best)
     objective, passes = [value], []
     accuracy = max(inner_tol, 0.03) if shape == "concave" else inner_tol

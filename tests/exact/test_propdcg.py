@@ -81,7 +81,7 @@ class Validation:
 
     def train(self, c: float, start: LinearFit | None) -> LinearFit:
         angle = 0.05 * math.log(c / self.best) if self.best else 0.5
-        found = LinearFit(np.array([math.cos(angle), math.sin(angle)]), 1.0, 1.0, 1.0, 1.0, (), c)
+        found = LinearFit(np.array([math.cos(angle), math.sin(angle)]), 1.0, 1.0, 1.0, None, c)
         self.asked.append((c, start, found))
         return found
 

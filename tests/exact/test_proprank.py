@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from ranking_problems import KINDS, PROBLEMS, Machine, interesting, log_of, machine, optimum, solve
 
 from cfltr_core import ClickLog, fit_proprank, hinge_solver
-from cfltr_core.hinge_solver import Cost, Matrix
+from cfltr_core.hinge_solver import Cost, Matrix, Slopes
 from cfltr_core.proprank import LinearFit, minimise, training_problem
 
 # Among the problems, those that the program itself cannot enclose to 1e-7: weights of 1e9 on an optimum that double
@@ -64,7 +65,7 @@ def test_primal_and_dual_are_what_literal_loops_give() -> None:
         assert abs(found.gap - expected) <= 1e-10
         assert found.gap <= 1e-8
         assert found.C == problem.C
-    assert LinearFit(np.zeros(1), 2.0, 1.5, 0.0, 1.0, (), 1.0).gap == 0.25
+    assert LinearFit(np.zeros(1), 2.0, 1.5, 0.0, None, 1.0).gap == 0.25
 
 
 @pytest.mark.oracle("proprank.training_problem")
@@ -101,7 +102,7 @@ def test_scores() -> None:
     rng = np.random.default_rng(0)
     for kind in (np.float64, np.float32, np.int64):
         x = (10 * rng.normal(size=(50, 4))).astype(kind)
-        found = LinearFit(rng.normal(size=4), 1.0, 1.0, 0.0, 1.0, (), 1.0)
+        found = LinearFit(rng.normal(size=4), 1.0, 1.0, 0.0, None, 1.0)
         scores = found.score(x)
         assert scores.dtype == np.float64
         np.testing.assert_allclose(scores, oracles.linear_scores(x.tolist(), found.weights), rtol=1e-13, atol=1e-13)
@@ -222,7 +223,8 @@ def test_a_warm_start_changes_the_way_and_not_the_end() -> None:
     for seed in interesting(25):
         problem, best = machine(seed), optimum(seed)
         cold = fit(problem)
-        elsewhere = LinearFit(10 * np.ones_like(cold.weights), np.inf, -np.inf, 0.0, 1e-3, (), 1.0)
+        none = np.zeros(0, dtype=int)
+        elsewhere = replace(cold, weights=10 * np.ones_like(cold.weights), slopes=Slopes(none, none, 1e-3, ()))
         for start in (cold, elsewhere, fit(problem, 1e-3, C=3 * problem.C)):
             warm = fit(problem, start=start)
             assert abs(warm.primal - best.upper) <= 1e-6 * best.upper
