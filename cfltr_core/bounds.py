@@ -186,7 +186,8 @@ class ClickedLists:
         width = np.diff(offsets)[query]
         self.offsets = offsets
         self.documents = documents
-        self.n_pairs = int(width.sum()) - len(documents)
+        self.rivals = width - 1
+        self.n_pairs = int(self.rivals.sum())
         order = np.lexsort((query, width))
         cuts = np.flatnonzero(np.diff(width[order])) + 1
         self._blocks = []

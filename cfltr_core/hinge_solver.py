@@ -23,10 +23,8 @@ from numpy.typing import NDArray
 from cfltr_core.bounds import ClickedLists, Scores, hinge
 from cfltr_core.checks import FloatArray, IntArray
 
-# Below this tolerance single precision would spoil the certificate.
-SINGLE = 1e-4
-# In units of rounding: where a gap of less than SPARE is asked for, double precision takes over; bounds that are less
-# than ROUNDING apart are one number.
+# In units of rounding (2e-7 of P in single precision): where a gap of less than SPARE is asked for, double precision
+# takes over.  There bounds that are less than ROUNDING apart are one number.
 SPARE, ROUNDING = 64, 16
 # Steps that L-BFGS remembers.
 MEMORY = 50
@@ -69,22 +67,41 @@ class Slopes:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Solution:
-    """Weights and what encloses the optimum.
+    """Weights, what encloses the optimum, and what the width of that enclosure is measured against.
 
-    ``primal`` and ``dual`` enclose the optimum; ``passes`` counts the multiplications with the feature matrix,
-    ``slopes`` are those of the dual, for a warm start on the same pairs.
+    ``primal`` and ``dual`` enclose the optimum.  ``at_zero`` is P(0), the objective at w = 0, and ``least`` =
+    Σ_t mass_t κ(0) the loss that no weights undercut, 0 for PropRank.  ``passes`` counts the multiplications with the
+    feature matrix, ``slopes`` are those of the dual, for a warm start on the same pairs.
     """
 
     weights: FloatArray
     primal: float
     dual: float
+    at_zero: float
+    least: float
     passes: float
     slopes: Slopes | None
 
     @property
     def gap(self) -> float:
-        """Relative duality gap (P − D) / |P|: no weights at all have an objective lower by more than this."""
-        return (self.primal - self.dual) / abs(self.primal) if self.primal else 0.0
+        """The certified gap (P − D) / min(P − least, P(0) − D), between 0 and 1.
+
+        No weights at all have an excess P − least that is lower by more than this share.  And of what weights can gain
+        over w = 0, at least 1 − gap is gained, P(0) − P ≥ (1 − gap) (P(0) − P*): by P − D ≤ gap · (P(0) − D),
+
+            P(0) − P = (P(0) − D) − (P − D) ≥ (1 − gap) (P(0) − D) ≥ (1 − gap) (P(0) − P*).
+
+        With a small C nearly all of P is loss that no weights can remove, so that the first statement says nothing
+        (w = 0 has a small gap by it), with a large C on separable lists nearly all of P(0) is removed by any sensible
+        weights, so that the second does not.  The gap is 0 where P and D agree up to rounding.
+        """
+        if self.primal <= self.dual:
+            return 0.0
+        return (self.primal - self.dual) / _unit(self.primal, self.dual, self.at_zero, self.least)
+
+
+def _unit(primal: float, dual: float, at_zero: float, least: float) -> float:
+    return min(primal - least, at_zero - dual)
 
 
 def solve(
@@ -96,7 +113,7 @@ def solve(
     cost: Cost = HINGE_SUM,
     start: Solution | None = None,
 ) -> Solution:
-    """Minimise ½‖w‖² + Σ_t mass_t κ(S_t(w)) to a relative gap of ``tol``; all arguments are checked already.
+    """Minimise ½‖w‖² + Σ_t mass_t κ(S_t(w)) to a :attr:`Solution.gap` of ``tol``; all arguments are checked already.
 
     For any w, the prices u_t = κ′(S_t) and slopes a of the smoothed hinge give the lower bound
     D = Σ u_t mass_t a_ty − ½‖v‖² + Σ mass_t (κ(S_t) − u_t S_t) with the *smoothed* S_t, by κ's tangent at S_t.
@@ -151,23 +168,22 @@ class _Point:
     force: FloatArray  # ρ, one number per document: v = Xᵀρ
 
 
-@dataclass
 class _Enclosure:
     """The best weights so far, their objective, and the best lower bound on the objective of all weights."""
 
-    weights: FloatArray
-    primal: float = np.inf
-    dual: float = -np.inf
+    def __init__(self, at_zero: float, least: float, weights: FloatArray) -> None:
+        self.at_zero, self.least = at_zero, least
+        self.weights, self.primal, self.dual = weights, np.inf, -np.inf
 
     def unit(self, primal: float) -> float:
-        """What a gap above the lower bound is measured against."""
-        return abs(primal)
+        """What a gap above the lower bound is measured against, see :attr:`Solution.gap`."""
+        return _unit(primal, self.dual, self.at_zero, self.least)
 
 
 class _Solver:
     def __init__(self, x: NDArray[np.floating], lists: ClickedLists, mass: FloatArray, tol: float, cost: Cost) -> None:
         self.lists, self.mass, self.tol, self.cost = lists, mass, tol, cost
-        self.matrix = Matrix(x, double=tol < SINGLE)
+        self.matrix = Matrix(x, double=False)
         self.n_docs, self.n_features = x.shape
         self.passes = 0.0
         self.centres: list[Scores] = []
@@ -187,7 +203,10 @@ class _Solver:
                     self.centres = [c.copy() for c in start.slopes.centres]
         # Where the data weigh 1e14 times as much as ‖w‖², a smaller μ would only lose digits.
         floor = min(1.0, 1e-14 * float(self.mass.max(initial=0.0)) * self.matrix.largest() ** 2)
-        best = _Enclosure(w)
+        nothing = np.zeros(len(self.mass))
+        at_zero = float(self.mass @ self.cost.value(nothing + self.lists.rivals))
+        least = float(self.mass @ self.cost.value(nothing))
+        best = _Enclosure(at_zero, least, w)
         steps: list[tuple[FloatArray, FloatArray]] = []
         newton_at, error_before, gap_before, fresh, stepped = 0.0, np.inf, np.inf, True, False
         s = self.scores(w)
@@ -206,7 +225,7 @@ class _Solver:
             if crossed or wanted < SPARE * rounding:
                 if self.matrix.dtype != np.float64:
                     self.matrix = Matrix(self.matrix.x, double=True)
-                    best, fresh = _Enclosure(best.weights), True
+                    best, fresh = _Enclosure(at_zero, least, best.weights), True
                     w = best.weights
                     s = self.scores(w)
                     point = self.at(s, mu)
@@ -217,12 +236,13 @@ class _Solver:
                         f"the lower bound {best.dual!r} is above the objective {best.primal!r}: such features leave "
                         "double precision no digits; subtract their means and scale them"
                     )
-            # With a small C even w = 0 can be within tol; it ranks nothing, and one step from it does.
+            # With a tiny C rounding hides what can be gained; w = 0 ranks nothing, and one step from it does.
             if best.primal - best.dual <= max(wanted, ROUNDING * rounding) and (w.any() or stepped):
                 self.at(s, mu, settle=True)
                 slopes = Slopes(self.lists.offsets, self.lists.documents, mu, tuple(self.centres))
-                dual = best.dual if best.primal - best.dual > ROUNDING * rounding else best.primal
-                return Solution(best.weights, best.primal, dual, self.passes, slopes)
+                same = best.primal - best.dual <= (ROUNDING * rounding if self.matrix.dtype == np.float64 else 0.0)
+                dual = best.primal if same else best.dual
+                return Solution(best.weights, best.primal, dual, at_zero, least, self.passes, slopes)
             if self.passes >= max_passes:
                 raise RuntimeError(
                     f"relative gap {(best.primal - best.dual) / best.unit(best.primal):.1e} after {self.passes:.0f} "

@@ -97,9 +97,15 @@ def fit_propdcg(
     weight : RankWeight
         λ with a derivative; DCG, −1/log₂(1 + r), if none is given.  A C meant for natural logarithms is C / ln 2 here.
     tol : float
-        Stop when a round lowers F by less than ``tol`` · |F|.
+        Stop when a round lowers F by at most this share of what all rounds have gained over w = 0, F(0) − F, or over
+        ``start`` if that was worse than w = 0.  |F| would be no measure: with a small C no weights can change most of
+        it, and a constant added to λ changes all of it.
     inner_tol : float
-        Relative gap of every convex problem.
+        Certified gap of every convex problem, as ``tol`` of ``fit_proprank``.  For the problem of a round, with the
+        objective P′ and the optimum P′*, its two parts are both right here.  P′ ≤ F − Σ c λ(1), as concavity gives
+        λ′(1 + S) S ≤ λ(1 + S) − λ(1): never more is missing than this share of what F could lose at all.  And
+        P′(0) − P′* is about F(0) − F* where C is small and S hardly changes; elsewhere it may be far larger, since
+        λ′(1 + S) is large where S is small now, and would be no measure alone.
     start : LinearFit
         Where to begin; w = 0 without one.  With a concave λ, F may have many stationary points, and the start
         decides which is found.
@@ -114,8 +120,8 @@ def fit_propdcg(
     x, lists, mass = training_problem(features, offsets, log, C, start)
     if not tol > 0:
         raise ValueError(f"tol is {tol}: expected a relative decrease > 0")
-    if not inner_tol > 0:
-        raise ValueError(f"inner_tol is {inner_tol}: expected a relative gap > 0")
+    if not 0 < inner_tol < 1:
+        raise ValueError(f"inner_tol is {inner_tol}: expected a relative gap > 0 and < 1")
     checks.positive_int(max_rounds, "max_rounds")
     shape = curvature(lam, int(np.diff(lists.offsets).max()))
 
@@ -124,9 +130,10 @@ def fit_propdcg(
         s, _ = lists.sums(fit.score(x), hinge, lambda terms, _: np.zeros(len(terms)))
         return float(0.5 * fit.weights @ fit.weights + mass @ lam(1 + s)), s
 
-    best = LinearFit(np.zeros(x.shape[1]), np.inf, -np.inf, 0.0, None, C) if start is None else start
+    best = LinearFit(np.zeros(x.shape[1]), np.inf, -np.inf, np.inf, 0.0, 0.0, None, C) if start is None else start
     value, s = at(best)
     objective, passes = [value], []
+    worst = max(value, float(mass @ lam(1 + lists.rivals)))
     accuracy = max(inner_tol, 0.03) if shape == "concave" else inner_tol
     used = slope = lam.slope(1 + s)
     while True:
@@ -136,13 +143,14 @@ def fit_propdcg(
         else:
             fit = minimise(x, lists, mass * slope, C, accuracy, best)
         passes.append(fit.passes + 1)
-        value, s = at(fit)
-        fall = (objective[-1] - value) / (abs(value) or 1.0)
+        value, s_fit = at(fit)
         # Single precision may have solved the surrogate: weights that do not lower F itself are not taken.
-        if fall > 0 or np.isinf(best.primal):
-            best, used, slope = fit, slope, lam.slope(1 + s)
+        if value < objective[-1] or np.isinf(best.primal):
+            best, s, used, slope = fit, s_fit, slope, lam.slope(1 + s_fit)
         elif best is start:
-            best = replace(fit, weights=start.weights)
+            primal = float(0.5 * start.weights @ start.weights + mass @ (slope * s))
+            best = replace(fit, weights=start.weights, primal=primal)
+        fall = (objective[-1] - value) / (worst - value) if value < objective[-1] else 0.0
         objective.append(min(value, objective[-1]))
         if shape != "concave" or (fall <= tol and accuracy == inner_tol) or len(passes) == max_rounds:
             break

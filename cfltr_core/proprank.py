@@ -62,16 +62,19 @@ def fit_proprank(
     C : float
         Weight of the data against ‖w‖², > 0.
     tol : float
-        The relative duality gap at which to stop.
+        The certified gap at which to stop, between 0 and 1: at most this share of P, and of what can be gained over
+        w = 0, is still missing.  :attr:`cfltr_core.hinge_solver.Solution.gap` has the formula and why it has two parts.
     start : LinearFit
-        A neighbouring solution to begin with.
+        A neighbouring solution to begin with: other C, or another log.  It changes the way, not what is certified.
 
     Raises
     ------
     ValueError
-        For non-finite features, offsets or ``start`` that do not match, a log without clicks, C or tol not > 0.
+        For non-finite features, offsets or ``start`` that do not match, a log without clicks, C not > 0, tol not
+        between 0 and 1.
     RuntimeError
-        When ``max_passes`` multiplications did not reach ``tol``; the message has the gap that was reached.
+        When ``max_passes`` multiplications did not reach ``tol``; the message has the gap that was reached.  When the
+        features leave double precision no digits, so that the bounds cross.
     """
     x, lists, mass = training_problem(features, offsets, log, C, start)
     return minimise(x, lists, mass, C, tol, start, max_passes)
@@ -122,6 +125,6 @@ def minimise(
     cost: Cost = HINGE_SUM,
 ) -> LinearFit:
     """The fit of :func:`cfltr_core.hinge_solver.solve`; checked arguments from :func:`training_problem`."""
-    if not tol > 0:
-        raise ValueError(f"tol is {tol}: expected a relative gap > 0")
+    if not 0 < tol < 1:
+        raise ValueError(f"tol is {tol}: expected a relative gap > 0 and < 1")
     return LinearFit(**vars(solve(x, lists, mass, tol, max_passes, cost, start)), C=C)

@@ -86,7 +86,7 @@ def test_the_smoothed_hinge_is_a_maximum_over_slopes() -> None:
         assert max(z, 0) - 1e-15 <= found <= max(z, 0) + mu / 8 + 1e-15
 
 
-@pytest.mark.oracle("bounds.ClickedLists.gaps", "bounds.ClickedLists.own")
+@pytest.mark.oracle("bounds.ClickedLists.gaps", "bounds.ClickedLists.own", "bounds.ClickedLists.shapes")
 @pytest.mark.parametrize("block", [1, 5, 1 << 14])
 def test_rectangles_hold_every_pair_once(block: int) -> None:
     s = scores(1)
@@ -104,6 +104,8 @@ def test_rectangles_hold_every_pair_once(block: int) -> None:
             np.testing.assert_allclose(row, [1 - (s[d] - s[y]) for y in range(begin, begin + len(row))], atol=1e-14)
             seen.append(t)
     assert sorted(seen) == list(range(len(DOCUMENTS)))
+    assert lists.shapes == [z.shape for _, _, _, z in lists.gaps(s)]
+    assert lists.rivals.tolist() == [len(oracles.rivals(CUTS, d)) for d in DOCUMENTS]
     assert lists.n_pairs == sum(len(oracles.rivals(CUTS, d)) for d in DOCUMENTS)
     np.testing.assert_allclose(lists.own(s, hinge), oracles.surrogate(0.0), atol=1e-14)
     np.testing.assert_allclose(lists.own(s, logistic(2.0)), oracles.surrogate(0.0, "logistic"), atol=1e-14)

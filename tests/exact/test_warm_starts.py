@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 import numpy as np
+import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranking_problems import Machine, Optimum, log_of, solve
 
 from cfltr_core import fit_propdcg, fit_proprank
+from cfltr_core.bounds import ClickedLists
 from cfltr_core.hinge_solver import Slopes
 from cfltr_core.proprank import LinearFit
 
@@ -64,6 +66,24 @@ def test_within_one_log_the_slopes_are_taken_over() -> None:
     assert isinstance(cold.slopes, Slopes)
     parts = replace(cold.slopes, centres=cold.slopes.centres[:-1])
     assert fit(problem, 1e-6, replace(cold, slopes=parts)).gap <= 1e-6
+
+
+@pytest.mark.oracle("hinge_solver.Slopes.belong_to")
+def test_slopes_belong_to_the_lists_with_the_same_pairs() -> None:
+    """Six documents, cut and clicked in every one of several ways."""
+    cuts = [[0, 3, 6], [0, 2, 6], [0, 6], [0, 1, 2, 6]]
+    clicked = [[1, 4], [1, 3], [1, 2], [1, 2, 4], [0, 5]]
+    ways = [(c, d) for c in cuts for d in clicked]
+    pairs = [[(d, y) for d in documents for y in oracles.rivals(offsets, d)] for offsets, documents in ways]
+    for (offsets, documents), ours in zip(ways, pairs, strict=True):
+        lists = ClickedLists(np.array(offsets), np.array(documents))
+        centres = tuple(np.zeros(shape, np.float32) for shape in lists.shapes)
+        slopes = Slopes(lists.offsets, lists.documents, 1.0, centres)
+        for (other_offsets, other_documents), theirs in zip(ways, pairs, strict=True):
+            other = ClickedLists(np.array(other_offsets), np.array(other_documents))
+            if slopes.belong_to(other):
+                assert ours == theirs
+        assert slopes.belong_to(ClickedLists(np.array(offsets), np.array(documents)))
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ EXPLORING = EpsilonGreedyPolicy([1, 2, 1], CUTS, [1.0, 0.0])
 TWICE = ClickLog([0, 0], [1, 2], [2, 2], [1, 1], [1.0, 0.5], [4, 2], CUTS)
 SILENT = dataclasses.replace(LOG, clicks=[0, 0, 0])
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
-WIDER = LinearFit(np.zeros(3), 1.0, 1.0, 0.0, None, 1.0)
+WIDER = LinearFit(np.zeros(3), 1.0, 1.0, 2.0, 0.0, 0.0, None, 1.0)
 NO_SLOPE = RankWeight("log", np.log)
 FALLING = RankWeight("falling", lambda r: -r, derivative=lambda r: -np.ones_like(r))
 
@@ -789,6 +789,6 @@ def test_the_unbroken_arguments_are_accepted() -> None:
     assert surrogate_ranks([1.0] * 3, CUTS, [0], smoothing=2.0).tolist() == [2.0]
     assert fit_proprank(X, CUTS, LOG).gap <= 1e-3
     assert fit_propdcg(X, CUTS, LOG).gap <= 1e-3
-    narrow = LinearFit(np.zeros(2), 1.0, 1.0, 0.0, None, 1.0)
+    narrow = LinearFit(np.zeros(2), 1.0, 1.0, 2.0, 0.0, 0.0, None, 1.0)
     assert len(select_C(lambda C, start: narrow, [1, 2], X, CUTS, LOG).estimates) == 2
     assert sum(p for p, _ in enumerate_logs(POLICY, USER, [1, 1, 1], [1, 1])) == 1.0
