@@ -15,6 +15,7 @@ from test_mutants import HERE, calls, mutated
 
 FILES = {
     "bounds": "test_bounds.py",
+    "sorted_lists": "test_bounds.py",
     "metrics": "test_bounds.py",
     "proprank": "test_proprank.py",
     "hinge_solver": "test_proprank.py",
@@ -59,6 +60,10 @@ MUTANTS = {
         "np.add.at(force, self.documents[terms], cost * slope.sum(axis=1))",
         "force[self.documents[terms]] += cost * slope.sum(axis=1)",
     ),
+    "sorted, margin 2": ("sorted_lists", "row, mine - 1", "row, mine - 2"),
+    "sorted, a document competes with itself": ("sorted_lists", "sums -= mine - tau.imag", "sums -= 0"),
+    "sorted, kinks count": ("sorted_lists", 'side="right")\n            k', 'side="left")\n            k'),
+    "sorted, rivals pulled up": ("sorted_lists", "force[flat[order]] -=", "force[flat[order]] +="),
     # metrics
     "slope of DCG without ln 2": ("metrics", "np.log(2.0) / ((1.0 + r)", "1.0 / ((1.0 + r)"),
     "slope of DCG not squared": ("metrics", "np.log1p(r) ** 2)", "np.log1p(r))"),

@@ -47,6 +47,7 @@ FLOORS = {
     "exact": 2,
     "estimators": 3,
     "propensities": 3,
+    "sorted_lists": 2,
     "bounds": 3,
     "convergence": 3,
     "hinge_solver": 3,
@@ -165,7 +166,7 @@ def code_lines(path: Path) -> int:
 def test_the_package_stays_small() -> None:
     # ``__init__`` only gathers names and ``__main__`` only calls ``claims.main``: neither is a module to be learnt.
     # Their lines count.
-    assert len([path for path in MODULES if not path.stem.startswith("__")]) <= 20
+    assert len([path for path in MODULES if not path.stem.startswith("__")]) <= 22
     assert sum(map(code_lines, MODULES)) < 3_500
     assert len(cfltr_core.__all__) <= 60
 
