@@ -2,8 +2,9 @@
 
 Floors, imports only point down: ``checks``, ``files``, ``ragged`` and ``corpora`` (data), then ``metrics``, then
 ``users``, ``policies``, ``stochastic``, ``logs``, ``exact`` and ``sorted_lists``, then ``estimators``, ``bounds``,
-``hinge_solver`` and ``convergence``, then ``proprank``, ``propdcg`` and ``countersample``, then ``sweeps``.  ``claims``
-and ``figures`` stand beside them.  The reader of LETOR files is a package of its own, ``cfltr_letor``.
+``enclosure``, ``hinge_solver`` and ``convergence``, then ``proprank``, ``propdcg`` and ``countersample``, then
+``sweeps``.  ``claims`` and ``figures`` stand beside them.  The reader of LETOR files is a package of its own,
+``cfltr_letor``.
 """
 
 from cfltr_core.bounds import bound_loss, surrogate_ranks

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from cfltr_core.bounds import ClickedLists, Scores, hinge
 from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.enclosure import Slopes, Solution, gap_unit
 
 # In units of rounding (2e-7 of P in single precision): where a gap of less than SPARE is asked for, double precision
 # takes over.  There bounds that are less than ROUNDING apart are one number.
@@ -42,66 +43,6 @@ class Cost:
 
 
 HINGE_SUM = Cost(lambda s: s, np.ones_like, linear=True)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Slopes:
-    """The last μ and the slopes a/c of all pairs of some clicked lists: where another fit to the same pairs may begin.
-
-    What stands for the own document in a row is no slope but a mark, so that they mean nothing for other pairs.
-    """
-
-    offsets: IntArray
-    documents: IntArray
-    smoothing: float
-    centres: tuple[Scores, ...]
-
-    def belong_to(self, lists: ClickedLists) -> bool:
-        """Whether ``lists`` has the same clicked documents in the same lists: the same pairs in the same order."""
-        return (
-            np.array_equal(self.offsets, lists.offsets)
-            and np.array_equal(self.documents, lists.documents)
-            and [c.shape for c in self.centres] == lists.shapes
-        )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Solution:
-    """Weights, what encloses the optimum, and what the width of that enclosure is measured against.
-
-    ``primal`` and ``dual`` enclose the optimum.  ``at_zero`` is P(0), the objective at w = 0, and ``least`` =
-    Σ_t mass_t κ(0) the loss that no weights undercut, 0 for PropRank.  ``passes`` counts the multiplications with the
-    feature matrix, ``slopes`` are those of the dual, for a warm start on the same pairs.
-    """
-
-    weights: FloatArray
-    primal: float
-    dual: float
-    at_zero: float
-    least: float
-    passes: float
-    slopes: Slopes | None
-
-    @property
-    def gap(self) -> float:
-        """The certified gap (P − D) / min(P − least, P(0) − D), between 0 and 1.
-
-        No weights at all have an excess P − least that is lower by more than this share.  And of what weights can gain
-        over w = 0, at least 1 − gap is gained, P(0) − P ≥ (1 − gap) (P(0) − P*): by P − D ≤ gap · (P(0) − D),
-
-            P(0) − P = (P(0) − D) − (P − D) ≥ (1 − gap) (P(0) − D) ≥ (1 − gap) (P(0) − P*).
-
-        With a small C nearly all of P is loss that no weights can remove, so that the first statement says nothing
-        (w = 0 has a small gap by it), with a large C on separable lists nearly all of P(0) is removed by any sensible
-        weights, so that the second does not.  The gap is 0 where P and D agree up to rounding.
-        """
-        if self.primal <= self.dual:
-            return 0.0
-        return (self.primal - self.dual) / _unit(self.primal, self.dual, self.at_zero, self.least)
-
-
-def _unit(primal: float, dual: float, at_zero: float, least: float) -> float:
-    return min(primal - least, at_zero - dual)
 
 
 def solve(
@@ -177,7 +118,7 @@ class _Enclosure:
 
     def unit(self, primal: float) -> float:
         """What a gap above the lower bound is measured against, see :attr:`Solution.gap`."""
-        return _unit(primal, self.dual, self.at_zero, self.least)
+        return gap_unit(primal, self.dual, self.at_zero, self.least)
 
 
 class _Solver:

@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from cfltr_core import checks
 from cfltr_core.bounds import ClickedLists
 from cfltr_core.checks import FloatArray
-from cfltr_core.hinge_solver import HINGE_SUM, Cost, Matrix, Solution, solve
+from cfltr_core.enclosure import Solution
+from cfltr_core.hinge_solver import HINGE_SUM, Cost, Matrix, solve
 from cfltr_core.logs import ClickLog
 
 
@@ -63,7 +64,7 @@ def fit_proprank(
         Weight of the data against ‖w‖², > 0.
     tol : float
         The certified gap at which to stop, between 0 and 1: at most this share of P, and of what can be gained over
-        w = 0, is still missing.  :attr:`cfltr_core.hinge_solver.Solution.gap` has the formula and why it has two parts.
+        w = 0, is still missing.  :attr:`cfltr_core.enclosure.Solution.gap` has the formula and why it has two parts.
     start : LinearFit
         A neighbouring solution to begin with: other C, or another log.  It changes the way, not what is certified.
 

@@ -18,6 +18,7 @@ FILES = {
     "sorted_lists": "test_bounds.py",
     "metrics": "test_bounds.py",
     "proprank": "test_proprank.py",
+    "enclosure": "test_proprank.py",
     "hinge_solver": "test_proprank.py",
     "propdcg": "test_propdcg.py",
 }
@@ -135,7 +136,7 @@ MUTANTS = {
     "one block of rows": ("hinge_solver", "out += rho[i : i + self.rows]", "out = rho[i : i + self.rows]"),
     "step without its length": ("hinge_solver", "return w + reached * direction", "return w + direction"),
     "gap not against what can be gained": (
-        "hinge_solver",
+        "enclosure",
         "return min(primal - least, at_zero - dual)",
         "return primal - least",
     ),

@@ -21,7 +21,8 @@ from cfltr_core import (
     power_examination,
     simulate_clicks,
 )
-from cfltr_core.hinge_solver import Cost, Matrix, Slopes
+from cfltr_core.enclosure import Slopes, gap_unit
+from cfltr_core.hinge_solver import Cost, Matrix
 from cfltr_core.proprank import LinearFit, minimise, training_problem
 
 # Among the problems, those that the program itself cannot enclose to 1e-7: weights of 1e9 on an optimum that double
@@ -63,7 +64,7 @@ def squares(problem: Machine) -> float:
     return literal
 
 
-@pytest.mark.oracle("hinge_solver.Solution.gap")
+@pytest.mark.oracle("enclosure.Solution.gap", "enclosure.gap_unit")
 def test_primal_and_dual_are_what_literal_loops_give() -> None:
     for seed in range(40):
         problem = machine(seed)
@@ -73,6 +74,7 @@ def test_primal_and_dual_are_what_literal_loops_give() -> None:
         at_zero = oracles.machine(problem.features, problem.offsets, problem.masses, 0 * found.weights)
         np.testing.assert_allclose(found.at_zero, at_zero, rtol=1e-12, atol=0)
         unit = min(literal, at_zero - found.dual)
+        np.testing.assert_allclose(gap_unit(literal, found.dual, at_zero, 0.0), unit, rtol=1e-12)
         expected = (literal - found.dual) / unit if literal > found.dual else 0.0
         assert abs(found.gap - expected) <= 1e-10
         assert found.gap <= 1e-8

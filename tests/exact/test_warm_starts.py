@@ -14,7 +14,7 @@ from ranking_problems import Machine, Optimum, log_of, solve
 
 from cfltr_core import fit_propdcg, fit_proprank
 from cfltr_core.bounds import ClickedLists
-from cfltr_core.hinge_solver import Slopes
+from cfltr_core.enclosure import Slopes
 from cfltr_core.proprank import LinearFit
 
 
@@ -68,7 +68,7 @@ def test_within_one_log_the_slopes_are_taken_over() -> None:
     assert fit(problem, 1e-6, replace(cold, slopes=parts)).gap <= 1e-6
 
 
-@pytest.mark.oracle("hinge_solver.Slopes.belong_to")
+@pytest.mark.oracle("enclosure.Slopes.belong_to")
 def test_slopes_belong_to_the_lists_with_the_same_pairs() -> None:
     """Six documents, cut and clicked in every one of several ways."""
     cuts = [[0, 3, 6], [0, 2, 6], [0, 6], [0, 1, 2, 6]]

@@ -50,6 +50,7 @@ FLOORS = {
     "sorted_lists": 2,
     "bounds": 3,
     "convergence": 3,
+    "enclosure": 3,
     "hinge_solver": 3,
     "proprank": 4,
     "propdcg": 4,
@@ -166,7 +167,7 @@ def code_lines(path: Path) -> int:
 def test_the_package_stays_small() -> None:
     # ``__init__`` only gathers names and ``__main__`` only calls ``claims.main``: neither is a module to be learnt.
     # Their lines count.
-    assert len([path for path in MODULES if not path.stem.startswith("__")]) <= 22
+    assert len([path for path in MODULES if not path.stem.startswith("__")]) <= 23
     assert sum(map(code_lines, MODULES)) < 3_500
     assert len(cfltr_core.__all__) <= 60
 
