@@ -23,7 +23,8 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.learning.bounds import hinge
-from cfltr_core.learning.proprank import Cost, LinearFit, minimise, training_problem
+from cfltr_core.learning.hinge_solver import Cost
+from cfltr_core.learning.proprank import LinearFit, minimise, training_problem
 from cfltr_core.ranking.metrics import RankWeight, dcg
 
 Curvature = Literal["linear", "convex", "concave"]
@@ -96,9 +97,15 @@ def fit_propdcg(
     metric : RankWeight
         λ with a derivative; DCG, −1/log₂(1 + r), if none is given.  A C meant for natural logarithms is C / ln 2 here.
     decrease : float
-        Stop when a round lowers F by less than ``decrease`` · ``|F|``.
+        Stop when a round lowers F by at most this share of what all rounds have gained over w = 0, F(0) − F, or over
+        ``start`` if that was worse than w = 0.  F itself would be no measure: with a small C no weights can change most
+        of it, and a constant added to λ changes all of it.
     gap : float
-        Relative gap of every convex problem.
+        Certified gap of every convex problem, as in ``fit_proprank``.  For the problem of a round, with the
+        objective P′ and the optimum P′*, its two parts are both right here.  P′ ≤ F − Σ c λ(1), as concavity gives
+        λ′(1 + S) S ≤ λ(1 + S) − λ(1): never more is missing than this share of what F could lose at all.  And
+        P′(0) − P′* is about F(0) − F* where C is small and S hardly changes; elsewhere it may be far larger, since
+        λ′(1 + S) is large where S is small now, and would be no measure alone.
     start : LinearFit
         Where to begin; w = 0 without one.  With a concave λ, F may have many stationary points, and the start
         decides which is found.
@@ -129,7 +136,8 @@ def fit_propdcg(
     lam = dcg() if metric is None else metric
     x, lists, mass = training_problem(features, log, C=C, start=start)
     checks.positive(decrease, "decrease")
-    checks.positive(gap, "gap")
+    if not 0 < gap < 1:
+        raise ValueError(f"gap is {gap}: expected a share of what can be gained, > 0 and < 1")
     checks.positive_int(max_rounds, "max_rounds")
     shape = curvature(lam, int(np.diff(lists.offsets).max()))
 
@@ -138,9 +146,14 @@ def fit_propdcg(
         s, _ = lists.sums(fit.decision_function(x), hinge, lambda terms, _: np.zeros(len(terms)))
         return float(0.5 * fit.weights @ fit.weights + mass @ lam(1 + s)), s
 
-    best = LinearFit(np.zeros(x.shape[1]), C, np.inf, -np.inf, 0, 1.0) if start is None else start
+    best = (
+        LinearFit(np.zeros(x.shape[1]), primal=np.inf, dual=-np.inf, at_zero=np.inf, least=0.0, passes=0.0, C=C)
+        if start is None
+        else start
+    )
     value, s = at(best)
     objective, passes = [value], []
+    worst = max(value, float(mass @ lam(1 + lists.rivals)))
     accuracy = max(gap, 0.03) if shape == "concave" else gap
     used = slope = lam.slope(1 + s)
     while True:
@@ -150,13 +163,14 @@ def fit_propdcg(
         else:
             fit = minimise(x, lists, mass * slope, C, accuracy, best)
         passes.append(fit.passes + 1)
-        value, s = at(fit)
-        fall = (objective[-1] - value) / (abs(value) or 1.0)
+        value, s_fit = at(fit)
         # Single precision may have solved the surrogate: weights that do not lower F itself are not taken.
-        if fall > 0 or np.isinf(best.primal):
-            best, used, slope = fit, slope, lam.slope(1 + s)
+        if value < objective[-1] or np.isinf(best.primal):
+            best, s, used, slope = fit, s_fit, slope, lam.slope(1 + s_fit)
         elif best is start:
-            best = replace(fit, weights=start.weights)
+            primal = float(0.5 * start.weights @ start.weights + mass @ (slope * s))
+            best = replace(fit, weights=start.weights, primal=primal)
+        fall = (objective[-1] - value) / (worst - value) if value < objective[-1] else 0.0
         objective.append(min(value, objective[-1]))
         if shape != "concave" or (fall <= decrease and accuracy == gap) or len(passes) == max_rounds:
             break
