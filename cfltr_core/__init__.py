@@ -52,8 +52,8 @@ from cfltr_core.ranking.metrics import (
 )
 from cfltr_core.ranking.ragged import RankingData, query_index, segment_sum
 from cfltr_core.reporting.claims import claim, mean_interval
-from cfltr_core.reporting.figures import METHODS, band, figure, record, style
-from cfltr_core.reporting.sweeps import sweep
+from cfltr_core.reporting.figures import METHODS, band, curves, figure, record, style
+from cfltr_core.reporting.run import Run
 
 __all__ = [
     "METHODS",
@@ -68,6 +68,7 @@ __all__ = [
     "RankWeight",
     "RankWeights",
     "RankingData",
+    "Run",
     "additive_metric",
     "aggregate_clicks",
     "average_rank",
@@ -76,6 +77,7 @@ __all__ = [
     "claim",
     "click_sampler",
     "clipped",
+    "curves",
     "dcg",
     "draw_sessions",
     "enumerate_logs",
@@ -109,7 +111,6 @@ __all__ = [
     "simulate_clicks",
     "style",
     "surrogate_ranks",
-    "sweep",
     "train_sgd",
     "weight_summary",
 ]
