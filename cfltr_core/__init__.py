@@ -41,8 +41,8 @@ from cfltr_core.ranking.metrics import (
 )
 from cfltr_core.ranking.ragged import RankingData, query_index, segment_sum
 from cfltr_core.reporting.claims import claim, mean_interval
-from cfltr_core.reporting.figures import METHODS, band, figure, record, style
-from cfltr_core.reporting.sweeps import sweep
+from cfltr_core.reporting.figures import METHODS, band, curves, figure, record, style
+from cfltr_core.reporting.run import Run
 
 __all__ = [
     "METHODS",
@@ -57,6 +57,7 @@ __all__ = [
     "RankWeight",
     "RankWeights",
     "RankingData",
+    "Run",
     "additive_metric",
     "aggregate_clicks",
     "average_rank",
@@ -65,6 +66,7 @@ __all__ = [
     "claim",
     "click_sampler",
     "clipped",
+    "curves",
     "dcg",
     "draw_sessions",
     "enumerate_logs",
@@ -98,7 +100,6 @@ __all__ = [
     "simulate_clicks",
     "style",
     "surrogate_ranks",
-    "sweep",
     "train_sgd",
     "weight_summary",
 ]

@@ -62,13 +62,21 @@ def dress(notebook: NotebookNode, chapter: str, figures: list[Figure]) -> None:
 def rewrite_claims(notebook: NotebookNode, measurements: Iterable[Measurement]) -> None:
     """Write every claim that ``notebook`` shows anew, in place: its text may have changed since it was measured."""
     from cfltr_core.reporting import claims
+    from cfltr_core.reporting.evidence import Evidence
 
-    by_id = {measurement.result.id: measurement.result for measurement in measurements}
+    measured = {measurement.result.id: measurement for measurement in measurements}
+    by_id = {name: measurement.result for name, measurement in measured.items()}
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
-            name = _mark(output).get("claim", "")
+            name: str = _mark(output).get("claim", "")
+            several: list[str] = _mark(output).get("evidence", [])
             if name in by_id and name in claims.registry():
                 data, _ = by_id[name]._repr_mimebundle_()
+                output["data"] = {**output.data, **data}
+            if several and all(name in measured and name in claims.registry() for name in several):
+                first = measured[several[0]]
+                table = Evidence([by_id[name] for name in several], corpus=first.corpus, scale=first.scale)
+                data, _ = table._repr_mimebundle_()
                 output["data"] = {**output.data, **data}
 
 
@@ -98,7 +106,7 @@ def _annotate(cell: NotebookNode, figure: Figure) -> None:
             output.get("data", {}).pop("text/html", None)
 
 
-def _mark(output: NotebookNode) -> dict[str, str]:
+def _mark(output: NotebookNode) -> dict[str, Any]:
     return dict(output.get("metadata", {}).get(MARK, {}))
 
 

@@ -1,1 +1,1 @@
-"""What a chapter calls to show and to claim: figures, recorded numbers, claims and sweeps."""
+"""What a chapter calls to show and to claim: the run, figures, recorded numbers, claims and their evidence."""

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cfltr_core.checks import FloatArray
 from cfltr_core.files import write_json, write_whole
 from cfltr_core.reporting.claims import mean_interval
 
@@ -39,6 +41,8 @@ METHODS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "logistic": {"color": "#999933", "marker": "p"},
     }
 )
+# Markers of lines that are no method's.
+_MARKERS = "ovsD^P<>X8"
 
 # What a sentence shows in place of a number that is not finite.
 NOT_AVAILABLE = "—"
@@ -116,14 +120,99 @@ def band(
     (array([0.62, 0.69]), True)
     >>> plt.close(fig)
     """
-    columns = np.asarray(values, dtype=np.float64).T
-    if columns.ndim != 2 or len(columns) != len(x):
-        raise ValueError(f"values: expected shape (seeds, {len(x)}), got {columns.T.shape}")
+    rows = np.asarray(values, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] != len(x):
+        raise ValueError(f"values: expected shape (seeds, {len(x)}), got {rows.shape}")
     if method not in METHODS:
         raise ValueError(f"method is {method!r}: choose one of {', '.join(METHODS)}, or give it a colour in METHODS")
-    line = np.array([mean_interval(column, units=units) for column in columns])
-    ax.plot(x, line[:, 0], label=label or method, **METHODS[method])
-    ax.fill_between(x, line[:, 1], line[:, 2], color=METHODS[method]["color"], alpha=0.15)
+    _line(ax, x, rows, look=METHODS[method], label=label or method, units=units)
+
+
+def curves(
+    x: Sequence[float],
+    lines: Mapping[str, ArrayLike],
+    *,
+    ax: Axes | None = None,
+    labels: Mapping[str, str] | None = None,
+    legend: Mapping[str, Any] | None = None,
+    units: ArrayLike | None = None,
+    **axes: Any,
+) -> Axes:
+    """Lines against ``x``, one for each entry of ``lines``, with a legend, on new axes or on ``ax``.
+
+    Values of shape (len(x),) give a line, values of shape (seeds, len(x)) their mean over seeds with the 95 % Student
+    interval of the mean as a band (:func:`cfltr_core.reporting.claims.mean_interval`).  A name in :data:`METHODS` has
+    the method's colour and marker, any other its place on a scale of colours from dark to light, and a marker of its
+    own.
+
+    Parameters
+    ----------
+    labels : mapping, optional
+        What the legend says instead of the name.
+    legend : mapping, optional
+        Arguments of ``Axes.legend``; an empty mapping leaves it out.
+    units : (n_seeds,), optional
+        Labels of the seeds, of which those with equal ones count once.
+    **axes
+        Arguments of ``Axes.set``: ``xlabel``, ``yscale``, ``ylim`` …
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Its ``figure`` is what :func:`figure` takes.
+
+    Raises
+    ------
+    ValueError
+        Without a line, or naming the one whose shape does not fit ``x``.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> ax = cf.curves([1, 2, 3], {"naive": [0.5, 0.5, 0.5], "ips": [0.9, 0.6, 0.3]}, xlabel="clicks")
+    >>> [line.get_color() for line in ax.lines] == [cf.METHODS[name]["color"] for name in ("naive", "ips")]
+    True
+    """
+    import matplotlib.pyplot as plt
+
+    values = {name: np.asarray(line, dtype=np.float64) for name, line in lines.items()}
+    if not values:
+        raise ValueError("lines: there is none to plot")
+    for name, line in values.items():
+        if line.ndim not in (1, 2) or line.shape[-1] != len(x) or line.size == 0:
+            shapes = f"({len(x)},) or (seeds, {len(x)})"
+            raise ValueError(f"lines[{name!r}]: expected shape {shapes}, got {line.shape}")
+    target = plt.subplots()[1] if ax is None else ax
+    others = [name for name in values if name not in METHODS]
+    shades = plt.get_cmap("viridis")(np.linspace(0.0, 0.9, max(2, len(others))))
+    taken = {METHODS[name]["marker"] for name in values if name in METHODS}
+    markers = cycle([marker for marker in _MARKERS if marker not in taken])
+    looks = {name: {"color": shades[i], "marker": next(markers)} for i, name in enumerate(others)}
+    for name, line in values.items():
+        look = METHODS[name] if name in METHODS else looks[name]
+        _line(target, x, line, look=look, label=(labels or {}).get(name, name), units=units)
+    target.set(**axes)
+    if legend is None or legend:
+        target.legend(**(legend or {}))
+    return target
+
+
+def _line(
+    ax: Axes,
+    x: Sequence[float],
+    values: FloatArray,
+    *,
+    look: Mapping[str, Any],
+    label: str,
+    units: ArrayLike | None = None,
+) -> None:
+    """A line, or where ``values`` has a row per seed, the mean with its interval."""
+    if values.ndim == 1:
+        ax.plot(x, values, label=label, **look)
+        return
+    line = np.array([mean_interval(column, units=units) for column in values.T])
+    ax.plot(x, line[:, 0], label=label, **look)
+    ax.fill_between(x, line[:, 1], line[:, 2], color=look["color"], alpha=0.15)
 
 
 def figure(fig: Figure, id: str, *, caption: str, alt: str, data: Any, dense: bool = False) -> None:

@@ -1,149 +1,149 @@
-"""Sweeps: the same experiment over (corpus, seed, setting) cells, in parallel, resumable, with paired draws.
+"""The engine room of :meth:`cfltr_core.reporting.run.Run.each_seed`: cells in parallel, kept, and resumed.
 
-A cell is one corpus, one seed and one setting.  Its random generator depends on the corpus and the seed alone, so that
-all settings of a seed see the same population and the same users: differences between settings are paired.
+A cell is one call: one seed and one setting, with a generator of its own.  Its result is made of numbers, strings,
+lists, arrays and dictionaries, and is the same whether it was computed now or found in the store.
 """
 
 from __future__ import annotations
 
-import hashlib
-import inspect
+import io
 import json
-import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import uuid
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cfltr_core import checks
-from cfltr_core.files import write_json
-
-Experiment = Callable[[str, int, Mapping[str, Any], np.random.Generator], Mapping[str, Any]]
+from cfltr_core.reporting import digests
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One ``corpus``, one ``seed``, one ``setting``; and, once it has run, its ``result``.  :func:`sweep` makes it."""
+    """One call: its name in messages, what it is about, its arguments, and where its generator starts."""
 
-    corpus: str
-    seed: int
-    setting: Mapping[str, Any]
-    result: Mapping[str, Any]
+    name: str
+    about: Mapping[str, Any]
+    arguments: tuple[Any, ...]
+    stream: tuple[int, ...]
 
 
-def sweep(
-    experiment: Experiment,
-    corpora: Sequence[str],
-    seeds: Iterable[int],
-    settings: Sequence[Mapping[str, Any]],
-    jobs: int = 1,
-    store: str | Path | None = None,
-) -> list[Cell]:
-    """Run ``experiment(corpus, seed, setting, rng)`` on every cell and return the cells in order.
+def run_cells(function: Callable[..., Any], cells: Sequence[Cell], *, store: str | Path | None = None) -> list[Any]:
+    """``function(*arguments, rng)`` for every cell, in order, on joblib; see :meth:`Run.each_seed`.
 
-    The numbers do not depend on ``jobs``, nor on whether a cell was computed now or found in ``store``.
-
-    Parameters
-    ----------
-    experiment : callable
-        Returns a mapping of numbers, strings, lists or arrays (arrays come back as lists).  It must take all its
-        randomness from ``rng`` and read nothing that is not in its arguments or its own source text.
-    corpora, seeds, settings
-        The cells are all combinations; a setting is a mapping that JSON can hold.
-    jobs : int
-        Processes, through joblib.  A cluster needs no change here: run the call inside
-        ``joblib.parallel_config(backend="dask")`` or another backend of joblib's.
-    store : folder, optional
-        Keeps each finished cell in a file of its own, so that an interrupted sweep resumes.  The file's name is a
-        digest of the experiment's source text, the corpus, the seed and the setting; a damaged file is computed again.
+    Nothing is said to joblib about the number of workers: a surrounding ``joblib.parallel_config`` decides, and
+    alone the cells run one after the other.
 
     Raises
     ------
     ValueError
-        For an empty sweep, a repeated cell, or a setting or result that JSON cannot hold (before / after the cell).
-
-    Examples
-    --------
-    >>> import cfltr_core as cf
-    >>> def clicks_on_c(corpus, seed, setting, rng):
-    ...     return {"clicks": rng.binomial(1_000, (1 / 3) ** setting["eta"])}
-    >>> cells = cf.sweep(clicks_on_c, ["tiny"], [0, 1], [{"eta": 1}, {"eta": 2}])
-    >>> [(cell.seed, cell.setting["eta"]) for cell in cells]
-    [(0, 1), (0, 2), (1, 1), (1, 2)]
+        Before any cell runs: when two cells are the same, or ``function`` reads what cannot be written into a key.
+        After a cell: when its result cannot be kept.
     """
     from joblib import Parallel, delayed
 
-    checks.positive_int(jobs, "jobs")
-    cells = [(c, int(s), dict(setting)) for c in corpora for s in seeds for setting in settings]
-    if not cells:
-        raise ValueError("corpora, seeds, settings: the sweep is empty; give at least one of each")
-    source = _source(experiment)
-    keys = [_key(source, *cell) for cell in cells]
-    if len(set(keys)) != len(keys):
-        raise ValueError("settings, seeds or corpora: the same cell stands twice; name each once")
-    folder = None if store is None else Path(store)
-    results = Parallel(n_jobs=jobs)(
-        delayed(_run)(experiment, *cell, None if folder is None else folder / f"{key}.json")
-        for cell, key in zip(cells, keys, strict=True)
-    )
-    return [Cell(*cell, result) for cell, result in zip(cells, results, strict=True)]
+    digests.check_draws(function)
+    keys = [digests.digest(dict(cell.about)) for cell in cells]
+    for index, key in enumerate(keys):
+        if key in keys[:index]:
+            raise ValueError(f"settings, seeds: {cells[index].name} stands twice; name each once")
+    if store is None:
+        paths: list[Path | None] = [None] * len(cells)
+    else:
+        code = digests.code_digest(function)
+        paths = [Path(store) / f"{digests.digest([code, key])[:32]}.npz" for key in keys]
+    return list(Parallel()(delayed(_run)(function, cell, path) for cell, path in zip(cells, paths, strict=True)))
 
 
-def cell_generator(corpus: str, seed: int) -> np.random.Generator:
-    """The generator of all cells of this corpus and seed; the setting plays no part, which pairs them."""
-    checks.positive_int(seed, "seed", least=0)
-    return np.random.default_rng([seed, zlib.crc32(corpus.encode("utf-8"))])
-
-
-def _run(experiment: Experiment, corpus: str, seed: int, setting: Mapping[str, Any], path: Path | None) -> Any:
-    found = None if path is None else _load(path)
-    if found is not None:
-        return found["result"]
-    result = _plain(
-        experiment(corpus, seed, setting, cell_generator(corpus, seed)), f"{corpus}, seed {seed}, {setting}"
-    )
+def _run(function: Callable[..., Any], cell: Cell, path: Path | None) -> Any:
+    if path is not None and (kept := _load(path, cell)) is not None:
+        return kept[0]
+    result = function(*cell.arguments, np.random.default_rng(list(cell.stream)))
+    content = pack(result, cell.about, name=f"the result of {cell.name}")
     if path is not None:
-        write_json(path, {"corpus": corpus, "seed": seed, "setting": dict(setting), "result": result})
-    return result
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # A name of its own: several runs may compute the same cell at once.
+        scratch = path.with_name(f"{path.stem}.{uuid.uuid4().hex}.part")
+        scratch.write_bytes(content)
+        scratch.replace(path)
+    return unpack(content, cell.about)
 
 
-def _load(path: Path) -> dict[str, Any] | None:
-    """A finished cell, or None when there is none or its file is damaged."""
+def _load(path: Path, cell: Cell) -> tuple[Any] | None:
+    """A kept result, in a tuple since it may be None; None when there is no file, or not the one that was written."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return (unpack(path.read_bytes(), cell.about),)
+    except Exception:  # a damaged file can make its readers raise almost anything; every case means: compute it
         return None
-    return record if isinstance(record, dict) and "result" in record else None
 
 
-def _plain(value: Any, where: str) -> Any:
-    """``value`` as JSON gives it back, so that a computed and a stored result are the same."""
-    try:
-        return json.loads(json.dumps(value, default=_array, allow_nan=False))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{where}: the result cannot be kept as JSON ({error}); return finite numbers") from error
+def pack(result: Any, about: Mapping[str, Any], *, name: str = "result") -> bytes:
+    """A result as the bytes of an ``.npz`` file: its structure and ``about`` as JSON, and its arrays.
+
+    Raises
+    ------
+    ValueError
+        Naming the part of ``result`` that is no number, string, list, tuple, array or dictionary.
+    """
+    arrays: list[np.ndarray] = []
+    texts = {"result": json.dumps(_structure(result, arrays, name)), "about": json.dumps(dict(about))}
+    members: dict[str, Any] = {
+        key: np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8) for key, text in texts.items()
+    }
+    members |= {f"array_{i}": array for i, array in enumerate(arrays)}
+    buffer = io.BytesIO()
+    np.savez(buffer, **members)
+    return buffer.getvalue()
 
 
-def _array(value: Any) -> Any:
-    if isinstance(value, (np.ndarray, np.generic)):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} is not a number, a string, a list or an array")
+def unpack(content: bytes, about: Mapping[str, Any]) -> Any:
+    """What :func:`pack` was given: tuples as lists, NumPy's scalars as Python's, arrays in C order.
+
+    Raises
+    ------
+    Exception
+        ValueError when a byte is changed or the file is about something else; what NumPy and ``zipfile`` raise when
+        it is no such file.
+    """
+    if zipfile.ZipFile(io.BytesIO(content)).testzip() is not None:  # NumPy reads past a changed header
+        raise ValueError("the file is damaged: its checksum differs")
+    with np.load(io.BytesIO(content), allow_pickle=False) as members:
+        text = members["about"].tobytes().decode("utf-8", "surrogatepass")
+        if json.loads(text) != json.loads(json.dumps(dict(about))):
+            raise ValueError(f"the file is about {text}, not about {dict(about)}")
+        structure = json.loads(members["result"].tobytes().decode("utf-8", "surrogatepass"))
+        return _value(structure, members)
 
 
-def _source(experiment: Experiment) -> str:
-    try:
-        return inspect.getsource(experiment)
-    except (OSError, TypeError) as error:
-        raise ValueError(
-            "experiment: its source text cannot be read; define it with def in a file or a cell"
-        ) from error
+def _structure(value: Any, arrays: list[np.ndarray], name: str) -> Any:
+    """``value`` as JSON can hold it; arrays go to ``arrays`` and leave their number."""
+    if isinstance(value, np.generic) and not isinstance(value, np.longdouble):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_structure(item, arrays, f"{name}[{i}]") for i, item in enumerate(value)]
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufcSU":
+        # One memory layout: sums over a transposed array could differ in their last digit.
+        arrays.append(np.array(value, dtype=value.dtype.newbyteorder("="), order="C", subok=False))
+        return {"array": len(arrays) - 1}
+    if isinstance(value, Mapping):
+        pairs = [[_structure(k, arrays, name), _structure(v, arrays, f"{name}[{k!r}]")] for k, v in value.items()]
+        if all(key is None or isinstance(key, (bool, int, float, str)) for key, _ in pairs):
+            return {"mapping": pairs}
+    raise ValueError(
+        f"{name} is a {type(value).__name__}, which cannot be kept: return numbers, strings, lists, arrays, or "
+        "dictionaries of them with simple keys"
+    )
 
 
-def _key(source: str, corpus: str, seed: int, setting: Mapping[str, Any]) -> str:
-    try:
-        text = json.dumps([source, corpus, seed, setting], sort_keys=True, default=_array, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"settings: {setting} cannot be written as JSON ({error})") from error
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:24]
+def _value(structure: Any, members: Mapping[str, np.ndarray]) -> Any:
+    if isinstance(structure, list):
+        return [_value(item, members) for item in structure]
+    if isinstance(structure, dict):
+        if "array" in structure:
+            return members[f"array_{structure['array']}"]
+        return {key: _value(item, members) for key, item in structure["mapping"]}
+    return structure

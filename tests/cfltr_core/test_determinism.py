@@ -19,6 +19,7 @@ from cfltr_core import (
     PlackettLucePolicy,
     PositionBasedUser,
     RankingData,
+    Run,
     additive_metric,
     aggregate_clicks,
     click_sampler,
@@ -36,7 +37,6 @@ from cfltr_core import (
 from cfltr_core.data.generated import YAHOO_LIKE, generate
 from cfltr_core.data.letor import read_collection
 from cfltr_core.data.letor.reader import fold_of
-from cfltr_core.reporting.sweeps import cell_generator
 from cfltr_core.sampling import AliasTable
 
 N = 40
@@ -88,7 +88,11 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "logs.simulate_clicks": lambda s, _: (
         simulate_clicks(POLICY, USER, relevance=RELEVANCE, sessions=[9] * N, rng=generator(s)).clicks
     ),
-    "sweeps.cell_generator": lambda s, _: cell_generator("digits", s).random(5),
+    "run.load": lambda s, _: Run("smoke", "digits").load(s).train.features,
+    "run.rng": lambda s, _: Run("smoke", "digits").rng(s, 7).random(5),
+    "run.simulate": lambda s, _: (
+        Run.simulate(POLICY, USER, relevance=RELEVANCE, n_sessions=400, rng=generator(s)).clicks
+    ),
     "logs.expand_clicks": lambda s, _: expand_clicks(LOG, generator(s)).session,
     "sampling.draw": lambda s, _: AliasTable.build([1.0, 2.0, 5.0]).draw(50, generator(s)),
     "countersample.train_sgd": lambda s, _: (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-import zlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -955,15 +955,91 @@ def uniforms(entropy: list[int], n: int) -> list[float]:
     return [float(rng.random()) for _ in range(n)]
 
 
-def sweep_cells(corpora: list[str], seeds: list[int], settings: list[dict[str, object]]) -> list[tuple[object, ...]]:
-    """The cells of the sweep of ``test_sweeps.experiment``, by nested loops."""
-    out: list[tuple[object, ...]] = []
-    for corpus in corpora:
-        for seed in seeds:
-            for setting in settings:
-                draws = uniforms([seed, zlib.crc32(corpus.encode())], 3)
-                total = float(np.array(draws).sum() * setting["eta"])
-                out.append((corpus, seed, setting, {"sum": total, "draws": draws, "corpus": corpus, "n": seed}))
+def each_seed(seeds: list[int], settings: list[dict[str, float]], stream: list[int]) -> list[list[dict[str, object]]]:
+    """The results of ``test_sweeps.experiment`` for every seed and setting, by nested loops."""
+    out: list[list[dict[str, object]]] = []
+    for seed in seeds:
+        row: list[dict[str, object]] = []
+        for setting in settings:
+            draws = uniforms([seed, *stream], 3)
+            total = 0.0
+            for draw in draws:
+                total += draw * setting["eta"]
+            row.append({"sum": total, "draws": draws, "seed": seed, "eta": setting["eta"]})
+        out.append(row)
+    return out
+
+
+def run_log(seed: int, stream: int, click_chance: list[float], cuts: list[int], n_clicks: float) -> list[list[int]]:
+    """Sessions of each query and clicks of each document, when every list is shown whole in its own order.
+
+    S = round(n_clicks / clicks expected of a session); the sessions draw their queries, then the clicks are drawn.
+    """
+    n_queries = len(cuts) - 1
+    per_session = 0.0
+    for chance in click_chance:
+        per_session += chance / n_queries
+    rng = np.random.default_rng([seed, stream])
+    sessions = rng.multinomial(round(n_clicks / per_session), [1 / n_queries] * n_queries)
+    shown = []
+    for q in range(n_queries):
+        shown += [int(sessions[q])] * (cuts[q + 1] - cuts[q])
+    return [[int(s) for s in sessions], [int(c) for c in rng.binomial(shown, click_chance)]]
+
+
+def replaced_once(text: str, old: str, new: str) -> str:
+    """``text`` with the only occurrence of ``old`` replaced."""
+    before, found, after = text.partition(old)
+    assert found
+    assert old not in after
+    return before + new + after
+
+
+def texts(folder: str) -> dict[str, str]:
+    """Name and text of every file below a folder that is text."""
+    found = {}
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with open(os.path.join(place, name), "rb") as stream:
+                found[name] = stream.read().decode("utf-8")
+    return found
+
+
+def raw_bytes(rows: list[list[float]]) -> bytes:
+    """Numbers in double precision, one after the other."""
+    out = b""
+    for row in rows:
+        for number in row:
+            out += np.float64(number).tobytes()
+    return out
+
+
+def same(a: object, b: object) -> bool:
+    """True when two values have the same types and the same numbers, all the way down."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and same(a.tolist(), b.tolist())
+    return repr(a) == repr(b)
+
+
+def seeds_of(first: int, number: int) -> list[int]:
+    """``number`` seeds, one after the other."""
+    out: list[int] = []
+    while len(out) < number:
+        out.append(first + len(out))
+    return out
+
+
+def count_words(words: list[str]) -> dict[str, int]:
+    """How often each word stands in a list."""
+    out: dict[str, int] = {}
+    for word in words:
+        out[word] = out.get(word, 0) + 1
     return out
 
 

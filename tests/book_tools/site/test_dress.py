@@ -12,6 +12,7 @@ from book_tools.errors import BookError
 from book_tools.execution.artefacts import Figure
 from book_tools.site.dress import dress, drop_numeric_warnings, rewrite_claims
 from cfltr_core.reporting import claims
+from cfltr_core.reporting.evidence import Evidence
 
 ALT = "Line chart: the error falls from 3 to 1."
 
@@ -104,6 +105,15 @@ def test_a_claim_is_shown_as_the_registry_has_it_now(monkeypatch: pytest.MonkeyP
     text = book.cells[1].outputs[1].data["text/markdown"]
     assert "Old words" in data["text/markdown"]
     assert text == data["text/markdown"].replace("Old words", "New words")
+    # A table of several claims is written anew in the same way.
+    table = Evidence([result], corpus="digits", scale="ci")
+    publish("Old words.")
+    data, metadata = table._repr_mimebundle_()
+    several = {"output_type": "execute_result", "data": data, "metadata": metadata, "execution_count": 2}
+    page = notebook([several])
+    publish("New words.")
+    rewrite_claims(page, [claims.Measurement(result, "ci", "digits", {})])
+    assert page.cells[1].outputs[0].data["text/html"] == data["text/html"].replace("Old words", "New words")
     # A claim that the registry lost stays as it was; the check of the run names it.
     monkeypatch.setattr(claims, "registry", dict)
     rewrite_claims(book, [claims.Measurement(result, "ci", "digits", {})])

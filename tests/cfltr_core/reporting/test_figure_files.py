@@ -16,7 +16,7 @@ import oracles
 import pandas as pd
 import pytest
 
-from cfltr_core import METHODS, figure, record, style
+from cfltr_core import METHODS, curves, figure, record, style
 from cfltr_core.reporting.figures import band
 
 CAPTION = "Estimates of two methods on a generated corpus; bands are 95 % intervals over 5 seeds."
@@ -110,7 +110,6 @@ def test_style_sets_what_the_book_promises() -> None:
         assert mpl.rcParams[name] == value
 
 
-@pytest.mark.oracle("figures.band")
 def test_band() -> None:
     import matplotlib.pyplot as plt
 
@@ -135,6 +134,38 @@ def test_band() -> None:
         band(ax, [1.0, 2.0, 3.0, 4.0], values=values, method="mine")
     assert len(ax.lines) == 2
     assert fig.axes == [ax]
+
+
+def test_curves() -> None:
+    x = [1.0, 2.0, 3.0, 4.0]
+    rows = np.random.default_rng(0).normal(size=(5, 4))
+    lines = {"ips": rows, "naive": rows[0], "light": rows[1], "dark": rows[2]}
+    ax = curves(x, lines, labels={"naive": "raw clicks"}, xlabel="clicks", yscale="log", legend={"title": "methods"})
+    expected = [oracles.mean_interval(column, 0.95)[0] for column in rows.T.tolist()]
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), expected, rtol=1e-12)
+    for line, plotted in zip(ax.lines[1:], rows, strict=False):
+        np.testing.assert_array_equal(line.get_ydata(), plotted)
+    assert [(line.get_color(), line.get_marker()) for line in ax.lines[:2]] == [
+        tuple(METHODS[name].values()) for name in ("ips", "naive")
+    ]
+    colours = [mpl.colors.to_hex(line.get_color()) for line in ax.lines]
+    markers = [line.get_marker() for line in ax.lines]
+    assert len(set(colours)) == len(set(markers)) == 4
+    assert colours[2:] == [mpl.colors.to_hex(mpl.colormaps["viridis"](shade)) for shade in (0.0, 0.9)]
+    assert len(ax.collections) == 1  # one band
+    legend = ax.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["ips", "raw clicks", "light", "dark"]
+    assert legend.get_title().get_text() == "methods"
+    assert (ax.get_xlabel(), ax.get_yscale()) == ("clicks", "log")
+    other = curves(x, {"truth": rows[0]}, legend={})
+    assert other is not ax
+    assert other.get_legend() is None
+    assert curves(x, {"truth": rows[0]}, ax=other) is other
+    assert len(other.lines) == 2
+    with pytest.raises(ValueError, match=r"lines\['b'\]: expected shape \(4,\) or \(seeds, 4\), got \(3,\)"):
+        curves(x, {"a": rows[0], "b": [1, 2, 3]})
+    with pytest.raises(ValueError, match="lines: there is none to plot"):
+        curves(x, {})
 
 
 @pytest.mark.parametrize("dense", [False, True])

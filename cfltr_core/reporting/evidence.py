@@ -1,0 +1,142 @@
+"""Several claims as one small table under one line of summary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from cfltr_core.reporting.claims import Claim, ClaimResult, describe, registry, required
+
+# How a statement of each kind fails; the effect follows.
+_FAILS = {
+    "identity": "equality fails: off by up to",
+    "inequality": "the bound fails: exceeded by up to",
+    "ordering": "there is no such advantage: on average",
+    "equivalence": "they differ: on average by",
+    "number": "the value is another:",
+    "limit": "the slope is another:",
+}
+_HEAD = ("claim", "measured", "verdict", "control")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Claims with what was measured, each verdict in words, and its negative control.
+
+    A notebook shows the table folded under :attr:`summary`; where a verdict that is due is not the expected one, it
+    stands open.  ``str`` gives the same as plain text.
+
+    Parameters
+    ----------
+    results
+        What :func:`cfltr_core.reporting.claims.claim` returned, one after the other.
+    corpus, scale : str
+        Where they were measured: what is expected depends on it.
+
+    Raises
+    ------
+    ValueError
+        Without a result, or for something that is none.
+    """
+
+    results: Sequence[ClaimResult]
+    corpus: str
+    scale: str
+
+    def __post_init__(self) -> None:
+        if not self.results:
+            raise ValueError("results: there is none; pass what run.claim returns")
+        for index, result in enumerate(self.results):
+            if not isinstance(result, ClaimResult):
+                raise ValueError(f"results[{index}] is a {type(result).__name__}: pass what run.claim returns")
+
+    @property
+    def summary(self) -> str:
+        """One line: how many claims, how many of each verdict, how many controls held, and what was not expected."""
+        claims = [r for r in self.results if not _is_control(r)]
+        controls = [r for r in self.results if _is_control(r)]
+        verdicts = Counter(r.verdict for r in claims)
+        parts = [f"{number} {verdict}" for verdict, number in sorted(verdicts.items(), reverse=True)]
+        line = "Evidence: " + ", ".join([_count(len(claims), "claim"), *parts] if claims else [])
+        if controls:
+            held = sum(_expected(r, self.corpus) == r.verdict for r in controls)
+            which = "held" if held == len(controls) else f"of which {held} held"
+            line += f"{'; ' if claims else ''}{_count(len(controls), 'control')} {which}"
+        changed = sum(self._is_news(r) for r in self.results)
+        return line + (f"; {changed} not as expected" if changed else "")
+
+    def words(self, result: ClaimResult) -> str:
+        """The verdict in words: whether it is the expected one, and, of a claim that fails as expected, how it fails.
+
+        Where no verdict is due yet, at a smaller scale or on another corpus, the words say where it is.
+        """
+        spec = registry()[result.id]
+        expected = _expected(result, self.corpus)
+        if result.verdict == expected == "supported":
+            return "supported"
+        if result.verdict == expected == "contradicted":
+            return f"contradicted: as expected, {_FAILS[spec.kind]} {result.effect:.3g}"
+        if result.verdict == expected:
+            return f"{result.verdict}, as expected"
+        if self._is_news(result):
+            return f"{result.verdict}, but {expected} was expected"
+        where = f"from scale {spec.scale} on, with {' or '.join(spec.corpora)}"
+        return f"{result.verdict}; a verdict is due {where}: {expected}"
+
+    def __str__(self) -> str:
+        rows = ["; ".join(cell for cell in row if cell) for row in self._rows()]
+        return "\n".join([self.summary, *(f"- {row}" for row in rows)])
+
+    def _repr_mimebundle_(self, **selection: Any) -> tuple[dict[str, str], dict[str, Any]]:
+        # The mark lets the pages write the table anew from the registry, without running the chapter again.
+        bundle = {"text/html": self.html(), "text/plain": str(self)}
+        return bundle, {"cfltr": {"evidence": [r.id for r in self.results]}}
+
+    def html(self) -> str:
+        """The table as a folded block of HTML."""
+        head = "".join(f'<th scope="col">{name}</th>' for name in _HEAD)
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in self._rows())
+        is_open = " open" if any(map(self._is_news, self.results)) else ""
+        return (
+            f'<details class="evidence"{is_open}><summary>{escape(self.summary)}</summary>'
+            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></details>"
+        )
+
+    def _rows(self) -> list[tuple[str, str, str, str]]:
+        verdicts = {r.id: "held" if r.verdict == _expected(r, self.corpus) else "did not hold" for r in self.results}
+        out = []
+        for result in self.results:
+            spec = registry()[result.id]
+            control = spec.control or ""
+            if control:
+                control += f" {verdicts[control]}" if control in verdicts else " (elsewhere in this chapter)"
+            title = f"{spec.statement} ({result.id}; {spec.source})"
+            out.append((title, _measured(spec, result), self.words(result), control))
+        return out
+
+    def _is_news(self, result: ClaimResult) -> bool:
+        due = registry()[result.id].gates(self.scale, self.corpus)
+        return due and result.verdict != _expected(result, self.corpus)
+
+
+def _expected(result: ClaimResult, corpus: str) -> str:
+    return registry()[result.id].expected(corpus)
+
+
+def _is_control(result: ClaimResult) -> bool:
+    return result.id.startswith("control-")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _measured(spec: Claim, result: ClaimResult) -> str:
+    text = f"{describe(spec)} {result.effect:.3g}"
+    if result.interval is not None and result.level is not None:
+        low, high = result.interval
+        text += f", {result.level:.1%} interval [{low:.3g}, {high:.3g}] over {_count(result.seeds, 'seed')}"
+    return f"{text}; {required(spec)}"
