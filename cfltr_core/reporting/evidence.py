@@ -62,9 +62,10 @@ class Evidence:
         parts = [f"{number} {verdict}" for verdict, number in sorted(verdicts.items(), reverse=True)]
         line = "Evidence: " + ", ".join([_count(len(claims), "claim"), *parts] if claims else [])
         if controls:
-            held = sum(_expected(r, self.corpus) == r.verdict for r in controls)
-            which = "held" if held == len(controls) else f"of which {held} held"
-            line += f"{'; ' if claims else ''}{_count(len(controls), 'control')} {which}"
+            outcomes = Counter(map(self._outcome, controls))
+            line += f"{'; ' if claims else ''}{_count(len(controls), 'control')}"
+            line += f" {next(iter(outcomes))}" if len(outcomes) == 1 else ""
+            line += ": " + ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items()) if len(outcomes) > 1 else ""
         changed = sum(self._is_news(r) for r in self.results)
         return line + (f"; {changed} not as expected" if changed else "")
 
@@ -106,16 +107,21 @@ class Evidence:
         )
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
-        verdicts = {r.id: "held" if r.verdict == _expected(r, self.corpus) else "did not hold" for r in self.results}
+        outcomes = {r.id: self._outcome(r) for r in self.results}
         out = []
         for result in self.results:
             spec = registry()[result.id]
             control = spec.control or ""
             if control:
-                control += f" {verdicts[control]}" if control in verdicts else " (elsewhere in this chapter)"
+                control += f" {outcomes[control]}" if control in outcomes else " (elsewhere in this chapter)"
             title = f"{spec.statement} ({result.id}; {spec.source})"
             out.append((title, _measured(spec, result), self.words(result), control))
         return out
+
+    def _outcome(self, control: ClaimResult) -> str:
+        if control.verdict == _expected(control, self.corpus):
+            return "held"
+        return "did not hold" if self._is_news(control) else "is undecided here"
 
     def _is_news(self, result: ClaimResult) -> bool:
         due = registry()[result.id].gates(self.scale, self.corpus)

@@ -134,7 +134,7 @@ def curves(
     *,
     ax: Axes | None = None,
     labels: Mapping[str, str] | None = None,
-    legend: Mapping[str, Any] | None = None,
+    legend: bool | Mapping[str, Any] = True,
     units: ArrayLike | None = None,
     **axes: Any,
 ) -> Axes:
@@ -143,14 +143,14 @@ def curves(
     Values of shape (len(x),) give a line, values of shape (seeds, len(x)) their mean over seeds with the 95 % Student
     interval of the mean as a band (:func:`cfltr_core.reporting.claims.mean_interval`).  A name in :data:`METHODS` has
     the method's colour and marker, any other its place on a scale of colours from dark to light, and a marker of its
-    own.
+    own.  Lines of more than 25 points are marked at about ten of them.
 
     Parameters
     ----------
     labels : mapping, optional
         What the legend says instead of the name.
-    legend : mapping, optional
-        Arguments of ``Axes.legend``; an empty mapping leaves it out.
+    legend : bool or mapping
+        Arguments of ``Axes.legend``; False leaves the legend out.
     units : (n_seeds,), optional
         Labels of the seeds, of which those with equal ones count once.
     **axes
@@ -190,10 +190,12 @@ def curves(
     looks = {name: {"color": shades[i], "marker": next(markers)} for i, name in enumerate(others)}
     for name, line in values.items():
         look = METHODS[name] if name in METHODS else looks[name]
-        _line(target, x, line, look=look, label=(labels or {}).get(name, name), units=units)
+        # On a dense curve ten markers tell it from the others; more would hide it.
+        sparse = {"markevery": len(x) // 10} if len(x) > 25 else {}
+        _line(target, x, line, look={**look, **sparse}, label=(labels or {}).get(name, name), units=units)
     target.set(**axes)
-    if legend is None or legend:
-        target.legend(**(legend or {}))
+    if legend:
+        target.legend(**({} if legend is True else legend))
     return target
 
 

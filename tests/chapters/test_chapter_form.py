@@ -36,7 +36,7 @@ def code(path: Path) -> str:
 
 
 def calls(path: Path, name: str) -> list[ast.Call]:
-    """Calls of ``cf.name`` in a chapter."""
+    """Calls of ``run.name`` in a chapter."""
     found = []
     for node in ast.walk(ast.parse(code(path))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name:
@@ -87,7 +87,7 @@ class TestForm:
         """Before a figure the text says what to look for, after it what was seen."""
         sequence = cells(path)
         for i, (kind, text, _) in enumerate(sequence):
-            if kind == "code" and "cf.figure(" in text:
+            if kind == "code" and "run.figure(" in text:
                 before = [t for k, t, _ in sequence[max(0, i - 2) : i] if k == "markdown"]
                 assert any("What to look for" in t or "Which ranker" in t or "Two numbers" in t for t in before), text
                 assert sequence[i + 1][0] == "markdown"
@@ -104,6 +104,17 @@ class TestForm:
         strings = [n.value for n in ast.walk(ast.parse(code(path))) if isinstance(n, ast.Constant)]
         made = [text for text in strings if isinstance(text, str) and text in registry()]
         assert sorted(made) == sorted(c.id for c in registry().values() if c.chapter == path.stem[:2])
+
+    def test_only_the_run_knows_where_the_chapter_stands(self, path: Path) -> None:
+        """Corpora, generators of seeds, claims, records and figures come from one object, which is made once."""
+        tree = ast.parse(code(path))
+        assert code(path).count("run = cf.Run(scale, corpus, seed)") == 1
+        stored = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        arguments = [a.arg for n in ast.walk(tree) if isinstance(n, ast.arguments) for a in (*n.args, *n.kwonlyargs)]
+        assert [*stored, *arguments].count("run") == 1
+        around = r"\bcf\.(load_corpus|SCALES|claim|record|figure)\b"
+        assert not re.search(around, code(path))
+        assert not re.search(r"default_rng\(\[|scale=scale|corpus=corpus", code(path))
 
     def test_imports_only_what_colab_has(self, path: Path) -> None:
         for node in ast.walk(ast.parse(code(path))):

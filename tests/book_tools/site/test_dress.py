@@ -11,8 +11,7 @@ from nbformat import NotebookNode, from_dict
 from book_tools.errors import BookError
 from book_tools.execution.artefacts import Figure
 from book_tools.site.dress import dress, drop_numeric_warnings, rewrite_claims
-from cfltr_core.reporting import claims
-from cfltr_core.reporting.evidence import Evidence
+from cfltr_core.reporting import claims, evidence
 
 ALT = "Line chart: the error falls from 3 to 1."
 
@@ -92,7 +91,8 @@ def test_a_claim_is_shown_as_the_registry_has_it_now(monkeypatch: pytest.MonkeyP
 
     def publish(statement: str) -> claims.ClaimResult:
         parsed = claims.parse_registry([{**entry, "statement": statement}])
-        monkeypatch.setattr(claims, "registry", lambda: parsed)
+        for module in (claims, evidence):
+            monkeypatch.setattr(module, "registry", lambda: parsed)
         return claims.verdict_of(parsed["toy-one"], {"values": [1.0, 1.0]})
 
     data, metadata = publish("Old words.")._repr_mimebundle_()
@@ -106,7 +106,7 @@ def test_a_claim_is_shown_as_the_registry_has_it_now(monkeypatch: pytest.MonkeyP
     assert "Old words" in data["text/markdown"]
     assert text == data["text/markdown"].replace("Old words", "New words")
     # A table of several claims is written anew in the same way.
-    table = Evidence([result], corpus="digits", scale="ci")
+    table = evidence.Evidence([result], corpus="digits", scale="ci")
     publish("Old words.")
     data, metadata = table._repr_mimebundle_()
     several = {"output_type": "execute_result", "data": data, "metadata": metadata, "execution_count": 2}

@@ -157,11 +157,14 @@ def test_curves() -> None:
     assert [text.get_text() for text in legend.get_texts()] == ["ips", "raw clicks", "light", "dark"]
     assert legend.get_title().get_text() == "methods"
     assert (ax.get_xlabel(), ax.get_yscale()) == ("clicks", "log")
-    other = curves(x, {"truth": rows[0]}, legend={})
+    other = curves(x, {"truth": rows[0]}, legend=False)
     assert other is not ax
     assert other.get_legend() is None
     assert curves(x, {"truth": rows[0]}, ax=other) is other
     assert len(other.lines) == 2
+    dense = curves(np.arange(61), {"a": np.arange(61)}).lines[0]
+    assert dense.get_markevery() == 6
+    assert ax.lines[0].get_markevery() is None
     with pytest.raises(ValueError, match=r"lines\['b'\]: expected shape \(4,\) or \(seeds, 4\), got \(3,\)"):
         curves(x, {"a": rows[0], "b": [1, 2, 3]})
     with pytest.raises(ValueError, match="lines: there is none to plot"):
