@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -59,10 +59,10 @@ class Order:
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         signal.setitimer(signal.ITIMER_PROF, GRACE + 5 * self.seconds.get(nodeid, 0.0))
-        self.failed = f"{nodeid} (time)"
 
     def pytest_runtest_logreport(self, report) -> None:
-        self.failed = report.nodeid if report.failed else ""
+        if report.failed:
+            self.failed = report.nodeid
 
 
 def preload() -> None:
@@ -99,17 +99,9 @@ def run_child(mutant: Mutant, chosen: set[str], tests: Tests, folder: Path) -> N
     order = Order(chosen, full, tests.seconds)
     try:
         importlib.import_module(PACKAGE)
-        options = [
-            "-x",
-            "-q",
-            "--tb=line",
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "no:randomly",
-            "--basetemp",
-            str(folder / "tmp"),
-        ]
+        options = ["-x", "-q", "--tb=line", "-p", "no:cacheprovider", "--basetemp", str(folder / "tmp")]
+        # Libraries with plugins were imported before pytest was started.
+        options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
         code = int(pytest.main([*options, *sorted(files)], plugins=[order]))
     except BaseException as error:
         code, order.failed = 1, f"import: {type(error).__name__}"
@@ -132,9 +124,23 @@ def outcome_of(mutant: Mutant, folder: Path, status: int, late: bool, covered: b
     return Outcome(mutant, "killed", found["by"] or "while the tests were collected", found["ran"], covered)
 
 
+def check(mutants: list[Mutant], tests: Tests) -> None:
+    """The package as it is must survive the same procedure, or every mutant would seem to be killed."""
+    one = sorted(mutants, key=lambda mutant: len(tests.of(mutant)[0]))[len(mutants) // 2]
+    same = replace(one, source=(ROOT / one.path).read_text(encoding="utf-8"))
+    (found,) = run_all([same], tests, 1)
+    if found.kind != "survived" or not found.tests:
+        raise RuntimeError(f"the package itself, not mutated, was {found.kind}: {found.by} ({found.tests} tests)")
+
+
 def try_all(mutants: list[Mutant], tests: Tests, jobs: int) -> Iterator[Outcome]:
     """The outcome of each mutant, in the order in which they end."""
     preload()
+    check(mutants, tests)
+    yield from run_all(mutants, tests, jobs)
+
+
+def run_all(mutants: list[Mutant], tests: Tests, jobs: int) -> Iterator[Outcome]:
     todo = list(reversed(mutants))
     running: dict[int, tuple[Mutant, Path, float, bool]] = {}
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
