@@ -24,6 +24,10 @@ PYTEST_ARGS ?=
 MODULES ?=
 SAMPLE  ?= 400
 
+# A variable in small letters would be taken by nobody, and the book built at another scale than was meant.
+$(foreach name,scale corpus seed jobs chapter port python venv,$(if $(filter command,$(origin $(name))),$(error \
+  $(name)=$($(name)) sets nothing: variables are written in capitals, $(shell echo $(name) | tr a-z A-Z)='$($(name))')))
+
 BIN   := $(VENV)/bin
 # Written when the environment is whole: without it an environment is made anew.
 WHOLE := $(VENV)/.whole
@@ -78,7 +82,7 @@ publish: ## push the copies to the branch colab of origin, where Colab finds the
 	git push --force origin "$$commit:refs/heads/colab"
 
 test: $(WHOLE) ## run the tests
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n '$(JOBS)' --dist worksteal $(PYTEST_ARGS)
 
 # A fresh draw each time, unless SEED is given on the command line; its own packages are installed when it is first run.
 mutants: $(WHOLE) ## break a sample of formulas and count what the tests notice: make mutants MODULES='metrics logs' SAMPLE=400

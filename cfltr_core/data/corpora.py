@@ -95,7 +95,10 @@ def letor_folder(corpus: str) -> Path:
             "set it to the folder that holds your collections"
         )
     if not folder.is_dir():
-        there = ", ".join(sorted(path.name for path in root.iterdir() if path.is_dir())) or "no folder"
+        there = (
+            ", ".join(sorted(path.name for path in root.iterdir() if path.is_dir() and path.name[0] != "."))
+            or "no folder"
+        )
         raise ValueError(
             f"corpus is {corpus!r}, but there is no folder {folder}: CFLTR_DATA is {setting}, which holds {there}; "
             "name one of these, or set CFLTR_DATA to the folder that holds your collection"
@@ -134,8 +137,8 @@ def load_corpus(corpus: str, scale: str, *, seed: int, options: ReaderOptions | 
     corpus : "yahoo-like", "istella-like", "digits" or "letor:<folder>"
         A generated name may carry the profile, as in "yahoo-like:conflict"; the plain name is the aligned profile.
         ``letor:`` ignores ``scale``; its ``seed`` chooses the fold or the random split.  After an @ stand options
-        of the reader, as in "letor:mslr@2,normalise,drop=134+135+136" (:func:`parse_letor`): the lowest relevant
-        grade, without which it is 3 when grades go beyond 2, else 1; and what is done to raw values.
+        of the reader, as in "letor:mslr@2,normalise,drop=134+135+136": the lowest relevant grade, without which it
+        is 3 when grades go beyond 2, else 1; and what is done to raw values.
     scale : "smoke", "ci" or "paper"
     seed : int >= 0
         Another seed is another population (generated) or another split of the same data (digits, letor).
@@ -149,6 +152,15 @@ def load_corpus(corpus: str, scale: str, *, seed: int, options: ReaderOptions | 
     ValueError
         For an unknown corpus, option or scale, a folder that is missing or no collection, and a train, validation
         or test split of a collection that has no relevant document.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> corpus = cf.load_corpus("yahoo-like", "smoke", seed=0)
+    >>> corpus.train.n_queries, corpus.validation.n_queries, corpus.test.n_queries
+    (200, 80, 120)
+    >>> corpus.train.features.shape[1], corpus.train.threshold
+    (20, 3)
     """
     if options is not None and not corpus.startswith("letor:"):
         raise ValueError(f"options: {corpus} is not read from files; leave them out, or name letor:<folder>")

@@ -17,7 +17,15 @@ class Scale:
     expected numbers of clicks on a learning curve; ``seeds`` the number of populations (each with its own log)
     where rankers are learnt, ``light_seeds`` where they are only evaluated, which costs a second each;
     ``repetitions`` how often a log is drawn again to measure a spread; ``C_grid`` the strengths of the data against
-    the regulariser that SVM PropRank chooses from.
+    the regulariser that SVM PropRank chooses from.  ``SCALES`` holds them by ``name``.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> list(cf.SCALES)
+    ['smoke', 'ci', 'paper']
+    >>> cf.SCALES["smoke"].clicks, cf.SCALES["smoke"].seeds
+    ((500, 5000), 2)
     """
 
     name: str
@@ -102,7 +110,10 @@ SCALES: Mapping[str, Scale] = _Scales(
 
 @dataclass(frozen=True)
 class Corpus:
-    """Train, validation and test queries of one corpus and seed."""
+    """``train``, ``validation`` and ``test`` queries of one corpus, ``name``, and seed.
+
+    :func:`cfltr_core.data.corpora.load_corpus` makes it.
+    """
 
     name: str
     train: RankingData

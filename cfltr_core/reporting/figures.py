@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import re
 import sys
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# One colour and one marker per method, through the whole book (Okabe-Ito, safe for colour-blind readers).
+#: One colour and one marker per method, through the whole book (Okabe-Ito, safe for colour-blind readers).
 METHODS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "truth": {"color": "#000000", "marker": "*"},
@@ -39,9 +40,24 @@ METHODS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     }
 )
 
+# What a sentence shows in place of a number that is not finite.
+NOT_AVAILABLE = "—"
+
 
 def style() -> None:
-    """The book's plotting style: light face, fixed sizes, reproducible SVG.  Call it once per chapter."""
+    """The book's plotting style: light face, fixed sizes, reproducible SVG.  Call it once per chapter.
+
+    It changes matplotlib's ``rcParams`` for all figures that follow.
+
+    Examples
+    --------
+    >>> import matplotlib as mpl
+    >>> import cfltr_core as cf
+    >>> with mpl.rc_context():
+    ...     cf.style()
+    ...     mpl.rcParams["figure.figsize"], mpl.rcParams["svg.fonttype"]
+    ([7.0, 4.0], 'path')
+    """
     import matplotlib as mpl
     import seaborn as sns
 
@@ -71,8 +87,34 @@ def band(
 ) -> None:
     """Plot a method's mean over seeds against ``x``, with the 95 % Student interval of the mean as a band.
 
-    ``values`` has shape (seeds, len(x)); colour and marker are the method's own (:data:`METHODS`).  ``units`` are
-    labels of the seeds, of which those with equal ones count once (:func:`cfltr_core.reporting.claims.mean_interval`).
+    At each x, mean ± t · s/√n of n seeds, as :func:`cfltr_core.reporting.claims.mean_interval` computes it.
+
+    Parameters
+    ----------
+    ax : matplotlib axes
+    x : (m,)
+    values : (n_seeds, m)
+    method : str
+        A key of ``METHODS``: colour and marker are the method's own.
+    label : str, optional
+        In the legend; the method's name if it is left out.
+    units : (n_seeds,), optional
+        Labels of the seeds, of which those with equal ones count once.
+
+    Raises
+    ------
+    ValueError
+        For values of another shape, or an unknown method.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import cfltr_core as cf
+    >>> fig, ax = plt.subplots()
+    >>> cf.band(ax, [100, 1000], values=[[0.61, 0.68], [0.63, 0.70]], method="ips")
+    >>> ax.lines[0].get_ydata(), ax.lines[0].get_color() == cf.METHODS["ips"]["color"]
+    (array([0.62, 0.69]), True)
+    >>> plt.close(fig)
     """
     columns = np.asarray(values, dtype=np.float64).T
     if columns.ndim != 2 or len(columns) != len(x):
@@ -107,6 +149,21 @@ def figure(fig: Figure, id: str, *, caption: str, alt: str, data: Any, dense: bo
     ------
     ValueError
         For an id, caption, alternative text or data that would leave a reader without them.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import cfltr_core as cf
+    >>> fig, ax = plt.subplots()
+    >>> bars = ax.bar(["A", "B", "C"], [6, 0, 2])
+    >>> cf.figure(
+    ...     fig, "fig-clicks-by-document",
+    ...     caption="Clicks of six users on three documents, shown in the order A, B, C.",
+    ...     alt="Bar chart of clicks by document: A, shown first, has 6, B has none, and C, shown last, has 2.",
+    ...     data={"document": ["A", "B", "C"], "clicks": [6, 0, 2]},
+    ... )
+    >>> plt.fignum_exists(fig.number)  # it was shown and closed
+    False
     """
     import matplotlib as mpl
     import matplotlib.pyplot as plt
@@ -149,11 +206,17 @@ def figure(fig: Figure, id: str, *, caption: str, alt: str, data: Any, dense: bo
 def record(name: str, value: float, *, form: str = "{:.3g}") -> None:
     """Let prose quote a computed number: ``{glue:text}`name``` shows ``form.format(value)``.
 
-    ``name`` is lower-case words joined by hyphens, unique in the book.
+    ``name`` is lower-case words joined by hyphens, unique in the book.  A value that is not finite shows as a dash and
+    is kept as none: on a corpus where a number cannot be had the page says so instead of being lost.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> cf.record("dcg-of-the-proposed-page", 1.6309, form="{:.2f}")  # prose then shows 1.63
     """
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise ValueError(f"name is {name!r}: expected lower-case words joined by hyphens")
-    text = form.format(value)
+    text = form.format(value) if math.isfinite(value) else NOT_AVAILABLE
     folder = os.environ.get("CFLTR_RUN_DIR")
     if folder:
         write_json(Path(folder) / "records" / f"{name}.json", {"name": name, "value": float(value), "text": text})

@@ -25,7 +25,7 @@ Experiment = Callable[[str, int, Mapping[str, Any], np.random.Generator], Mappin
 
 @dataclass(frozen=True)
 class Cell:
-    """One corpus, one seed, one setting; and, once it has run, its result."""
+    """One ``corpus``, one ``seed``, one ``setting``; and, once it has run, its ``result``.  :func:`sweep` makes it."""
 
     corpus: str
     seed: int
@@ -63,6 +63,15 @@ def sweep(
     ------
     ValueError
         For an empty sweep, a repeated cell, or a setting or result that JSON cannot hold (before / after the cell).
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> def clicks_on_c(corpus, seed, setting, rng):
+    ...     return {"clicks": rng.binomial(1_000, (1 / 3) ** setting["eta"])}
+    >>> cells = cf.sweep(clicks_on_c, ["tiny"], [0, 1], [{"eta": 1}, {"eta": 2}])
+    >>> [(cell.seed, cell.setting["eta"]) for cell in cells]
+    [(0, 1), (0, 2), (1, 1), (1, 2)]
     """
     from joblib import Parallel, delayed
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from floors import floor_problems
 
 import cfltr_core
 import cfltr_core.data.letor
@@ -205,55 +206,14 @@ def name_of(path: Path) -> str:
     return ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
 
 
-def imports_of(path: Path) -> set[tuple[str, str]]:
-    """``(module, name)`` for everything of the package that a module imports, anywhere in it."""
-    modules = {name_of(other) for other in MODULES}
-    found = set()
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path.name} uses a relative import"
-            if node.module.partition(".")[0] == "cfltr_core":
-                source = node.module.removeprefix("cfltr_core").removeprefix(".")
-                for alias in node.names:
-                    inner = f"{source}.{alias.name}".removeprefix(".")
-                    found.add((inner, "") if inner in modules else (source, alias.name))
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-            assert not any(name.startswith("cfltr_core.") for name in names), f"{path.name}: import names from modules"
-    return found
-
-
-def test_imports_point_down_without_circles() -> None:
-    graph: dict[str, set[str]] = {}
-    for path in (*MODULES, *FOLDERS):
-        here = name_of(path)
-        floor = here.partition(".")[0]
-        assert floor in FLOORS, f"{here} needs a floor"
-        graph[here] = {source for source, _ in imports_of(path) if source}
-        for need in graph[here]:
-            other = need.partition(".")[0]
-            lower = FLOORS[other] < FLOORS[floor] or other == floor or (floor, other) in BESIDE
-            assert lower, f"{here} imports {need}, which does not stand below it"
-    # A folder stands for its __init__.  Take away what needs nothing any more until nothing is left.
-    graph = {here.removesuffix(".__init__"): needs for here, needs in graph.items()}
-    while graph:
-        free = {module for module, needs in graph.items() if not needs & set(graph)}
-        assert free, f"a circle among {sorted(graph)}"
-        graph = {module: needs for module, needs in graph.items() if module not in free}
-
-
-def test_no_private_name_crosses_a_wall() -> None:
-    for path in (*MODULES, *FOLDERS):
-        taken = {name for _, name in imports_of(path) if name.startswith("_")}
-        assert not taken, f"{name_of(path)} imports {taken}"
-        modules = {name.rpartition(".")[2] for name, inner in imports_of(path) if not inner}
-        for node in ast.walk(tree_of(path)):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
-                assert not node.attr.startswith("_"), f"{name_of(path)} uses {node.value.id}.{node.attr}"
+def test_imports_point_down_without_circles_or_private_names() -> None:
+    rooms = {*FLOORS} - {"propensity"}  # which is still to come
+    assert rooms == {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert floor_problems(PACKAGE, FLOORS, BESIDE) == []
 
 
 IMPORT = """
-import json, os, socket, sys, time
+import json, os, socket, sys
 
 def refuse(*args, **kwargs):
     raise AssertionError("a socket was opened")
@@ -267,35 +227,22 @@ def watch(event, args):
         touched.append((event, str(args[0])))
 
 sys.addaudithook(watch)
-start = time.process_time()
 import cfltr_core
-seconds = time.process_time() - start
 heavy = sorted({name.partition(".")[0] for name in sys.modules} & {
     "torch", "scipy", "sklearn", "matplotlib", "seaborn", "pandas", "yaml", "IPython", "joblib"})
-print(json.dumps({"seconds": seconds, "heavy": heavy, "touched": touched, "here": sorted(os.listdir("."))}))
+print(json.dumps({"heavy": heavy, "touched": touched, "here": sorted(os.listdir("."))}))
 """
 
 
 def test_import_is_cheap_and_touches_nothing(tmp_path: Path) -> None:
-    """No heavy library, no socket, no file written, less than 0.3 seconds of processor time (the best of five)."""
+    """No heavy library, no socket, no file written; benchmarks/imports.py tells how long it takes."""
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "HOME": str(tmp_path)}
-    seconds = []
-    for _ in range(5):
-        child = subprocess.run(
-            [sys.executable, "-B", "-c", IMPORT],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        found = json.loads(child.stdout)
-        assert found["heavy"] == []
-        assert found["touched"] == []
-        assert found["here"] == []
-        assert child.stderr == ""
-        seconds.append(found["seconds"])
-    assert min(seconds) < 0.3
+    child = subprocess.run(
+        [sys.executable, "-B", "-c", IMPORT], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    found = json.loads(child.stdout)
+    assert found == {"heavy": [], "touched": [], "here": []}
+    assert child.stderr == ""
 
 
 def test_data_classes_cannot_be_changed_after_they_were_checked() -> None:

@@ -55,7 +55,7 @@ def test_a_difference_compares_two_rankers(left: list[float], right: list[float]
     assert len(difference) == 4
     np.testing.assert_allclose(difference, oracles.rank_difference(*loops), rtol=0, atol=1e-14)
     assert repr(difference) == "RankWeights(DCG at the ranks of 4 documents)"
-    for estimate in (naive, ips, lambda log, lam: clipped(log, lam, cap=2.0)):
+    for estimate in (naive, ips, lambda log, given: clipped(log, given, cap=2.0)):
         paired = estimate(LOG, difference)
         assert math.isclose(paired.value, estimate(LOG, one).value - estimate(LOG, other).value, abs_tol=1e-12)
         assert paired.metric is one.metric
@@ -124,7 +124,7 @@ def test_one_of() -> None:
 def test_a_ranker_comes_back_from_its_file(tmp_path: Path) -> None:
     weights = [0.1, -1e-300, 3e17, 1 / 3]
     x = np.random.default_rng(0).normal(size=(5, 4))
-    fit = LinearFit(np.array(weights), 2.0, 5.0, 4.0, 17.0, 0.5, (np.zeros((2, 2), np.float32),))
+    fit = LinearFit(np.array(weights), primal=5.0, dual=4.0, at_zero=9.0, least=0.5, passes=17.0, C=2.0)
     for kept, kind in ((LinearRanker(np.array(weights)), LinearRanker), (fit, LinearFit), (fit, LinearRanker)):
         kept.save(tmp_path / "ranker.json")
         found = kind.load(tmp_path / "ranker.json")
@@ -133,7 +133,7 @@ def test_a_ranker_comes_back_from_its_file(tmp_path: Path) -> None:
         assert (found.decision_function(x) == kept.decision_function(x)).all()
         np.testing.assert_allclose(found.decision_function(x), oracles.linear_scores(x.tolist(), weights), rtol=1e-12)
     again = LinearFit.load(tmp_path / "ranker.json")
-    assert (again.C, again.primal, again.dual, again.passes, again.smoothing) == (2.0, 5.0, 4.0, 17.0, 0.5)
+    assert (again.C, again.primal, again.dual, again.passes, again.slopes) == (2.0, 5.0, 4.0, 17.0, None)
     assert again.gap == fit.gap
     assert json.loads((tmp_path / "ranker.json").read_text())["format"] == "cfltr linear fit 1"
 

@@ -39,7 +39,7 @@ class ReaderOptions:
     drop : ids of features, from 1
         Left out; the other columns keep their order.  For MSLR ``drop=MSLR_LEAKS`` of :mod:`.archives`.
     log1p : bool
-        sign(x) · log(1 + |x|), for raw counts.
+        ``sign(x) · log(1 + |x|)``, for raw counts.
     normalise : bool
         Per query and feature (x − min) / (max − min), and 0 where all documents agree.
     threshold : int, optional
@@ -49,6 +49,13 @@ class ReaderOptions:
     ------
     ValueError
         For a cap, a feature id or a threshold that cannot be.
+
+    Examples
+    --------
+    >>> from cfltr_core.data.letor import ReaderOptions
+    >>> from cfltr_core.data.letor.archives import MSLR_LEAKS
+    >>> ReaderOptions(drop=MSLR_LEAKS, normalise=True).drop
+    (134, 135, 136)
     """
 
     cap: float = _LARGEST
@@ -141,7 +148,7 @@ def read_svmlight(
         Where arrays are kept between runs, under the checksum of the file's bytes and the options; without it the
         folder that the environment variable ``CFLTR_CACHE`` names; without that there is no cache.
     report : callable, optional
-        Called with a :class:`ReadReport`, for instance ``print``.
+        Called with a :class:`~cfltr_core.data.letor.reader.ReadReport`, for instance ``print``.
 
     Raises
     ------
@@ -150,6 +157,17 @@ def read_svmlight(
     ValueError
         Naming file and line: not SVMlight, no ``qid``, a label that is no grade (whole, 0 … 30), a feature id twice
         in a line, a query that comes back after another one, a damaged gzip stream.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from cfltr_core.data.letor import read_svmlight
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "clicks.txt"
+    ...     size = path.write_text("1 qid:7 1:0.5 # A\\n0 qid:7 2:1 # B\\n1 qid:7 1:0.5 2:0.2 # C\\n")
+    ...     read_svmlight(path)
+    RankingData('clicks.txt': 1 queries, 3 documents, 2 features, relevant from grade 1)
     """
     chosen = options or ReaderOptions()
     data, done = _read(Path(path), n_features, chosen, cache)
@@ -291,6 +309,25 @@ def read_collection(
 
     ``options``, ``cache`` and ``report`` are those of :func:`read_svmlight`; the report is on all files together.
     The parts get one number of features and one threshold, whatever each lacks.
+
+    Raises
+    ------
+    FileNotFoundError
+        No such folder.
+    ValueError
+        For a folder without a known layout, too few queries to split, and as :func:`read_svmlight`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from cfltr_core.data.letor import read_collection
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for part in ("train", "vali", "test"):
+    ...         size = (Path(folder) / f"{part}.txt").write_text("1 qid:1 1:0.5\\n0 qid:1 1:0.1\\n")
+    ...     train, validation, test = read_collection(folder, seed=0)
+    >>> train.n_queries, test.n_docs
+    (1, 2)
     """
     root, chosen = Path(folder), options or ReaderOptions()
     read = [[_read(file, None, chosen, cache) for file in group] for group in _find(root, seed).groups]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
+from unittest.mock import patch
 
 import numpy as np
 import oracles
 import pytest
 
 from cfltr_core import RankWeight, bound_loss, dcg, rbp, surrogate_ranks
-from cfltr_core.learning import bounds
+from cfltr_core.learning import bounds, sorted_lists
 from cfltr_core.learning.bounds import ClickedLists, hinge, logistic, smooth_hinge
+from cfltr_core.learning.sorted_lists import SortedLists
 
 CUTS = np.array([0, 1, 5, 8, 12, 13, 20])
 # Lists of four stand in one rectangle; documents 2 and 6 occur twice, 0 and 12 have no rival.
@@ -92,7 +94,7 @@ def test_the_smoothed_hinge_is_a_maximum_over_slopes() -> None:
         assert max(z, 0) - 1e-15 <= found <= max(z, 0) + mu / 8 + 1e-15
 
 
-@pytest.mark.oracle("bounds.ClickedLists.gaps", "bounds.ClickedLists.own")
+@pytest.mark.oracle("bounds.ClickedLists.gaps", "bounds.ClickedLists.own", "bounds.ClickedLists.shapes")
 @pytest.mark.parametrize("block", [1, 5, 1 << 14])
 def test_rectangles_hold_every_pair_once(block: int) -> None:
     s = scores(1)
@@ -110,6 +112,8 @@ def test_rectangles_hold_every_pair_once(block: int) -> None:
             np.testing.assert_allclose(row, [1 - (s[d] - s[y]) for y in range(begin, begin + len(row))], atol=1e-14)
             seen.append(t)
     assert sorted(seen) == list(range(len(DOCUMENTS)))
+    assert lists.shapes == [z.shape for _, _, _, z in lists.gaps(s)]
+    assert lists.rivals.tolist() == [len(oracles.rivals(CUTS, d)) for d in DOCUMENTS]
     assert lists.n_pairs == sum(len(oracles.rivals(CUTS, d)) for d in DOCUMENTS)
     np.testing.assert_allclose(lists.own(s, hinge), oracles.surrogate(0.0), atol=1e-14)
     np.testing.assert_allclose(lists.own(s, logistic(2.0)), oracles.surrogate(0.0, "logistic"), atol=1e-14)
@@ -132,6 +136,39 @@ def test_forces(block: int) -> None:
         lists.push(part, terms, start, first, (z > 0).astype(float), price[terms])
         _, gradient = oracles.bound(s, CUTS, DOCUMENTS[terms], price[terms], lambda r: r, lambda r: 1.0)
         np.testing.assert_allclose(part, [-g for g in gradient], rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.oracle("sorted_lists.SortedLists.sums")
+@pytest.mark.parametrize("chunk", [1, 5, 1 << 14])
+def test_sorted_lists(chunk: int) -> None:
+    with patch.object(sorted_lists, "CHUNK", chunk):
+        lists = SortedLists(CUTS, DOCUMENTS)
+    for seed in range(6):
+        s, price = scores(seed), np.random.default_rng(seed).uniform(0, 2, size=len(DOCUMENTS))
+        total, force = lists.sums(s, lambda terms, sums, price=price: price[terms])
+        np.testing.assert_allclose(total, oracles.surrogate_sums(s, CUTS, DOCUMENTS), rtol=1e-13, atol=1e-13)
+        _, gradient = oracles.bound(s, CUTS, DOCUMENTS, price, lambda r: r, lambda r: 1.0)
+        np.testing.assert_allclose(force, [-g for g in gradient], rtol=1e-13, atol=1e-13)
+        np.testing.assert_array_equal(s, scores(seed))
+
+
+def test_lists_are_sorted_where_many_are_clicked() -> None:
+    """Both forms in one call, the sorted one for the hinge alone; the same numbers as pair by pair."""
+    rng = np.random.default_rng(0)
+    offsets, clicked = np.array([0, 300, 700, 703]), np.array([1, 250, 2])
+    documents = rng.permutation(np.concatenate([a + np.arange(n) for a, n in zip(offsets, clicked, strict=False)]))
+    s, weights = rng.normal(size=703), rng.uniform(0, 3, size=len(documents))
+    for form in FORMS:
+        with patch.object(bounds, "SortedLists", side_effect=SortedLists) as asked:
+            found = bound_loss(s, offsets, documents=documents, weights=weights, metric=dcg(), **form_of(form))
+        assert sorted(d for call in asked.call_args_list for d in call.args[1]) == (
+            list(range(300, 550)) if form == FORMS[0] else []
+        )
+        with patch.object(bounds, "MANY", 10**9):
+            pairs = bound_loss(s, offsets, documents=documents, weights=weights, metric=dcg(), **form_of(form))
+        np.testing.assert_allclose(found.value, pairs.value, rtol=1e-12)
+        np.testing.assert_allclose(found.ranks, pairs.ranks, rtol=1e-12)
+        np.testing.assert_allclose(found.gradient, pairs.gradient, rtol=1e-11, atol=1e-13)
 
 
 @pytest.mark.oracle("metrics.RankWeight.slope")

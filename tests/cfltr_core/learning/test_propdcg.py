@@ -80,7 +80,9 @@ class Validation:
 
     def train(self, c: float, start: LinearFit | None) -> LinearFit:
         angle = 0.05 * math.log(c / self.best) if self.best else 0.5
-        found = LinearFit(np.array([math.cos(angle), math.sin(angle)]), c, 1.0, 1.0, 1.0, 1.0)
+        found = LinearFit(
+            np.array([math.cos(angle), math.sin(angle)]), primal=1.0, dual=1.0, at_zero=2.0, least=0.0, passes=1.0, C=c
+        )
         self.asked.append((c, start, found))
         return found
 
@@ -320,6 +322,39 @@ def test_the_objective_never_increases_however_loose_the_inner_solver() -> None:
         rounds.append(len(found.round_passes))
     # With a gap of 0.3 many surrogates count as solved where they begin.
     assert np.mean(np.array(rounds) > 2) > 0.2, "too few problems need more than two rounds"
+
+
+def shifted(weight: RankWeight, by: float) -> RankWeight:
+    return RankWeight(
+        "shifted", lambda r: weight(r) + by, larger_is_better=weight.larger_is_better, derivative=weight.slope
+    )
+
+
+def test_a_constant_added_to_the_weight_changes_nothing() -> None:
+    """Neither what is learnt, nor when a round or a solver stops."""
+    for seed in range(0, 24, 2):
+        problem = moderate(seed)
+        for weight in (*[w for w, _, _ in CONCAVE.values()], SQUARE, average_rank()):
+            plain, other = fit(problem, weight), fit(problem, shifted(weight, 7.0))
+            assert len(plain.round_passes) == len(other.round_passes)
+            np.testing.assert_allclose(other.weights, plain.weights, rtol=1e-6, atol=1e-8)
+            np.testing.assert_allclose(other.gap, plain.gap, rtol=1e-4, atol=1e-9)
+
+
+def test_it_stops_when_a_round_gains_a_small_share_of_what_was_gained() -> None:
+    stopped = 0
+    for seed in range(0, 24, 2):
+        problem = moderate(seed)
+        for C, tol in ((1e-4, 1e-2), (1.0, 1e-2), (1e4, 1e-3)):
+            found = fit(problem, dcg(), C=C, decrease=tol)
+            fall, gained = -np.diff(found.objective), found.objective[0] - found.objective[1:]
+            assert gained[-1] > 0
+            share = fall[gained > 0] / gained[gained > 0]
+            assert share[-1] <= tol
+            stopped += len(share) > 2 and share[-2] > tol
+            # Never where it began, however small C is.
+            assert np.any(found.weights)
+    assert stopped > 5
 
 
 def test_a_linear_weight_is_proprank() -> None:

@@ -198,6 +198,15 @@ def test_a_notebook_is_shown_image_alternative_text_and_caption(shown: list, den
     assert label == {"cfltr": {"caption": "fig-one"}}
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf, np.float64("-inf")])
+def test_a_number_that_is_not_finite_shows_as_a_dash(run: Path, shown: list, value: float) -> None:
+    record("some-number", value, form="{:.1f}")
+    kept = json.loads((run / "records" / "some-number.json").read_text(encoding="utf-8"))
+    assert kept == {"name": "some-number", "value": None, "text": "—"}
+    ((bundle, _),) = shown
+    assert list(bundle.values()) == ["—"]
+
+
 def test_outside_a_notebook_nothing_is_shown(shown: list, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["IPython.core.getipython"], "get_ipython", lambda: None)
     record("some-number", 1.5)
@@ -237,7 +246,6 @@ def test_figure_refuses(run: Path, changes: dict, message: str) -> None:
         (1 / 3, "{:.3g}", "0.333"),
         (np.float64(0.256), "{:.0%}", "26%"),
         (1234, "{:,d}", "1,234"),
-        (math.inf, "{:.2f}", "inf"),
     ],
 )
 def test_record(run: Path, shown: list, value: float, form: str, text: str) -> None:

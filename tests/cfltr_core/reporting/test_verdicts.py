@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,13 +15,20 @@ import pytest
 import yaml
 from scipy import stats
 
+import cfltr_core
 from cfltr_core import claim, mean_interval
+from cfltr_core.__main__ import main
 from cfltr_core.reporting import claims
 from cfltr_core.reporting.claims import (
+    MEASURED_BY,
+    NO_VERDICT,
+    VERDICTS,
     Claim,
+    Measurement,
+    NotMeasured,
     describe,
+    judge,
     level_of,
-    main,
     parse_registry,
     registry,
     required,
@@ -255,11 +263,7 @@ def test_claim_records_what_the_verdict_rests_on(
         "threshold": 0.1,
         "seeds": 3,
         "units": 3,
-        "chapter": "01",
-        "source": "somewhere",
-        "statement": "Something holds.",
-        "expect": "supported",
-        "gated": oracles.gates(["yahoo-like", "letor"], "ci", "ci", "letor:mq2008"),
+        "reason": "",
         "scale": "ci",
         "corpus": "letor:mq2008",
         "arrays": {"larger": larger, "smaller": smaller},
@@ -277,7 +281,102 @@ def test_claim_of_one_seed_records_an_unbounded_interval_as_null(
     assert claim("two", scale="smoke", corpus="digits", values=[2.0]).verdict == "inconclusive"
     written = json.loads((tmp_path / "claims" / "two.json").read_text(encoding="utf-8"))
     assert written["interval"] == [None, None]
-    assert written["gated"] is False
+    assert Measurement.from_record(written).result.interval == (-math.inf, math.inf)
+
+
+@pytest.mark.parametrize("values", [[2.0], [1.9, 2.1, 2.0], [1.0, math.nan]])
+def test_a_record_gives_back_what_was_measured(
+    toy: dict[str, Claim], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, values: list[float]
+) -> None:
+    monkeypatch.setenv("CFLTR_RUN_DIR", str(tmp_path))
+    result = claim("two", scale="smoke", corpus="digits", values=values)
+    read = Measurement.from_record(json.loads((tmp_path / "claims" / "two.json").read_text(encoding="utf-8")))
+    # NaN equals nothing, itself included; in words it does.
+    assert repr(read.result) == repr(result)
+    assert (read.scale, read.corpus) == ("smoke", "digits")
+    assert judge(toy["two"], read.arrays).verdict == result.verdict
+    assert json.loads(json.dumps(read.as_record()))["arrays"] == {
+        "values": [None if math.isnan(v) else v for v in values]
+    }
+
+
+@pytest.mark.parametrize("missing", ["verdict", "reason", "scale", "arrays"])
+def test_a_record_without_a_field_is_refused(missing: str) -> None:
+    record = Measurement(
+        verdict_of(spec("number", margin=1.0), {"values": [1.0]}, level=0.9), "ci", "digits", {}
+    ).as_record()
+    assert Measurement.from_record(record).scale == "ci"
+    with pytest.raises(ValueError, match="its verdict is 'maybe', expected one of supported"):
+        Measurement.from_record({**record, "verdict": "maybe"})
+    del record[missing]
+    with pytest.raises(KeyError, match=missing):
+        Measurement.from_record(record)
+
+
+UNMEASURED = {
+    "not finite": ("number", {"values": [1.0, math.inf]}, r"values\[1\] is inf"),
+    "not finite, of two dimensions": ("identity", {"left": [[1.0, math.nan]], "right": [[1.0, 1.0]]}, r"left\[0, 1\] "),
+    "none": ("number", {"values": []}, "at least one"),
+    "without a logarithm": ("limit", {"x": [1.0, 2.0, 3.0], "errors": [[1.0, -1.0, 3.0]]}, "must be positive"),
+    "without a slope": ("limit", {"x": [2.0, 2.0, 2.0], "errors": [[1.0, 2.0, 3.0]]}, "all values are 2.0"),
+}
+
+
+@pytest.mark.parametrize("case", UNMEASURED)
+def test_numbers_that_allow_no_verdict_stop_a_chapter_only_where_the_claim_gates(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind, arrays, words = UNMEASURED[case]
+    one = spec(kind, margin=1.0, tolerance=1.0)
+    monkeypatch.setattr(claims, "registry", lambda: {one.id: one})
+    assert one.gates("ci", "yahoo-like")
+    with pytest.raises(NotMeasured, match=f"some-claim.*{words}"):
+        claim(one.id, scale="ci", corpus="yahoo-like", **arrays)
+    for scale, corpus in (("smoke", "yahoo-like"), ("ci", "digits")):
+        assert not one.gates(scale, corpus)
+        result = claim(one.id, scale=scale, corpus=corpus, **arrays)
+        assert (result.verdict, result.interval, result.seeds) == (NO_VERDICT, None, 0)
+        assert math.isnan(result.effect)
+        text = result._repr_markdown_()
+        assert text.startswith("**Claim `some-claim`: no verdict.** Something holds. *(somewhere; some-claim")
+        assert result.reason in text
+    assert NO_VERDICT not in VERDICTS, "nothing can be expected to have none"
+    with pytest.raises(ValueError, match="takes"):
+        claim(one.id, scale="smoke", corpus="digits", wrong=[1.0])
+
+
+def test_a_result_is_shown_with_the_mark_by_which_a_page_finds_its_claim(toy: dict[str, Claim]) -> None:
+    from IPython.core.formatters import DisplayFormatter
+
+    result = verdict_of(toy["two"], {"values": [2.0, 2.01, 1.99]})
+    shown, metadata = DisplayFormatter().format(result)
+    assert shown == {"text/markdown": result._repr_markdown_(), "text/plain": repr(result)}
+    assert metadata == {"cfltr": {"claim": "two"}}
+
+
+@pytest.mark.parametrize("field", sorted(Claim.__dataclass_fields__))
+def test_a_verdict_depends_on_no_other_field_than_those_it_is_measured_by(
+    field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each field in turn is changed: the result changes with those of ``MEASURED_BY``, and with no other."""
+    fields = {"chapter": "01", "control": "some-claim"}
+    other = {"margin": 2.0, "tolerance": 2.0, "value": 7.0, "chapter": "02", "corpora": ("digits",), "control": None}
+    arrays = {"larger": [1.0, 2.0, 3.0], "smaller": [0.0, 0.1, 0.0], "left": [1.0], "right": [0.0]}
+    wanted = {"identity": ("left", "right"), "ordering": ("larger", "smaller"), "number": ("larger",)}
+    companion = spec("number", id="companion", chapter="02")
+
+    def found(**changes) -> list[str]:
+        results = []
+        for kind, names in wanted.items():
+            one = spec(**{"kind": kind, **fields, **changes})
+            monkeypatch.setattr(claims, "registry", lambda one=one: {one.id: one, "companion": companion})
+            values = {key: arrays[name] for key, name in zip(claims.ARRAYS[kind], names, strict=True)}
+            if one.kind == kind:
+                results.append(repr(verdict_of(one, values)))
+        return results
+
+    changed = found(**{field: other.get(field, "identity" if field == "kind" else "another")})
+    assert (changed != found()) == (field in MEASURED_BY)
 
 
 def test_claim_writes_nothing_unless_the_book_is_being_run(
@@ -434,7 +533,7 @@ def test_an_ordering_without_a_margin_asks_for_any_difference() -> None:
         ("identity", {"left": [1.0], "rite": [1.0]}, r"takes \('left', 'right'\)"),
         ("identity", {"left": [1.0], "right": [1.0, 2.0]}, r"left and right differ in shape, \(1,\), \(2,\)"),
         ("number", {"values": []}, "values: expected finite numbers, at least one"),
-        ("number", {"values": [1.0, math.nan]}, "values: expected finite numbers"),
+        ("number", {"values": [1.0, math.nan]}, r"values: expected finite numbers, but values\[1\] is nan"),
         ("number", {"values": [[1.0, 2.0]]}, r"expected one number per seed, got shape \(1, 2\)"),
         ("ordering", {"larger": [1.0, 2.0], "smaller": [1.0]}, "larger and smaller differ in shape"),
         ("limit", {"x": [1.0, 2.0], "errors": [[1.0, 2.0]]}, "with m >= 3"),
@@ -471,12 +570,14 @@ def test_mean_interval_refuses() -> None:
         mean_interval([1.0, 2.0], 95)
 
 
-@pytest.mark.oracle("claims.main")
 def test_main_prints_every_claim_with_its_verdict(
     toy: dict[str, Claim], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     assert main([]) == 0
-    out = capsys.readouterr().out.splitlines()
+    said = capsys.readouterr()
+    assert said.err.startswith(f"no claim records below {tmp_path / '_build' / 'run'}: run 'make book' in the book")
+    out = said.out.splitlines()
     assert len(out) == 2 * len(toy)
     for line, one in zip(out[::2], toy.values(), strict=True):
         words = line.split()
@@ -484,15 +585,55 @@ def test_main_prints_every_claim_with_its_verdict(
         assert words == [one.chapter, one.id, "expected", expect, "measured", "not", "run"]
     assert main([str(tmp_path)]) == 1
     assert "no claim records below" in capsys.readouterr().err
-    monkeypatch.setenv("CFLTR_RUN_DIR", str(tmp_path / "run"))
-    claim("same", scale="ci", corpus="digits", left=[1.0], right=[2.0])
-    assert main([str(tmp_path)]) == 0
-    measured = {line.split()[1]: line.split("measured ")[1] for line in capsys.readouterr().out.splitlines()[::2]}
-    assert measured == {**dict.fromkeys(toy, "not run"), "same": "contradicted"}
+    monkeypatch.setenv("CFLTR_RUN_DIR", str(tmp_path / "_build" / "run" / "chapters" / "01_one"))
+    assert toy["same"].gates("ci", "yahoo-like")
+    claim("same", scale="ci", corpus="yahoo-like", left=[1.0], right=[2.0])
+    monkeypatch.setenv("CFLTR_RUN_DIR", str(tmp_path / "_build" / "run" / ".partial" / "01_two"))
+    claim("two", scale="ci", corpus="digits", values=[2.0])
+    for arguments in ([], [str(tmp_path / "_build" / "run")]):
+        assert main(arguments) == 0
+        said = capsys.readouterr()
+        measured = {line.split()[1]: line.split("measured ")[1] for line in said.out.splitlines()[::2]}
+        assert measured == {**dict.fromkeys(toy, "not run"), "same": "contradicted  (changed)"}
+        assert said.err == ""
+    (tmp_path / "_build" / "run" / "chapters" / "01_one" / "claims" / "same.json").write_text("{}")
+    with pytest.raises(
+        SystemExit, match=r"same\.json: no claim record of this version \('id'\); run 'make book' again"
+    ):
+        main([])
+
+
+def command(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(Path(cfltr_core.__file__).parents[1])}
+    return subprocess.run(
+        [sys.executable, "-m", "cfltr_core", *arguments], capture_output=True, text=True, cwd=folder, env=environment
+    )
 
 
 def test_the_package_can_be_run_as_a_command(tmp_path: Path) -> None:
-    child = subprocess.run([sys.executable, "-m", "cfltr_core"], capture_output=True, text=True, check=True)
+    child = command(folder=tmp_path)
+    assert child.returncode == 0
     assert [line.split()[1] for line in child.stdout.splitlines()[::2]] == list(registry())
-    child = subprocess.run([sys.executable, "-m", "cfltr_core", str(tmp_path)], capture_output=True, text=True)
-    assert child.returncode == 1
+    assert command(str(tmp_path), folder=tmp_path).returncode == 1
+    child = command("--help", folder=tmp_path)
+    assert child.returncode == 0
+    assert child.stdout.startswith("usage: python -m cfltr_core [-h] [folder]")
+
+
+def test_a_closed_pipe_gives_no_traceback(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(cfltr_core.__file__).parents[1])}
+    with subprocess.Popen(
+        [sys.executable, "-m", "cfltr_core"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+    ) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdout.close()
+        said = child.stderr.read()
+    assert said.splitlines()[1:] == []
+    assert "no claim records below" in said
+    assert child.returncode == 0
