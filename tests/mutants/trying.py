@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import compileall
+import gc
 import importlib
 import importlib.util
 import json
@@ -18,6 +20,9 @@ from pathlib import Path
 
 import pytest
 from making import PACKAGE, ROOT, Mutant
+
+sys.path.insert(0, str(ROOT / "tests" / "helpers"))
+import of_name
 from selecting import Tests, files_of_tests
 
 # A test may take as many seconds of processor time as it did, five times over, and these.
@@ -51,9 +56,7 @@ class Order:
         settings.load_profile("mutants")
 
     def pytest_collection_modifyitems(self, items: list) -> None:
-        from of_name import is_of
-
-        kept = [item for item in items if item.nodeid in self.chosen or (self.full and is_of(item, self.full))]
+        kept = [item for item in items if item.nodeid in self.chosen or (self.full and of_name.is_of(item, self.full))]
         items[:] = sorted(kept, key=lambda item: self.seconds.get(item.nodeid, 0.0))
         self.ran = len(items)
 
@@ -66,7 +69,10 @@ class Order:
 
 
 def preload() -> None:
-    """Import, once for all children, the libraries that the package and the tests import."""
+    """Do once for all children what they share: import the libraries of package and tests, and read the tests."""
+    compileall.compile_dir(ROOT / PACKAGE, quiet=1)
+    for file in files_of_tests():
+        of_name.helpers_of(ROOT / file)
     for folder in (PACKAGE, "tests"):
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -76,6 +82,7 @@ def preload() -> None:
                     root = name.partition(".")[0]
                     if root not in OWN and importlib.util.find_spec(root) is not None:
                         importlib.import_module(name)
+    gc.freeze()
 
 
 def run_child(mutant: Mutant, chosen: set[str], tests: Tests, folder: Path) -> None:
@@ -85,7 +92,8 @@ def run_child(mutant: Mutant, chosen: set[str], tests: Tests, folder: Path) -> N
     log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    shutil.copytree(ROOT / PACKAGE, folder / PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
+    # With the compiled files, which hold as long as times and sizes agree: only the mutant is compiled again.
+    shutil.copytree(ROOT / PACKAGE, folder / PACKAGE)
     (folder / mutant.path).write_text(mutant.source, encoding="utf-8")
     sys.path.insert(0, str(folder))
     sys.dont_write_bytecode = True
