@@ -857,7 +857,7 @@ CASES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "too many displays": (
         lambda: next(
             enumerate_logs(
-                EpsilonGreedyPolicy(range(1, 13), [0, 12], epsilon=[1.0] * 6), USER, relevance=[1] * 12, sessions=[2]
+                EpsilonGreedyPolicy(range(1, 10), [0, 9], epsilon=[1.0] * 4), USER, relevance=[1] * 9, sessions=[2]
             )
         ),
         ValueError,

@@ -8,6 +8,7 @@ with the reason, in ``equivalent.yml`` and counted apart.
 from __future__ import annotations
 
 import argparse
+import os
 import secrets
 import sys
 import time
@@ -68,6 +69,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="of the draw; a fresh one if none is given, and printed")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
+    os.chdir(ROOT)
     seed = secrets.randbits(32) if options.seed is None else options.seed
     try:
         paths = modules(options.modules)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import compileall
+import gc
 import importlib
 import importlib.util
 import json
@@ -13,11 +15,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from making import PACKAGE, ROOT, Mutant
+
+sys.path.insert(0, str(ROOT / "tests" / "helpers"))
+import of_name
 from selecting import Tests, files_of_tests
 
 # A test may take as many seconds of processor time as it did, five times over, and these.
@@ -51,22 +56,23 @@ class Order:
         settings.load_profile("mutants")
 
     def pytest_collection_modifyitems(self, items: list) -> None:
-        from of_name import is_of
-
-        kept = [item for item in items if item.nodeid in self.chosen or (self.full and is_of(item, self.full))]
+        kept = [item for item in items if item.nodeid in self.chosen or (self.full and of_name.is_of(item, self.full))]
         items[:] = sorted(kept, key=lambda item: self.seconds.get(item.nodeid, 0.0))
         self.ran = len(items)
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         signal.setitimer(signal.ITIMER_PROF, GRACE + 5 * self.seconds.get(nodeid, 0.0))
-        self.failed = f"{nodeid} (time)"
 
     def pytest_runtest_logreport(self, report) -> None:
-        self.failed = report.nodeid if report.failed else ""
+        if report.failed:
+            self.failed = report.nodeid
 
 
 def preload() -> None:
-    """Import, once for all children, the libraries that the package and the tests import."""
+    """Do once for all children what they share: import the libraries of package and tests, and read the tests."""
+    compileall.compile_dir(ROOT / PACKAGE, quiet=1)
+    for file in files_of_tests():
+        of_name.helpers_of(ROOT / file)
     for folder in (PACKAGE, "tests"):
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -76,6 +82,7 @@ def preload() -> None:
                     root = name.partition(".")[0]
                     if root not in OWN and importlib.util.find_spec(root) is not None:
                         importlib.import_module(name)
+    gc.freeze()
 
 
 def run_child(mutant: Mutant, chosen: set[str], tests: Tests, folder: Path) -> None:
@@ -85,7 +92,8 @@ def run_child(mutant: Mutant, chosen: set[str], tests: Tests, folder: Path) -> N
     log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    shutil.copytree(ROOT / PACKAGE, folder / PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
+    # With the compiled files, which hold as long as times and sizes agree: only the mutant is compiled again.
+    shutil.copytree(ROOT / PACKAGE, folder / PACKAGE)
     (folder / mutant.path).write_text(mutant.source, encoding="utf-8")
     sys.path.insert(0, str(folder))
     sys.dont_write_bytecode = True
@@ -99,17 +107,9 @@ def run_child(mutant: Mutant, chosen: set[str], tests: Tests, folder: Path) -> N
     order = Order(chosen, full, tests.seconds)
     try:
         importlib.import_module(PACKAGE)
-        options = [
-            "-x",
-            "-q",
-            "--tb=line",
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "no:randomly",
-            "--basetemp",
-            str(folder / "tmp"),
-        ]
+        options = ["-x", "-q", "--tb=line", "-p", "no:cacheprovider", "--basetemp", str(folder / "tmp")]
+        # Libraries with plugins were imported before pytest was started.
+        options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
         code = int(pytest.main([*options, *sorted(files)], plugins=[order]))
     except BaseException as error:
         code, order.failed = 1, f"import: {type(error).__name__}"
@@ -132,9 +132,23 @@ def outcome_of(mutant: Mutant, folder: Path, status: int, late: bool, covered: b
     return Outcome(mutant, "killed", found["by"] or "while the tests were collected", found["ran"], covered)
 
 
+def check(mutants: list[Mutant], tests: Tests) -> None:
+    """The package as it is must survive the same procedure, or every mutant would seem to be killed."""
+    one = sorted(mutants, key=lambda mutant: len(tests.of(mutant)[0]))[len(mutants) // 2]
+    same = replace(one, source=(ROOT / one.path).read_text(encoding="utf-8"))
+    (found,) = run_all([same], tests, 1)
+    if found.kind != "survived" or not found.tests:
+        raise RuntimeError(f"the package itself, not mutated, was {found.kind}: {found.by} ({found.tests} tests)")
+
+
 def try_all(mutants: list[Mutant], tests: Tests, jobs: int) -> Iterator[Outcome]:
     """The outcome of each mutant, in the order in which they end."""
     preload()
+    check(mutants, tests)
+    yield from run_all(mutants, tests, jobs)
+
+
+def run_all(mutants: list[Mutant], tests: Tests, jobs: int) -> Iterator[Outcome]:
     todo = list(reversed(mutants))
     running: dict[int, tuple[Mutant, Path, float, bool]] = {}
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
