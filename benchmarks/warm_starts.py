@@ -140,7 +140,7 @@ def main() -> None:
         C = 10.0 ** rng.uniform(-4, 4, size=2)
         tol = float(rng.choice([0.1, 1e-3, 1e-6]))
         learn = fit_propdcg if rng.random() < 0.3 else fit_proprank
-        start = learn(x, offsets, first, float(C[0]))
+        start = learn(x, first, C=float(C[0]))
         alike += blocks(first) == blocks(second)
         try:
             warm = fit_proprank(x, second, C=float(C[1]), gap=tol, start=start)

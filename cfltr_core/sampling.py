@@ -59,7 +59,7 @@ class AliasTable:
 
     @classmethod
     def build(cls, weights: ArrayLike) -> AliasTable:
-        """A table for P(i) = weights_i / Σ_j weights_j, ``weights`` (n,), in O(n): each step closes one column.
+        """A table for P(i) = weights_i / Σ_j weights_j, ``weights`` (n,), in O(n).  :func:`alias_tables` has the steps.
 
         Raises
         ------
@@ -73,20 +73,7 @@ class AliasTable:
         total = float(array.sum())
         if not (np.isfinite(total) and total > 0):
             raise ValueError(f"weights sum to {total}: expected a finite sum > 0")
-        level = array * (len(array) / total)
-        left = level.tolist()
-        alias = list(range(len(left)))
-        small, large = np.flatnonzero(level < 1).tolist(), np.flatnonzero(level >= 1).tolist()
-        while small and large:
-            low, high = small.pop(), large[-1]
-            alias[low] = high
-            left[high] -= 1.0 - left[low]
-            if left[high] < 1:
-                small.append(large.pop())
-        # What remains has level 1 up to rounding and needs no alias.
-        for rest in small + large:
-            left[rest] = 1.0
-        return cls(np.array(left), np.array(alias))
+        return cls(*alias_tables(array / total, np.array([0, len(array)])))
 
     def probabilities(self) -> FloatArray:
         """The law that the table implies: P(i) = (keep_i + Σ_{j: alias_j = i} (1 − keep_j)) / n, (n,)."""

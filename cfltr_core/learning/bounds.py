@@ -26,7 +26,7 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.learning.sorted_lists import SortedLists
 from cfltr_core.ranking.metrics import RankWeight, average_rank
-from cfltr_core.ranking.ragged import query_of
+from cfltr_core.ranking.ragged import equal_blocks, query_of
 
 Surrogate = Literal["hinge", "logistic"]
 # Floating scores: a solver may work in single precision, the public functions do not.
@@ -239,16 +239,12 @@ class ClickedLists:
         self.documents = documents
         self.rivals = width - 1
         self.n_pairs = int(self.rivals.sum())
-        order = np.lexsort((query, width))
-        cuts = np.flatnonzero(np.diff(width[order])) + 1
+        by_query = np.argsort(query, kind="stable")
         self._blocks = []
-        for same in np.split(order, cuts) if len(order) else []:
-            m = int(width[same[0]])
-            rows = max(1, BLOCK // m)
-            for start in range(0, len(same), rows):
-                terms = same[start : start + rows]
-                first = np.flatnonzero(np.diff(query[terms], prepend=-1))
-                self._blocks.append((terms, m, offsets[query[terms]], first))
+        for rows in equal_blocks(width[by_query], BLOCK):
+            terms = by_query[rows]
+            first = np.flatnonzero(np.diff(query[terms], prepend=-1))
+            self._blocks.append((terms, int(width[terms[0]]), offsets[query[terms]], first))
 
     @property
     def shapes(self) -> list[tuple[int, int]]:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.logs import ClickLog
-from cfltr_core.ranking.ragged import query_of
+from cfltr_core.ranking.ragged import equal_blocks, query_of
 
 # Sequences of clicks that are followed at once, and numbers held while the lists of clicks are gathered.
 LIMIT = 2_000_000
@@ -259,13 +259,8 @@ def _blocks(cuts: IntArray, terms: IntArray, n_features: int) -> Iterator[tuple[
     """Yield (rows, index): terms with equally long lists, and the documents of their lists as a rectangle."""
     query = query_of(terms, cuts)
     width = np.diff(cuts)[query]
-    order = np.argsort(width, kind="stable")
-    for same in np.split(order, np.flatnonzero(np.diff(width[order])) + 1) if len(terms) else []:
-        m = int(width[same[0]])
-        size = max(1, BLOCK // (m * n_features))
-        for start in range(0, len(same), size):
-            rows = same[start : start + size]
-            yield rows, cuts[query[rows]][:, None] + np.arange(m)
+    for rows in equal_blocks(width, BLOCK // n_features):
+        yield rows, cuts[query[rows]][:, None] + np.arange(width[rows[0]])
 
 
 # --- exact expectations over sequences, and the steps of the proof ---------------------------------------------

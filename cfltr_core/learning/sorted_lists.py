@@ -21,7 +21,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.ranking.ragged import query_of
+from cfltr_core.ranking.ragged import equal_blocks, query_of
 
 # Documents that are sorted at once; with as many terms they fit in the processor's cache.
 CHUNK = 1 << 14
@@ -44,16 +44,12 @@ class SortedLists:
         clicked, first = np.unique(query[order], return_index=True)
         first = np.append(first, len(order))
         width = np.diff(offsets)[clicked]
-        for m in np.unique(width):
-            same = np.flatnonzero(width == m)
-            step = max(1, CHUNK // int(m))
-            for i in range(0, len(same), step):
-                lists = same[i : i + step]
-                n_terms = first[lists + 1] - first[lists]
-                row = np.repeat(np.arange(len(lists)), n_terms)
-                # The terms of a list are neighbours in ``order``.
-                at = np.arange(len(row)) + np.repeat(first[lists] - (np.cumsum(n_terms) - n_terms), n_terms)
-                self._chunks.append((order[at], row, offsets[clicked[lists]], int(m)))
+        for lists in equal_blocks(width, CHUNK):
+            n_terms = first[lists + 1] - first[lists]
+            row = np.repeat(np.arange(len(lists)), n_terms)
+            # The terms of a list are neighbours in ``order``.
+            at = np.arange(len(row)) + np.repeat(first[lists] - (np.cumsum(n_terms) - n_terms), n_terms)
+            self._chunks.append((order[at], row, offsets[clicked[lists]], int(width[lists[0]])))
 
     def sums(
         self, scores: FloatArray, price: Callable[[IntArray, FloatArray], FloatArray]

@@ -193,13 +193,17 @@ def length_groups(offsets: IntArray, block: int = 1 << 16) -> Iterator[tuple[Int
     work on it stays in the processor's cache.
     """
     sizes = np.diff(offsets)
-    by_length = np.argsort(sizes, kind="stable")
-    cuts = np.flatnonzero(np.diff(sizes[by_length])) + 1
-    for same in np.split(by_length, cuts):
-        size = int(sizes[same[0]])
-        for start in range(0, len(same), max(1, block // size)):
-            queries = same[start : start + max(1, block // size)]
-            yield queries, offsets[queries][:, None] + np.arange(size)
+    for queries in equal_blocks(sizes, block):
+        yield queries, offsets[queries][:, None] + np.arange(sizes[queries[0]])
+
+
+def equal_blocks(sizes: IntArray, cells: int) -> Iterator[IntArray]:
+    """Yield positions of equal ``sizes``, smaller sizes first: in order, at most ``cells`` // size at once, or one."""
+    by_size = np.argsort(sizes, kind="stable")
+    for same in np.split(by_size, np.flatnonzero(np.diff(sizes[by_size])) + 1) if len(sizes) else []:
+        step = max(1, cells // int(sizes[same[0]]))
+        for start in range(0, len(same), step):
+            yield same[start : start + step]
 
 
 def relevant_queries(relevance: ArrayLike, offsets: ArrayLike) -> BoolArray:

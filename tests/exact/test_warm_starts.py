@@ -126,7 +126,7 @@ def pairs_of_logs(draw: st.DrawFn) -> Pair:
 def test_any_fit_of_any_log_is_a_start(pair: Pair) -> None:
     learn = fit_propdcg if pair.rounds else fit_proprank
     first, second = pair.first, pair.second
-    start = learn(first.features, first.offsets, log_of(first), first.C)
+    start = learn(first.features, log_of(first), C=first.C)
     best = solve(second.features, second.offsets, second.masses)
     warm, cold = fit(second, pair.tol, start), fit(second, pair.tol)
     for found in (warm, cold):

@@ -58,6 +58,16 @@ def relevant_queries(relevance: Sequence[float], offsets: Sequence[int]) -> list
     return [any(relevance[d] > 0 for d in documents) for documents in lists(offsets)]
 
 
+def equal_blocks(sizes: Sequence[int], cells: int) -> list[list[int]]:
+    """Positions of each size, in order, cut so that a piece has at most ``cells`` cells, or is one position."""
+    out = []
+    for size in sorted(set(sizes)):
+        same = [i for i, other in enumerate(sizes) if other == size]
+        step = max(1, cells // size)
+        out += [same[i : i + step] for i in range(0, len(same), step)]
+    return out
+
+
 def length_groups(offsets: Sequence[int]) -> dict[int, list[int]]:
     """Queries of each length, in order."""
     groups: dict[int, list[int]] = {}

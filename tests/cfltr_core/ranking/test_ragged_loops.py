@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from strategies import EXTREME, TIED, Problem, offsets, problems
 
 from cfltr_core import RankingData, query_index, segment_sum
-from cfltr_core.ranking.ragged import document_index, length_groups, lengths, relevant_queries, segment_max
+from cfltr_core.ranking.ragged import (
+    document_index,
+    equal_blocks,
+    length_groups,
+    lengths,
+    relevant_queries,
+    segment_max,
+)
 
 
 @pytest.mark.oracle("ragged.lengths", "ragged.query_index")
@@ -45,6 +52,13 @@ def test_segment_operations(cuts: list[int], data: st.DataObject) -> None:
 def test_relevant_queries(problem: Problem) -> None:
     found = relevant_queries(problem.grades, problem.offsets)
     assert found.tolist() == oracles.relevant_queries(problem.grades, problem.offsets)
+
+
+@pytest.mark.oracle("ragged.equal_blocks")
+@given(sizes=st.lists(st.integers(1, 5), max_size=12), cells=st.integers(1, 12))
+def test_equal_blocks(sizes: list[int], cells: int) -> None:
+    found = [block.tolist() for block in equal_blocks(np.array(sizes, dtype=int), cells)]
+    assert found == oracles.equal_blocks(sizes, cells)
 
 
 @pytest.mark.oracle("ragged.length_groups")
