@@ -127,7 +127,11 @@ MUTANTS = {
         "best.dual = max(best.dual, dual)",
         "best.dual = max(best.dual, dual + 1e-3 * abs(dual))",
     ),
-    "always single precision": ("hinge_solver", "if crossed or wanted < SPARE * rounding:", "if crossed:"),
+    "always single precision": (
+        "hinge_solver",
+        "if crossed or wanted < SPARE * rounding:\n                if self.matrix.dtype != np.float64:",
+        "if crossed or wanted < SPARE * rounding:\n                if False:",
+    ),
     "scores in the precision of the features": (
         "proprank",
         "Matrix(x, double=True).times",
