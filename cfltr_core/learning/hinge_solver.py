@@ -24,6 +24,8 @@ from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.learning.bounds import ClickedLists, Scores, hinge
 from cfltr_core.learning.enclosure import Slopes, Solution, gap_unit
 
+# Below this gap double precision is used from the start.
+SINGLE = 1e-4
 # In units of rounding (2e-7 of P in single precision): where a gap of less than SPARE is asked for, double precision
 # takes over.  There bounds that are less than ROUNDING apart are one number.
 SPARE, ROUNDING = 64, 16
@@ -124,7 +126,7 @@ class _Enclosure:
 class _Solver:
     def __init__(self, x: NDArray[np.floating], lists: ClickedLists, mass: FloatArray, gap: float, cost: Cost) -> None:
         self.lists, self.mass, self.gap, self.cost = lists, mass, gap, cost
-        self.matrix = Matrix(x, double=False)
+        self.matrix = Matrix(x, double=gap < SINGLE)
         self.n_docs, self.n_features = x.shape
         self.passes = 0.0
         self.centres: list[Scores] = []
@@ -166,8 +168,7 @@ class _Solver:
             if crossed or wanted < SPARE * rounding:
                 if self.matrix.dtype != np.float64:
                     self.matrix = Matrix(self.matrix.x, double=True)
-                    best, fresh = _Enclosure(at_zero, least, best.weights), True
-                    w = best.weights
+                    best, fresh = _Enclosure(at_zero, least, w), True
                     s = self.scores(w)
                     point = self.at(s, mu)
                     v = self.pull(point.force)
