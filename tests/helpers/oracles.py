@@ -901,62 +901,7 @@ def split_queries(n_queries: int, seed: int) -> list[list[int]]:
     return [sorted(order[:first]), sorted(order[first:second]), sorted(order[second:])]
 
 
-# --- claims and figures -----------------------------------------------------------------------------------
-
-EFFECTS = {
-    "identity": "largest |left − right|",
-    "inequality": "largest excess",
-    "ordering": "mean difference",
-    "equivalence": "mean difference",
-    "number": "mean",
-    "limit": "log-log slope",
-}
-
-
-def required(kind: str, tolerance: float, margin: float, value: float) -> str:
-    """What a claim's effect must meet, for numbers that have a short decimal form."""
-    if kind in ("identity", "inequality"):
-        return f"must not exceed {tolerance:g}"
-    if kind == "ordering":
-        return f"must exceed {margin:g}"
-    return f"must lie within ±{margin:g}" if kind == "equivalence" else f"must lie within {value:g} ± {margin:g}"
-
-
-def claim_ids(text: str) -> list[str]:
-    """The ids in a file of claims, in order."""
-    return [line.removeprefix("- id:").strip() for line in text.splitlines() if line.startswith("- id:")]
-
-
-def gates(corpora: Sequence[str], least: str, scale: str, corpus: str) -> bool:
-    """Whether a claim on ``corpora`` from scale ``least`` on must be met at this scale and corpus."""
-    order = ("smoke", "ci", "paper")
-    named = False
-    for name in corpora:
-        if corpus == name or (name == "letor" and corpus.startswith("letor:")):
-            named = True
-    return named and order.index(scale) >= order.index(least)
-
-
-def expected(expect: str | dict[str, str], corpora: Sequence[str], corpus: str) -> str:
-    if isinstance(expect, str):
-        return expect
-    for name, verdict_there in expect.items():
-        if corpus == name or (name == "letor" and corpus.startswith("letor:")):
-            return verdict_there
-    return expect[corpora[0]]
-
-
-def family_level(chapters: Sequence[str], kinds: Sequence[str], chapter: str) -> float:
-    """1 − 0.05 / m for the m statistical claims of a chapter."""
-    m = 0
-    for name, kind in zip(chapters, kinds, strict=True):
-        if name == chapter and kind not in ("identity", "inequality"):
-            m += 1
-    return 1.0 - 0.05 / max(m, 1)
-
-
-def exchanged(larger: object, smaller: object) -> dict[str, object]:
-    return {"larger": smaller, "smaller": larger}
+# --- sweeps ----------------------------------------------------------------------------------------------
 
 
 def uniforms(entropy: list[int], n: int) -> list[float]:

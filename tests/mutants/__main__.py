@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from making import ROOT, draw, modules, mutants_of
+from making import ROOT, draw, modules, mutant_of, places_of
 from selecting import measure
 from trying import Outcome, try_all
 
@@ -76,9 +76,10 @@ def main() -> int:
     except ValueError as error:
         parser.error(str(error))
     tests = measure(ROOT / "_build" / "mutants", options.jobs)
-    every = {path.as_posix(): mutants_of(path) for path in paths}
+    every = {path.as_posix(): places_of(path) for path in paths}
     number = sum(map(len, every.values()))
-    mutants = draw(every, options.sample or number, np.random.default_rng(seed))
+    drawn = draw(every, options.sample or number, np.random.default_rng(seed))
+    mutants = sorted(filter(None, map(mutant_of, drawn)), key=lambda mutant: (mutant.path, mutant.lines))
     print(f"{len(mutants)} of {number} mutants of {len(paths)} modules, seed {seed}", flush=True)
     start, outcomes = time.monotonic(), []
     for outcome in try_all(mutants, tests, options.jobs):

@@ -7,11 +7,13 @@ import difflib
 import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "cfltr_core"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,17 @@ def blocks_of(node: ast.stmt) -> list[ast.stmt]:
     return found
 
 
-def mutants_of(path: Path) -> list[Mutant]:
-    """Every mutant of a module, in the order of its lines.
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where a module can be changed, and how: cheap to list, while writing the changed module takes a moment."""
+
+    path: Path
+    tree: Any  # of libcst, as are the nodes
+    mutation: Any
+
+
+def places_of(path: Path) -> list[Place]:
+    """Every place of a module that mutmut would change.
 
     Left out are the texts of messages, ``raise ValueError("…")``, which tests compare in part, and ``__all__``.
     """
@@ -79,30 +90,31 @@ def mutants_of(path: Path) -> list[Mutant]:
         raise ModuleNotFoundError("mutmut is not installed: pip install -e '.[mutants]', or 'make mutants'")
     import libcst as cst
     from libcst import matchers
-    from mutmut.mutation.file_mutation import create_mutations, deep_replace
+    from mutmut.mutation.file_mutation import create_mutations
 
-    text = path.read_text(encoding="utf-8")
-    tree = ast.parse(text)
-    module, mutations, *_ = create_mutations(str(path), text)
+    tree, mutations, *_ = create_mutations(str(path), path.read_text(encoding="utf-8"))
     exports = matchers.Assign(targets=[matchers.AssignTarget(target=matchers.Name("__all__"))])
     spared = set()
-    for node in matchers.findall(module, matchers.Raise() | exports):
+    for node in matchers.findall(tree, matchers.Raise() | exports):
         spared |= {id(part) for part in matchers.findall(node, matchers.SimpleString())}
         if isinstance(node, cst.Assign):
             spared.add(id(node))
-    out = []
-    for mutation in mutations:
-        if id(mutation.original_node) in spared:
-            continue
-        source = deep_replace(module, mutation.original_node, mutation.mutated_node).code
-        try:
-            ast.parse(source)
-        except SyntaxError:
-            continue
-        first, before, after = change(text, source)
-        function, lines = statement_at(tree, first)
-        out.append(Mutant(path.relative_to(ROOT).as_posix(), function, lines, before, after, source))
-    return sorted(out, key=lambda mutant: mutant.lines)
+    return [Place(path, tree, mutation) for mutation in mutations if id(mutation.original_node) not in spared]
+
+
+def mutant_of(place: Place) -> Mutant | None:
+    """The mutant of a place; None where what comes out is no Python."""
+    from mutmut.mutation.file_mutation import deep_replace
+
+    text = place.path.read_text(encoding="utf-8")
+    source = deep_replace(place.tree, place.mutation.original_node, place.mutation.mutated_node).code
+    try:
+        ast.parse(source)
+    except SyntaxError:
+        return None
+    first, before, after = change(text, source)
+    function, lines = statement_at(ast.parse(text), first)
+    return Mutant(place.path.relative_to(ROOT).as_posix(), function, lines, before, after, source)
 
 
 def change(old: str, new: str) -> tuple[int, str, str]:
@@ -132,12 +144,12 @@ def modules(names: list[str]) -> list[Path]:
     return chosen
 
 
-def draw(every: dict[str, list[Mutant]], size: int, rng: np.random.Generator) -> list[Mutant]:
-    """``size`` mutants, as many from each module as from any other, as far as each has them."""
-    left = {module: list(rng.permutation(len(mutants))) for module, mutants in every.items()}
-    chosen: list[Mutant] = []
+def draw(every: dict[str, list[T]], size: int, rng: np.random.Generator) -> list[T]:
+    """``size`` of all, as many from each module as from any other, as far as each has them."""
+    left = {module: list(rng.permutation(len(places))) for module, places in every.items()}
+    chosen: list[T] = []
     while len(chosen) < size and any(left.values()):
         for module in [module for module in rng.permutation(sorted(left)) if left[module]]:
             if len(chosen) < size:
                 chosen.append(every[module][left[module].pop()])
-    return sorted(chosen, key=lambda mutant: (mutant.path, mutant.lines))
+    return chosen

@@ -102,12 +102,13 @@ def test_mutants_of_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     path.write_text(
         '__all__ = ["f"]\n\n\ndef f(x):\n    if x > 1:\n        raise ValueError("large")\n    return x + 2\n'
     )
-    keys = {one.key for one in making.mutants_of(path)}
+    mutants = [making.mutant_of(place) for place in making.places_of(path)]
+    keys = {one.key for one in mutants}
     assert ("thing", "f", "if x > 1:", "if x >= 1:") in keys
     assert ("thing", "f", "return x + 2", "return x - 2") in keys
     assert ("thing", "f", "return x + 2", "return x + 3") in keys
     assert not any("LARGE" in after or "XX" in after for *_, after in keys)
-    (one,) = (one for one in making.mutants_of(path) if one.after == "return x - 2")
+    (one,) = (one for one in mutants if one.after == "return x - 2")
     assert one.lines == (7,)
     assert "-    return x + 2\n+    return x - 2" in one.diff()
 

@@ -1,4 +1,4 @@
-"""Mutants against tests: each in a process forked from one that has the libraries in memory, fastest test first."""
+"""Mutants against tests: each in a process forked from one that has the libraries in memory."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,8 @@ from selecting import Tests, files_of_tests
 
 # A test may take as many seconds of processor time as it did, five times over, and these.
 GRACE = 20.0
+# Tests are run until they have taken as many seconds, by the times that were measured under coverage.
+BUDGET = 100.0
 # What is imported from the checkout, and what no test of the package needs.
 OWN = {path.stem for path in (ROOT / "tests").rglob("*.py")} | {PACKAGE, "book_tools", "mutmut", "libcst", "selenium"}
 
@@ -41,7 +44,8 @@ class Outcome:
 
 
 class Order:
-    """A plugin for pytest in the child: the chosen tests, fastest first, each with its time limit."""
+    """A plugin for pytest in the child: first the tests of the function, then others that run the line, the fastest
+    first; each with its time limit."""
 
     def __init__(self, chosen: set[str], full: set[str], seconds: dict[str, float]) -> None:
         self.chosen, self.full, self.seconds = chosen, full, seconds
@@ -56,8 +60,11 @@ class Order:
         settings.load_profile("mutants")
 
     def pytest_collection_modifyitems(self, items: list) -> None:
-        kept = [item for item in items if item.nodeid in self.chosen or (self.full and of_name.is_of(item, self.full))]
-        items[:] = sorted(kept, key=lambda item: self.seconds.get(item.nodeid, 0.0))
+        own = {item for item in items if self.full and of_name.is_of(item, self.full)}
+        kept = [item for item in items if item in own or item.nodeid in self.chosen]
+        kept.sort(key=lambda item: (item not in own, self.seconds.get(item.nodeid, 0.0)))
+        spent = accumulate(self.seconds.get(item.nodeid, 0.0) for item in kept)
+        items[:] = [item for item, seconds in zip(kept, spent, strict=True) if seconds <= BUDGET or item is kept[0]]
         self.ran = len(items)
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
@@ -100,8 +107,10 @@ def run_child(mutant: Mutant, chosen: set[str], tests: Tests, folder: Path) -> N
     os.environ["PYTHONPATH"] = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     os.chdir(ROOT)
-    name = mutant.function.partition(".")[0]
+    name, _, method = mutant.function.partition(".")
     full = {f"{Path(mutant.path).stem}.{name}"} if name and not name.startswith("_") else set()
+    if full and name[0].isupper() and method and not method.startswith("_"):
+        full = {f"{Path(mutant.path).stem}.{name}.{method.partition('.')[0]}"}
     files = {nodeid.partition("::")[0] for nodeid in chosen}
     files |= {path for path in files_of_tests() if name in Path(path).read_text(encoding="utf-8")} if full else set()
     order = Order(chosen, full, tests.seconds)
