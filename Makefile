@@ -20,6 +20,13 @@ PORT    ?= 8000
 # The size at which the copies for Colab are tried.
 COLAB_SCALE ?= smoke
 PYTEST_ARGS ?=
+# Which modules `make mutants` breaks (all), and how many mutants it draws.
+MODULES ?=
+SAMPLE  ?= 400
+
+# A variable in small letters would be taken by nobody, and the book built at another scale than was meant.
+$(foreach name,scale corpus seed jobs chapter port python venv,$(if $(filter command,$(origin $(name))),$(error \
+  $(name)=$($(name)) sets nothing: variables are written in capitals, $(shell echo $(name) | tr a-z A-Z)='$($(name))')))
 
 BIN   := $(VENV)/bin
 # Written when the environment is whole: without it an environment is made anew.
@@ -34,7 +41,7 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export NUMEXPR_NUM_THREADS := 1
 
-.PHONY: help setup book chapter browser colab publish test verify lint format lock serve clean
+.PHONY: help setup book chapter browser colab publish test mutants verify lint format lock serve clean
 
 help: ## list the targets
 	@echo "make TARGET [VARIABLE=value …]"
@@ -75,7 +82,13 @@ publish: ## push the copies to the branch colab of origin, where Colab finds the
 	git push --force origin "$$commit:refs/heads/colab"
 
 test: $(WHOLE) ## run the tests
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n '$(JOBS)' --dist worksteal $(PYTEST_ARGS)
+
+# A fresh draw each time, unless SEED is given on the command line; its own packages are installed when it is first run.
+mutants: $(WHOLE) ## break a sample of formulas and count what the tests notice: make mutants MODULES='metrics logs' SAMPLE=400
+	@$(BIN)/python -c 'import mutmut' 2> /dev/null || $(PIP) --quiet --editable '.[mutants]'
+	$(BIN)/python tests/mutants $(MODULES) --sample '$(SAMPLE)' --jobs '$(JOBS)' \
+	  $(if $(filter command,$(firstword $(origin SEED))),--seed '$(SEED)')
 
 verify: $(WHOLE) ## check every claim and number of the last run
 	$(TOOLS) verify

@@ -6,8 +6,9 @@ First one clicked document in each of 1,000 lists of 100, with its inverse prope
 against a plain rectangular NumPy version in float64 and float32 and against torch's automatic differentiation.  rax
 needs jax, which is no dependency of this package: ``--rax`` names a Python that has it; it is timed in that process.
 
-Then all clicked documents of a query: this package's blocks of pairs against a version by sorting, O(m log m) for a
-list of m, at the list lengths of two public collections and far beyond.  Values and gradients are compared first.
+Then several clicked documents in each list: ``bound_loss`` as it chooses, pair by pair, sorted, and an independent
+version that sorts all lists at once, at the list lengths of two public collections and far beyond.  Values and
+gradients are compared first.  The last column is the choice against the best of the other three.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -23,7 +25,7 @@ import numpy as np
 import torch
 
 from benchmarks.timing import best_of, table
-from cfltr_core import bound_loss
+from cfltr_core import bound_loss, bounds
 
 N_LISTS, N_DOCS = 1_000, 100
 Result = tuple[float, np.ndarray]
@@ -169,23 +171,53 @@ def one_click_each(rax: str | None) -> None:
         print(table(rows))
 
 
-def all_clicks() -> None:
-    rng = np.random.default_rng(1)
-    for n_lists, m, share in ((2_000, 24, 0.25), (500, 103, 0.25), (20, 1_000, 0.1), (1, 10_000, 0.1)):
-        offsets = np.arange(n_lists + 1) * m
-        scores = 2 * rng.normal(size=n_lists * m)
-        documents = np.flatnonzero(rng.random(n_lists * m) < share)
-        weights = rng.uniform(1, 10, size=len(documents))
+def chosen(many: int | None, *arguments: np.ndarray) -> Result:
+    """:func:`by_pairs` with another :data:`cfltr_core.learning.bounds.MANY`, or with its own."""
+    usual = bounds.MANY
+    try:
+        bounds.MANY = usual if many is None else many
+        return by_pairs(*arguments)
+    finally:
+        bounds.MANY = usual
 
-        rows = compare(
-            f"{n_lists:,} lists of {m:,}, {len(documents):,} clicked documents, {len(documents) * m:,} pairs",
-            {
-                "cfltr_core.bound_loss": partial(by_pairs, scores, offsets, documents, weights),
-                "two sorts, O(m log m)": partial(by_sorting, scores, offsets, documents, weights),
-            },
-            {"two sorts, O(m log m)": 1e-8},
-        )
-        print(table(rows))
+
+def several_clicks() -> None:
+    print(f"several clicked documents in each list, in ms; lists are sorted from {bounds.MANY} on")
+    print(f"  {'lists':>7s} {'length':>7s} {'clicked':>7s} {'chosen':>9s} {'pairs':>9s} {'sorted':>9s} {'peer':>9s}  ×")
+    rng = np.random.default_rng(1)
+    for m in (24, 100, 1_000, 10_000):
+        n_lists = 60_000 // m
+        for n in sorted({1, 2, 4, 5, 6, 8, m // 4, m}):
+            # Pair by pair, 10⁸ of them are some seconds.
+            lists = max(1, min(n_lists, 10**8 // (n * m)))
+            offsets = np.arange(lists + 1) * m
+            scores = 2 * rng.normal(size=lists * m)
+            clicked = [start + rng.choice(m, n, replace=False) for start in offsets[:-1]]
+            documents = np.concatenate(clicked)
+            weights = rng.uniform(1, 10, size=len(documents))
+            given = (scores, offsets, documents, weights)
+            calls = {
+                "chosen": partial(chosen, None, *given),
+                "pairs": partial(chosen, len(scores) + 1, *given),
+                "sorted": partial(chosen, 1, *given),
+                "peer": partial(by_sorting, *given),
+            }
+            value, gradient = calls["pairs"]()
+            for call in calls.values():
+                other, other_gradient = call()
+                np.testing.assert_allclose(other, value, rtol=1e-9)
+                np.testing.assert_allclose(other_gradient, gradient, rtol=1e-9, atol=1e-9 * np.abs(gradient).max())
+            # In turn, so that what else the machine does falls on all of them.
+            times = dict.fromkeys(calls, np.inf)
+            for _ in range(25 if n * m * lists < 10**7 else 3):
+                for name, call in calls.items():
+                    call()  # what another form left in the caches is not its own
+                    start = time.perf_counter()
+                    call()
+                    times[name] = min(times[name], time.perf_counter() - start)
+            best = min(seconds for name, seconds in times.items() if name != "chosen")
+            row = " ".join(f"{1e3 * seconds:9.2f}" for seconds in times.values())
+            print(f"  {lists:7,} {m:7,} {n:7,} {row} {times['chosen'] / best:5.2f}", flush=True)
 
 
 def main() -> None:
@@ -193,7 +225,7 @@ def main() -> None:
     parser.add_argument("--rax", help="a Python in which rax is installed")
     torch.set_num_threads(1)
     one_click_each(parser.parse_args().rax)
-    all_clicks()
+    several_clicks()
 
 
 if __name__ == "__main__":

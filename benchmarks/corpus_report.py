@@ -4,7 +4,7 @@
 
 A block stands between ``<!-- block: NAME -->`` and ``<!-- end: NAME -->``; nothing outside is touched.  Without names
 all four are measured, a quarter of an hour on two cores; ``shape`` takes ten seconds and ``weights`` two minutes.
-``tests/corpora`` measures the cheap rows again and compares them with the page.
+``tests/cfltr_core/data/test_corpora_page.py`` measures the cheap rows again and compares them with the page.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
     python -m benchmarks.imports
 
 Prints the best and the median of 15 imports of cfltr_core, of numpy alone, and of the libraries that it does *not*
-load at import; and how many modules are loaded.  The package must stay below half a second and load none of them.
+load at import; and how many modules are loaded.  On a quiet machine the package must stay below .3 s, and load none of
+them.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def data_bytes(data: RankingData) -> int:
 
 def damaged(folder: Path, n_files: int) -> None:
     # The literal parser and the damage are the tests' own.
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "letor"))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "helpers"))
     import letor_fuzz
 
     verdicts: collections.Counter[str] = collections.Counter()

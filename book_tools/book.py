@@ -153,10 +153,11 @@ class Book:
         return chapters
 
     def select(self, wanted: list[str]) -> list[Chapter]:
-        """Return the chapters named by number or by name, or all of them when ``wanted`` is empty."""
+        """Return the chapters named by number (3 is 03) or by name, or all of them when ``wanted`` is empty."""
         chapters = self.chapters()
         if not wanted:
             return chapters
+        wanted = [name.zfill(2) if name.isdecimal() else name for name in wanted]
         known = {key for chapter in chapters for key in (chapter.number, chapter.name)}
         listed = ", ".join(chapter.name for chapter in chapters) or "nothing: it lists no chapter"
         problems = [

@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _check(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.preflight import check_chapters
+    from book_tools.execution.preflight import check_chapters
 
     chapters = book.chapters()
     check_chapters(chapters)
@@ -46,7 +46,7 @@ def _check(book: Book, options: argparse.Namespace) -> None:
 
 
 def _run(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.run import run
+    from book_tools.execution.run import run
 
     parameters = with_assignments(
         Parameters(), [f"seed={options.seed}", f"scale={options.scale}", f"corpus={options.corpus}"]
@@ -56,49 +56,45 @@ def _run(book: Book, options: argparse.Namespace) -> None:
 
 
 def _site(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.library import published_claims
-    from book_tools.site import build_site
+    from book_tools.site.build import build_site
 
-    build_site(book, published_claims())
+    build_site(book)
 
 
 def _book(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.library import published_claims
-    from book_tools.verify import changed_verdicts
+    from book_tools.checks.verify import verdict_report
 
     _run(book, options)
     _site(book, options)
-    changes = changed_verdicts(book, published_claims())
-    print("\n".join(["changed verdicts:", *changes]) if changes else "every verdict is the expected one")
+    print("\n".join(verdict_report(book)))
 
 
 def _verify(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.library import published_claims
-    from book_tools.verify import verify
+    from book_tools.checks.verify import verify
 
-    verify(book, published_claims())
+    verify(book)
 
 
 def _browser(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.browser_check import check_in_browser
+    from book_tools.checks.browser_check import check_in_browser
 
     check_in_browser(book)
 
 
 def _colab_check(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.colab_check import check_copies
+    from book_tools.checks.colab_check import check_copies
 
     check_copies(book, options.scale, options.chapter or [], options.torch_index)
 
 
 def _reference(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.reference import update_reference
+    from book_tools.checks.reference import update_reference
 
     update_reference(book)
 
 
 def _serve(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.serve import serve
+    from book_tools.site.serve import serve
 
     serve(book, options.port)
 
@@ -144,7 +140,9 @@ def _add_run_options(parser: argparse.ArgumentParser, with_chapters: bool) -> No
     default = Parameters()
     parser.add_argument("--scale", default=default.scale, help="smoke, ci or paper (default: %(default)s)")
     parser.add_argument(
-        "--corpus", default=default.corpus, help="yahoo-like, digits or letor:<folder> (default: %(default)s)"
+        "--corpus",
+        default=default.corpus,
+        help="yahoo-like, digits or letor:<folder>[@<option>,…] (default: %(default)s)",
     )
     parser.add_argument("--seed", default=str(default.seed), help="default: %(default)s")
     parser.add_argument(

@@ -30,6 +30,15 @@ def json_text(value: Any) -> str:
     return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the object stored in ``path``, empty when there is none that can be read."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
 def write_whole(path: Path, text: str) -> None:
     """Write ``text`` under a temporary name beside ``path`` and rename it: no reader sees half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Turn what other programs print into what a person can act on."""
+"""Turn what other programs print into what a person can act on, and name the parser of the pages that they write."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 
 from book_tools.notebooks import read_notebook, source_index, source_line
 
+# The parser of Python itself; it needs no other library, and every page of the site is read with it.
+PARSER = "html.parser"
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 # The builder numbers the lines of a notebook as 10000 × (cell + 1) + line.
 NOTEBOOK_LINE = re.compile(r"(\S+\.ipynb):(\d+)(\d{4}):")

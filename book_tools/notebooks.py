@@ -12,6 +12,8 @@ from book_tools.files import write_whole
 
 # The tag of the cell in which papermill sets the parameters of a run.
 INJECTED = "injected-parameters"
+# The entry of an output's metadata by which the package marks a figure and its caption.
+MARK = "cfltr"
 # The mark-up below a staged chapter's title that leads to its copies, and how many lines it adds there.
 LAUNCH, LAUNCH_LINES = '<p class="launch">', 3
 

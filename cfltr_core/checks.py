@@ -69,6 +69,7 @@ def counts(values: ArrayLike, size: int, name: str) -> IntArray:
     array = np.asarray(values)
     if array.shape != (size,):
         raise ValueError(f"{name}: expected shape ({size},), got {array.shape}")
+    array = numbers(array, name, "a whole number")
     if not np.issubdtype(array.dtype, np.integer):
         whole = np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2.0**63)
         if not whole.all():
@@ -79,6 +80,20 @@ def counts(values: ArrayLike, size: int, name: str) -> IntArray:
         index = int(np.argmax(out < 0))
         raise ValueError(f"{name}[{index}] is {out[index]}: expected 0 or more")
     return out
+
+
+def numbers(values: ArrayLike, name: str, expected: str) -> NDArray[Any]:
+    """Return ``values`` as an array of real numbers, or name the first that is none and what was ``expected``.
+
+    Whole numbers that came as Python objects become int64.  Text is no number, even where it spells one.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind in "biuf":
+        return array
+    for index, item in enumerate(array.ravel().tolist()):
+        if not isinstance(item, int) or not -(2**63) <= item < 2**63:
+            raise ValueError(f"{name}[{index}] is {item!r}: expected {expected}")
+    return array.astype(np.int64)
 
 
 def indices(values: ArrayLike, name: str) -> IntArray:

@@ -13,14 +13,32 @@ from cfltr_core.checks import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AliasTable:
-    """Draws from a discrete law at a cost per draw that does not depend on the number of categories.
+    """Draws from P(i) = (keep_i + Σ_{j: alias_j = i} (1 − keep_j)) / n at a cost that does not depend on n.
 
     Column j of n equally likely columns gives j with probability ``keep[j]``, else ``alias[j]``.
+
+    Source: Walker 1977; Jagerman & de Rijke 2020, §5.4.
 
     Parameters
     ----------
     keep : (n,) in [0, 1]
     alias : (n,) indices
+
+    Raises
+    ------
+    ValueError
+        For a ``keep`` that is no probability, or an alias that does not exist.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cfltr_core.sampling import AliasTable
+    >>> table = AliasTable.build([3, 0, 1])
+    >>> table.probabilities()
+    array([0.75, 0.  , 0.25])
+    >>> draws = table.draw(10_000, np.random.default_rng(0))
+    >>> (np.bincount(draws) / 10_000).round(2)
+    array([0.75, 0.  , 0.25])
     """
 
     keep: FloatArray
@@ -41,7 +59,7 @@ class AliasTable:
 
     @classmethod
     def build(cls, weights: ArrayLike) -> AliasTable:
-        """A table for P(i) = weights_i / Σ weights, in O(n): each step closes one column for good.
+        """A table for P(i) = weights_i / Σ_j weights_j, ``weights`` (n,), in O(n): each step closes one column.
 
         Raises
         ------
@@ -76,7 +94,7 @@ class AliasTable:
         return np.asarray((self.keep + given) / len(self.keep))
 
     def draw(self, size: int | tuple[int, ...], rng: np.random.Generator) -> IntArray:
-        """Independent draws, shape ``size``: a column, then one comparison."""
+        """Independent draws by ``rng``, shape ``size``: a column, then one comparison."""
         column = checks.generator(rng).integers(len(self.keep), size=size)
         np.copyto(column, self.alias.take(column), where=rng.random(size) >= self.keep.take(column))
         return column

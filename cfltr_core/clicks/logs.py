@@ -19,9 +19,30 @@ from cfltr_core.clicks.users import PositionBasedUser
 from cfltr_core.ranking.ragged import query_of
 
 
+def _rows(documents: ArrayLike, n_docs: int, name: str) -> np.ndarray:
+    """``documents`` as rows of the features; the first that is a name or a fraction is told what a row is."""
+    row = f"the row of a document among the features, 0 … {n_docs - 1}"
+    remedy = "look names up in the order of the rows, as in pandas.Index(names).get_indexer(clicked)"
+    array = checks.numbers(documents, name, f"{row}; {remedy}")
+    if array.dtype.kind != "f":
+        return array
+    whole = (np.isfinite(array) & (array == np.floor(array))).ravel()
+    if not whole.all():
+        first = int(np.argmin(whole))
+        raise ValueError(
+            f"{name}[{first}] is {array.ravel()[first]}: expected a whole number, {row}; drop missing ones"
+        )
+    return array.astype(np.int64)
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ClickLog:
-    """Aggregated clicks: one *term* per (query, document, displayed rank) that was shown.
+    """Aggregated clicks: one *term* per (query, document, displayed rank) that was shown, 0 <= clicks <= impressions.
+
+    Given the displays, the clicks of a term are Binomial(impressions, propensity · attraction), so that the counts keep
+    all that estimators, objectives and samplers use.
+
+    Source: the counts of the clicks of Agarwal et al. 2018, Eq. 5; of the click log of Jagerman & de Rijke 2020, Eq. 6.
 
     Parameters
     ----------
@@ -41,6 +62,20 @@ class ClickLog:
     ------
     ValueError
         Naming the argument, the index and the remedy, for any violation of the above.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> log = cf.ClickLog(
+    ...     document=[0, 1, 2], rank=[1, 2, 3], impressions=[6, 6, 6], clicks=[6, 0, 2],
+    ...     propensity=[1, 1/2, 1/3], sessions=[6], offsets=[0, 3],
+    ... )
+    >>> log.n_sessions, log.n_clicks
+    (6, 8)
+    >>> log.query, log.weights
+    (array([0, 0, 0]), array([1., 2., 3.]))
+    >>> log.mass  # they sum to the mean weight of a click, (6 · 1 + 2 · 3) / 8
+    array([0.75, 0.  , 0.75])
     """
 
     document: IntArray
@@ -54,7 +89,7 @@ class ClickLog:
     def __post_init__(self) -> None:
         offsets = checks.offsets_of(self.offsets)
         n_terms = len(np.asarray(self.document))
-        document = checks.counts(self.document, n_terms, "document")
+        document = checks.counts(_rows(self.document, int(offsets[-1]), "document"), n_terms, "document")
         checks.within(document, 0, int(offsets[-1]) - 1, "document", "no such document")
         rank = checks.counts(self.rank, n_terms, "rank")
         checks.within(rank, 1, np.inf, "rank", "displayed ranks start at 1")
@@ -121,7 +156,7 @@ class ClickLog:
 
     @property
     def mass(self) -> FloatArray:
-        """clicks / (propensity · n_clicks) of each term, shape (n_terms,): what it adds to the mean weight of a click.
+        """clicks / (propensity · n_clicks) of each term, shape (n_terms,), which is its part of a click's mean weight.
 
         They sum to M̄ = (1/n) Σ over clicks of 1/propensity.  Raises ValueError for a log without clicks.
         """
@@ -133,7 +168,11 @@ class ClickLog:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ClickRecords:
-    """Single clicks, one row each: ``session`` is numbered within its query, 0 … sessions[query] − 1."""
+    """Single clicks, one row each: what :func:`expand_clicks` returns.
+
+    ``query``, ``document``, ``rank`` and ``propensity`` are those of the click, each of shape (n_clicks,); ``session``
+    is numbered within its query, 0 … sessions[query] − 1.
+    """
 
     query: IntArray
     session: IntArray
@@ -153,7 +192,32 @@ def sessions_for_clicks(
 ) -> int:
     """Number of sessions S whose expected number of clicks is ``n_clicks``: S = round(n / E[clicks per session]).
 
-    Sessions draw their query uniformly.  Papers fix the number of clicks; sessions are what one controls.
+    Sessions draw their query uniformly: E[clicks per session] = (1/n_queries) Σ_d exposure_d · attraction_d.  Papers
+    fix the number of clicks; sessions are what one controls.
+
+    Parameters
+    ----------
+    policy : LoggingPolicy
+    user : PositionBasedUser
+    relevance : (n_docs,) in [0, 1]
+    n_clicks : float
+        n > 0.
+
+    Returns
+    -------
+    int, at least 1
+
+    Raises
+    ------
+    ValueError
+        When no document can be clicked.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> cf.sessions_for_clicks(policy, user, relevance=[1, 0, 1], n_clicks=8)  # 8 / (1 + 1/3)
+    6
     """
     checks.positive(n_clicks, "n_clicks")
     rel = checks.finite_vector(relevance, int(policy.offsets[-1]), "relevance")
@@ -165,7 +229,23 @@ def sessions_for_clicks(
 
 
 def draw_sessions(n_sessions: int, n_queries: int, *, rng: np.random.Generator) -> IntArray:
-    """Sessions per query when each session draws its query uniformly: Multinomial, shape (n_queries,)."""
+    """Sessions per query when each draws its query uniformly: Multinomial(n_sessions; 1/n_queries, …), (n_queries,).
+
+    Raises
+    ------
+    ValueError
+        For an ``n_sessions`` or ``n_queries`` below 1.
+    TypeError
+        For an ``rng`` that is no numpy.random.Generator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cfltr_core as cf
+    >>> sessions = cf.draw_sessions(100, 4, rng=np.random.default_rng(0))
+    >>> sessions.shape, int(sessions.sum())
+    ((4,), 100)
+    """
     n = checks.positive_int(n_sessions, "n_sessions")
     m = checks.positive_int(n_queries, "n_queries")
     return checks.generator(rng).multinomial(n, np.full(m, 1.0 / m)).astype(np.int64)
@@ -182,14 +262,21 @@ def simulate_clicks(
     """Draw a click log: the displays first, then clicks of document d at rank r ~ Binomial(impressions, θ_r · ε_d).
 
     This is the exact law of the counts under a position-based user.  A deterministic policy costs O(documents)
-    whatever the number of sessions; a stochastic one counts its displays (:meth:`LoggingPolicy.impressions`), in memory
-    bounded by documents × displayed ranks.
+    whatever the number of sessions; a stochastic one counts its displays by its ``impressions``, in memory bounded by
+    documents × displayed ranks.
+
+    Source: Agarwal et al. 2018, §3.1–3.2 and §5.1; Jagerman & de Rijke 2020, Eq. 27.
 
     Parameters
     ----------
+    policy : LoggingPolicy
+        What is shown.
+    user : PositionBasedUser
+        Who clicks: θ_r and ε_d.
     relevance : (n_docs,) binary
     sessions : (n_queries,)
         Sessions per query, e.g. from :func:`draw_sessions`.
+    rng : numpy.random.Generator
 
     Returns
     -------
@@ -197,6 +284,22 @@ def simulate_clicks(
         Terms of the documents that were shown at least once, in order of document and rank; ``propensity`` is the
         examination probability θ at the displayed rank, which ignores the policy (*policy-oblivious*).
         :func:`cfltr_core.evaluation.estimators.policy_aware` replaces it by the exposure.
+
+    Raises
+    ------
+    ValueError
+        For a relevance outside [0, 1], or numbers of sessions that are not whole or do not match the lists.
+    TypeError
+        For an ``rng`` that is no numpy.random.Generator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.simulate_clicks(policy, user, relevance=[1, 0, 1], sessions=[9_000], rng=np.random.default_rng(0))
+    >>> (log.clicks / log.impressions).round(1)  # θ_r where relevant, up to chance
+    array([1. , 0. , 0.3])
     """
     rel = checks.finite_vector(relevance, int(policy.offsets[-1]), "relevance")
     per_query = checks.counts(sessions, len(policy.offsets) - 1, "sessions")
@@ -215,10 +318,35 @@ def simulate_clicks(
 
 
 def expand_clicks(log: ClickLog, rng: np.random.Generator) -> ClickRecords:
-    """Single clicks behind the counts: for each term a uniformly random subset of its sessions, of size
-    ``clicks``; independent between terms.  This is the exact law of the single clicks given the counts.
+    """Single clicks behind the counts: for each term a uniform subset of its sessions, of size ``clicks``.
 
-    Only for logs in which every session of a query showed the same ranking (deterministic policies).
+    Subsets are independent between terms.  This is the exact law of the single clicks given the counts.
+
+    Parameters
+    ----------
+    log : ClickLog
+        In which every session of a query showed the same ranking (deterministic policies).
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ClickRecords
+        One row a click, in order of term and session.
+
+    Raises
+    ------
+    ValueError
+        For a log of several displays per query.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
+    >>> clicks = cf.expand_clicks(log, np.random.default_rng(0))
+    >>> clicks.document, clicks.session[:6]  # A was clicked in all six sessions, C in two of them
+    (array([0, 0, 0, 0, 0, 0, 2, 2]), array([0, 1, 2, 3, 4, 5]))
     """
     checks.generator(rng)
     require_single_display(log)
@@ -288,16 +416,41 @@ def require_single_display(log: ClickLog) -> None:
 def aggregate_clicks(
     documents: ArrayLike, policy: DeterministicPolicy, *, user: PositionBasedUser, sessions: ArrayLike
 ) -> ClickLog:
-    """Your own single clicks as a :class:`ClickLog`: ``documents`` holds the flat document index of each click.
+    """Your own single clicks as a :class:`ClickLog`: clicks of document d = #{i : documents_i = d}.
 
-    ``policy`` says at which rank documents were shown, ``user`` gives the examination curve that you assume,
-    ``sessions`` (n_queries,) how often each query was asked, with or without a click.
+    Parameters
+    ----------
+    documents : (n_clicks,) whole numbers
+        The flat document index of each click: the row of the document among the features.  Names of documents are
+        looked up first, as in ``pandas.Index(names).get_indexer(clicked)`` with the names in the order of the rows.
+    policy : DeterministicPolicy
+        At which rank each document was shown.
+    user : PositionBasedUser
+        The examination curve that you assume.
+    sessions : (n_queries,) whole numbers
+        How often each query was asked, with or without a click.
+
+    Raises
+    ------
+    ValueError
+        For a click that is no document's index, on a document that was not shown, or for more clicks on a document
+        than its query had sessions.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.aggregate_clicks([0, 0, 2, 0, 0, 2, 0, 0], policy, user=user, sessions=[6])  # six users, eight clicks
+    >>> log.clicks, log.propensity.round(2)
+    (array([6, 0, 2]), array([1.  , 0.5 , 0.33]))
     """
     offsets = policy.offsets
     n_docs = int(offsets[-1])
     per_query = checks.counts(sessions, len(offsets) - 1, "sessions")
-    clicked = checks.indices(documents, "documents")
-    checks.within(clicked, 0, n_docs - 1, "documents", "no such document")
+    clicked = checks.indices(_rows(documents, n_docs, "documents"), "documents")
+    checks.within(
+        clicked, 0, n_docs - 1, "documents", "no such document; −1 is what a look-up gives for a name that is not there"
+    )
     clicks = np.bincount(clicked, minlength=n_docs)
     hidden = (clicks > 0) & (policy.displayed_rank == 0)
     if hidden.any():

@@ -26,9 +26,14 @@ Impressions = tuple[IntArray, IntArray, IntArray]
 
 
 class LoggingPolicy(ABC):
-    """A distribution π(R | q) over the rankings that a session of query q is shown.
+    """A distribution π(R | q) over the rankings R that a session of query q is shown.
 
     At most ``cutoff`` documents are shown, in the places 1, 2, … without a gap; a list that is shorter is shown whole.
+    The policies of this package are :class:`DeterministicPolicy`, :class:`MixturePolicy` and those of
+    :mod:`cfltr_core.clicks.stochastic_policies`; a policy of your own gives ``offsets``, ``cutoff`` and the three
+    abstract methods.
+
+    Source: Oosterhuis & de Rijke 2020, Eq. 4.
     """
 
     offsets: IntArray
@@ -36,7 +41,7 @@ class LoggingPolicy(ABC):
 
     @abstractmethod
     def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
-        """E[value(rank(d | R)); d ∈ R] = Σ_r P(rank(d | R) = r) · value(r) of each document, shape (n_docs,).
+        """Σ_r P(rank(d | R) = r) · value(r) of each document d, shape (n_docs,): the mean of ``value`` where d stands.
 
         ``value`` maps an array of ranks to numbers; documents that are not shown count 0.  With λ it gives the risk
         that users meet now: ``policy.display_mean(dcg()) @ relevance / n_queries``.
@@ -44,24 +49,33 @@ class LoggingPolicy(ABC):
 
     @abstractmethod
     def sample(self, queries: ArrayLike, rng: np.random.Generator) -> IntArray:
-        """One display for each entry of ``queries``: flat documents, shape (len(queries), cutoff), −1 where empty."""
+        """Draw by ``rng`` one display R ~ π(R | q) for each q of ``queries``.
+
+        The result holds flat documents, shape (len(queries), cutoff), −1 where a page is longer than its list.
+        """
 
     @abstractmethod
     def displays(self, query: int) -> Iterator[tuple[float, tuple[int, ...]]]:
-        """Every display of a query with its positive probability: flat documents, place 1 first.  Short lists only."""
+        """Every display R of a ``query`` with its probability π(R | q) > 0: flat documents, place 1 first.
+
+        There can be n! / (n − cutoff)! of them: for short lists only.
+        """
 
     def exposure(self, user: PositionBasedUser) -> FloatArray:
         """P(E = 1 | π, d) = Σ_R π(R | q) · P(E = 1 | R, d) of each document, shape (n_docs,); 0 if never shown.
+
+        P(E = 1 | R, d) is what the ``user`` examines at the place of d.
 
         Source: Oosterhuis & de Rijke 2020, the denominator of Eq. 5.
         """
         return self.display_mean(user.propensity)
 
     def impressions(self, sessions: ArrayLike, rng: np.random.Generator) -> Impressions:
-        """Draw the displays of ``sessions[q]`` sessions of each query and count them: (document, rank, count).
+        """Draw by ``rng`` the displays of ``sessions[q]`` sessions of each query q and count who stood where.
 
-        Counts have the joint law of independent displays.  Memory is bounded by documents × cutoff, whatever the
-        number of sessions.
+        The three arrays (document, rank, count) have one entry for each document and rank that occurred, in that
+        order.  Counts have the joint law of independent displays.  Memory is bounded by documents × cutoff, whatever
+        the number of sessions.
         """
         per_query = self._check_sessions(sessions, rng)
         return nonzero_counts(count_displays(lambda queries: self.sample(queries, rng), per_query, self))
@@ -121,7 +135,9 @@ def nonzero_counts(counts: IntArray) -> Impressions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DeterministicPolicy(LoggingPolicy):
-    """Shows every session of a query the same ranking.
+    """Shows every session of a query the same ranking: π(R | q) = 1 for one R.
+
+    Source: the setting of Agarwal et al. 2018, §3.
 
     Parameters
     ----------
@@ -129,6 +145,27 @@ class DeterministicPolicy(LoggingPolicy):
         1-based place of each document; 0 = not shown.  The shown documents of a query hold the places
         1, 2, …, m, each once.
     offsets : (n_queries + 1,)
+
+    Raises
+    ------
+    ValueError
+        Naming the query whose places are not 1, 2, …, m.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cfltr_core as cf
+    >>> policy = cf.DeterministicPolicy([1, 2, 3], [0, 3])  # the page A B C
+    >>> policy.exposure(cf.PositionBasedUser([1, 1/2, 1/3])).round(3)
+    array([1.   , 0.5  , 0.333])
+    >>> policy.display_mean(cf.dcg()).round(3)
+    array([-1.   , -0.631, -0.5  ])
+    >>> rng = np.random.default_rng(0)
+    >>> policy.impressions([6], rng)  # documents, their ranks, and how often they were shown there
+    (array([0, 1, 2]), array([1, 2, 3]), array([6, 6, 6]))
+    >>> top_two = cf.DeterministicPolicy.rank_by([0.1, 0.9, 0.5], [0, 3], rng=rng, cutoff=2)
+    >>> top_two.displayed_rank, top_two.sample([0], rng), list(top_two.displays(0))
+    (array([0, 1, 2]), array([[1, 2]]), [(1.0, (1, 2))])
     """
 
     displayed_rank: IntArray
@@ -162,14 +199,17 @@ class DeterministicPolicy(LoggingPolicy):
     def rank_by(
         cls, scores: ArrayLike, offsets: ArrayLike, *, rng: np.random.Generator, cutoff: int | None = None
     ) -> DeterministicPolicy:
-        """Show documents by descending score, ties broken once at random, the first ``cutoff`` of them."""
+        """Show documents by descending ``scores`` (n_docs,), ties broken once by ``rng``, the first ``cutoff`` of them.
+
+        ``offsets`` (n_queries + 1,) are the lists; without a ``cutoff`` all are shown.
+        """
         place = ranks(scores, offsets, ties="random", rng=rng).astype(np.int64)
         if cutoff is not None:
             place = np.where(place <= checks.positive_int(cutoff, "cutoff"), place, 0)
         return cls(place, np.asarray(offsets))
 
     def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
-        """``value`` at the displayed rank of each document, 0 if it is not shown."""
+        """``value`` at the displayed rank of each document, 0 if it is not shown, shape (n_docs,)."""
         shown = self.displayed_rank > 0
         rank = np.where(shown, self.displayed_rank, 1).astype(np.float64)
         return np.where(shown, place_values(value, rank), 0.0)
@@ -198,7 +238,9 @@ class DeterministicPolicy(LoggingPolicy):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MixturePolicy(LoggingPolicy):
-    """Each session is shown a display of ``policies[i]`` with probability ``shares[i]``: an A/B test.
+    """π(R | q) = Σ_i shares[i] · π_i(R | q): each session meets one of several policies, as in an A/B test.
+
+    Source: a policy as in Oosterhuis & de Rijke 2020, Eq. 4.
 
     Parameters
     ----------
@@ -209,6 +251,16 @@ class MixturePolicy(LoggingPolicy):
     ------
     ValueError
         For no policy, policies on different lists, or shares that are no probabilities.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> a_b_c, c_a_b = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.DeterministicPolicy([2, 3, 1], [0, 3])
+    >>> policy = cf.MixturePolicy([a_b_c, c_a_b], shares=[0.5, 0.5])
+    >>> policy.exposure(cf.PositionBasedUser([1, 1/2, 1/3])).round(3)  # of A: (1 + 1/2) / 2
+    array([0.75 , 0.417, 0.667])
+    >>> list(policy.displays(0))
+    [(0.5, (0, 1, 2)), (0.5, (2, 0, 1))]
     """
 
     policies: Sequence[LoggingPolicy]
@@ -231,7 +283,7 @@ class MixturePolicy(LoggingPolicy):
         object.__setattr__(self, "cutoff", max(policy.cutoff for policy in policies))
 
     def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
-        """Σ_i share_i · (display mean of policy i)."""
+        """Σ_i shares[i] · (display mean of ``value`` under policy i), shape (n_docs,)."""
         means = [share * policy.display_mean(value) for share, policy in zip(self.shares, self.policies, strict=True)]
         return np.asarray(np.sum(means, axis=0))
 

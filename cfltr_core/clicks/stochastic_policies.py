@@ -36,8 +36,9 @@ class EpsilonGreedyPolicy(LoggingPolicy):
     """Fills place r with a uniformly drawn remaining document with probability ε_r, else with the best remaining one.
 
     ``epsilon`` has one entry per place, and so says how long the page is.  Equal entries are ε-greedy; (0, …, 0, 1) is
-    the policy of Oosterhuis & de Rijke 2020, "random (remaining) item placed on position k"; all 1 is a uniformly
-    random page; all 0 the deterministic page.
+    a "random (remaining) item placed on position k"; all 1 is a uniformly random page; all 0 the deterministic page.
+
+    Source: Oosterhuis & de Rijke 2020, "Experiments".
 
     Parameters
     ----------
@@ -50,6 +51,21 @@ class EpsilonGreedyPolicy(LoggingPolicy):
     ------
     ValueError
         For ranks that are no permutation, or an ε that is no probability.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cfltr_core as cf
+    >>> policy = cf.EpsilonGreedyPolicy([1, 2, 3], [0, 3], epsilon=[0, 1])  # A, and B or C below it
+    >>> policy.exposure(cf.PositionBasedUser([1, 1/2, 1/3]))
+    array([1.  , 0.25, 0.25])
+    >>> list(policy.displays(0))
+    [(0.5, (0, 1)), (0.5, (0, 2))]
+    >>> rng = np.random.default_rng(0)
+    >>> policy.sample([0, 0, 0], rng).shape  # three pages of two places
+    (3, 2)
+    >>> cf.EpsilonGreedyPolicy.rank_by([0.1, 0.9, 0.5], [0, 3], rng=rng, epsilon=[0, 1]).greedy_rank
+    array([3, 1, 2])
     """
 
     greedy_rank: IntArray
@@ -76,7 +92,10 @@ class EpsilonGreedyPolicy(LoggingPolicy):
     def rank_by(
         cls, scores: ArrayLike, offsets: ArrayLike, *, rng: np.random.Generator, epsilon: ArrayLike
     ) -> EpsilonGreedyPolicy:
-        """The greedy ranking is by descending score, ties broken once at random."""
+        """The greedy ranking is by descending ``scores`` (n_docs,) in the lists of ``offsets``, ties broken by ``rng``.
+
+        ``epsilon`` (cutoff,) holds the probability with which each place explores.
+        """
         return cls(
             DeterministicPolicy.rank_by(scores, offsets, rng=rng).displayed_rank,
             np.asarray(offsets),
@@ -84,7 +103,7 @@ class EpsilonGreedyPolicy(LoggingPolicy):
         )
 
     def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
-        """In closed form; it depends on the length of the list and on the greedy place alone."""
+        """Mean of ``value`` in closed form; it depends on the length of the list and on the greedy place alone."""
         values = place_values(value, np.arange(1.0, self.cutoff + 1))
         out = np.empty(len(self.greedy_rank))
         tables: dict[int, FloatArray] = {}
@@ -97,7 +116,7 @@ class EpsilonGreedyPolicy(LoggingPolicy):
         return out
 
     def impressions(self, sessions: ArrayLike, rng: np.random.Generator) -> Impressions:
-        """Sessions are split by the first place that explores (Multinomial).
+        """Sessions are split by the first place that explores (Multinomial).  Returns (document, rank, count).
 
         Up to there the page is the greedy one.  If it is the last place, its document is counted by a second
         Multinomial; only pages that explore above the last place are drawn one by one.
@@ -186,7 +205,9 @@ def _place_law(n: int, epsilon: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PlackettLucePolicy(LoggingPolicy):
-    """Fills each place with a remaining document with probability ∝ exp(score / temperature).
+    """Fills each place with a remaining document d with probability ∝ exp(score_d / temperature).
+
+    Source: Plackett 1975; Luce 1959.
 
     Parameters
     ----------
@@ -194,12 +215,27 @@ class PlackettLucePolicy(LoggingPolicy):
     offsets : (n_queries + 1,)
     cutoff : int
         Places of the page.
-    temperature : > 0; a high one is uniform, a low one ranks by score
+    temperature : float
+        > 0; a high one is uniform, a low one ranks by score.
 
     Raises
     ------
     ValueError
         For a temperature so low that a document has less than 1e-260 of the weight of another.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cfltr_core as cf
+    >>> policy = cf.PlackettLucePolicy(np.log([2, 1, 1]), [0, 3], cutoff=2)  # A weighs as much as B and C
+    >>> [(round(p, 3), page) for p, page in policy.displays(0)][:2]
+    [(0.25, (0, 1)), (0.25, (0, 2))]
+    >>> user = cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> policy.exposure(user).round(3)
+    array([0.667, 0.417, 0.417])
+    >>> estimate, error = policy.estimate_exposure(user, 1_000, rng=np.random.default_rng(0))
+    >>> bool((abs(estimate - policy.exposure(user)) < 4 * error).all())
+    True
     """
 
     scores: FloatArray
@@ -235,7 +271,7 @@ class PlackettLucePolicy(LoggingPolicy):
         object.__setattr__(self, "_alias", alias_tables(weight[order], offsets))
 
     def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
-        """By quadrature, exact to about 1e-12 for lists of any length, at O(cutoff) per document and node."""
+        """Mean of ``value`` by quadrature, exact to about 1e-12 for any list; O(cutoff) a document and node."""
         values = place_values(value, np.arange(1.0, self.cutoff + 1))
         out = np.empty(len(self._weight))
         # At most.  A group takes 16 MB, or one list: 8 · n · places · nodes bytes.
@@ -247,12 +283,12 @@ class PlackettLucePolicy(LoggingPolicy):
     def estimate_exposure(
         self, user: PositionBasedUser, n_displays: int, *, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
-        """Exposure from ``n_displays`` drawn pages per query, Rao–Blackwellised, with its standard error.
+        """Exposure to a ``user`` from ``n_displays`` pages per query that ``rng`` draws, and its standard error.
 
-        A page contributes not the examination where d stood but its mean given the documents above each place,
-        Σ_r θ_r · w_d / (weight that remains at place r), summed while d itself remains.  So the estimate is unbiased,
-        its sum over a list is exact, and no document comes out as 0.  It checks :meth:`exposure`, which is exact, and
-        stands for policies that can only be sampled.
+        Rao–Blackwellised: a page contributes not the examination where d stood but its mean given the documents above
+        each place, Σ_r θ_r · w_d / (weight that remains at place r), summed while d itself remains.  So the estimate is
+        unbiased, its sum over a list is exact, and no document comes out as 0.  It checks ``exposure``, which is
+        exact, and stands for policies that can only be sampled.
 
         What moves the estimate of d most are the pages that show d, after which it adds nothing more.  A document on
         none of a thousand pages would have a standard error that is many times too small.  So for documents on fewer

@@ -15,10 +15,29 @@ Examination = Callable[[FloatArray], FloatArray]
 
 
 def power_examination(eta: float, shift: float = 0.0) -> Examination:
-    """Examination curve θ_r = (1 / (shift + r))^eta.
+    """Examination curve θ_r = (1 / (shift + r))^eta: how likely rank r is looked at.
 
-    ``shift=0`` is the curve of Agarwal et al. 2018 §5.1 and Jagerman & de Rijke 2020 Eq. 28 (θ₁ = 1);
-    ``shift=1`` is the one in the latter's released code (θ₁ = 2^−eta).  ``eta=0`` means no position bias.
+    ``shift=0`` is the curve of the papers (θ₁ = 1); ``shift=1`` is the one in the released code of the second
+    (θ₁ = 2^−eta).  ``eta=0`` means no position bias.
+
+    Source: Agarwal et al. 2018, §5.1; Jagerman & de Rijke 2020, Eq. 28, where eta is γ.
+
+    Returns
+    -------
+    callable
+        Maps an array of ranks >= 1 to probabilities of the same shape.
+
+    Raises
+    ------
+    ValueError
+        For an ``eta`` or ``shift`` that is negative or not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cfltr_core as cf
+    >>> cf.power_examination(1.0)(np.array([1, 2, 3])).round(3)
+    array([1.   , 0.5  , 0.333])
     """
     if not (np.isfinite(eta) and eta >= 0):
         raise ValueError(f"eta is {eta}: the exponent of position bias is a finite number >= 0")
@@ -29,10 +48,12 @@ def power_examination(eta: float, shift: float = 0.0) -> Examination:
 
 @dataclass(frozen=True)
 class PositionBasedUser:
-    """Position-based click model: a document at rank r is examined with probability θ_r, independently of
-    all else; an examined document is clicked with probability ε₊ if relevant, ε₋ if not.
+    """Position-based click model: P(click at rank r) = θ_r · (ε₊ · relevance + ε₋ · (1 − relevance)).
 
-    P(click | r, relevance) = θ_r · (ε₊ · relevance + ε₋ · (1 − relevance))
+    A document at rank r is examined with probability θ_r, independently of all else; an examined document is clicked
+    with probability ε₊ if relevant, ε₋ if not.
+
+    Source: Agarwal et al. 2018, §3.1–3.2.
 
     Parameters
     ----------
@@ -42,7 +63,21 @@ class PositionBasedUser:
     epsilon_plus, epsilon_minus : float
         Click probability of an examined relevant / non-relevant document, 0 <= ε₋ <= ε₊ <= 1, ε₊ > 0.
 
-    Source: Agarwal et al. 2018 §3.1–3.2.
+    Raises
+    ------
+    ValueError
+        For an ε out of order, or an examination that is no probability (of a callable: when it is asked).
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> user = cf.PositionBasedUser([1, 1/2, 1/3], epsilon_minus=0.1)
+    >>> user.propensity([1, 2, 3]).round(3)
+    array([1.   , 0.5  , 0.333])
+    >>> user.attraction([1, 0, 1])  # A and C are relevant
+    array([1. , 0.1, 1. ])
+    >>> user.click_probability([1, 2, 3], [1, 0, 1]).round(3)
+    array([1.   , 0.05 , 0.333])
     """
 
     examination: Examination | Sequence[float]
@@ -63,7 +98,7 @@ class PositionBasedUser:
             object.__setattr__(self, "examination", tuple(curve.tolist()))
 
     def propensity(self, displayed_rank: ArrayLike) -> FloatArray:
-        """θ at each displayed rank; 0 where the rank is 0, which means *not shown*.  Same shape."""
+        """θ_r at each ``displayed_rank`` r; 0 where the rank is 0, which means *not shown*.  Same shape."""
         rank = np.asarray(displayed_rank)
         shown = checks.within(rank, 0, np.inf, "displayed_rank", "ranks start at 1; 0 means not shown") > 0
         if callable(self.examination):
@@ -80,10 +115,13 @@ class PositionBasedUser:
         return np.asarray(np.where(shown, values, 0.0))
 
     def attraction(self, relevance: ArrayLike) -> FloatArray:
-        """P(click | examined) = ε₊ · relevance + ε₋ · (1 − relevance), relevance in [0, 1]."""
+        """P(click given examined) = ε₊ · relevance + ε₋ · (1 − relevance), ``relevance`` in [0, 1]; same shape."""
         rel = checks.within(relevance, 0, 1, "relevance", "the user model takes binary relevance")
         return np.asarray(self.epsilon_plus * rel + self.epsilon_minus * (1.0 - rel))
 
     def click_probability(self, displayed_rank: ArrayLike, relevance: ArrayLike) -> FloatArray:
-        """P(click) of each document, given its displayed rank (0 = not shown) and its relevance in [0, 1]."""
+        """P(click) = θ_r · P(click given examined), from the ``displayed_rank`` r and the ``relevance`` in [0, 1].
+
+        Rank 0 means *not shown*; the two have one shape, and so has the result.
+        """
         return np.asarray(self.propensity(displayed_rank) * self.attraction(relevance))

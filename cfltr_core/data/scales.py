@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from cfltr_core.ranking.ragged import RankingData
 
@@ -18,7 +17,15 @@ class Scale:
     expected numbers of clicks on a learning curve; ``seeds`` the number of populations (each with its own log)
     where rankers are learnt, ``light_seeds`` where they are only evaluated, which costs a second each;
     ``repetitions`` how often a log is drawn again to measure a spread; ``C_grid`` the strengths of the data against
-    the regulariser that SVM PropRank chooses from.
+    the regulariser that SVM PropRank chooses from.  ``SCALES`` holds them by ``name``.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> list(cf.SCALES)
+    ['smoke', 'ci', 'paper']
+    >>> cf.SCALES["smoke"].clicks, cf.SCALES["smoke"].seeds
+    ((500, 5000), 2)
     """
 
     name: str
@@ -37,7 +44,26 @@ class Scale:
 _CURVE = (1_700, 17_000, 170_000, 1_700_000)
 _GRID = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2)
 
-SCALES: Mapping[str, Scale] = MappingProxyType(
+
+class _Scales(Mapping[str, Scale]):
+    """Scales by name, read only; a name that does not exist is answered with those that do."""
+
+    def __init__(self, scales: dict[str, Scale]) -> None:
+        self._scales = scales
+
+    def __getitem__(self, name: str) -> Scale:
+        if name not in self._scales:
+            raise KeyError(f"scale is {name!r}: choose one of {', '.join(self)}")
+        return self._scales[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._scales)
+
+    def __len__(self) -> int:
+        return len(self._scales)
+
+
+SCALES: Mapping[str, Scale] = _Scales(
     {
         "smoke": Scale(
             name="smoke",
@@ -84,7 +110,10 @@ SCALES: Mapping[str, Scale] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Corpus:
-    """Train, validation and test queries of one corpus and seed."""
+    """``train``, ``validation`` and ``test`` queries of one corpus, ``name``, and seed.
+
+    :func:`cfltr_core.data.corpora.load_corpus` makes it.
+    """
 
     name: str
     train: RankingData

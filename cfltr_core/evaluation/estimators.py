@@ -30,9 +30,23 @@ Unit = Literal["query", "session"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A risk estimate with its standard error, and what it was made from.
+    """A risk estimate R̂ with its standard error, and what it was made from.
 
-    ``metric`` is known where the estimate was made from :class:`~cfltr_core.ranking.metrics.RankWeights`.
+    ``value`` is R̂ and ``standard_error`` the square root of its estimated variance, both in units of λ per session
+    (per relevant document if it is self-normalised); ``n_sessions`` and ``n_clicks`` are those of the log; ``metric``
+    is known where the estimate was made from :class:`~cfltr_core.ranking.metrics.RankWeights`.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
+    >>> estimate = cf.ips(log, cf.rank_weights([2, 1, 3], [0, 3], metric=cf.dcg()), unit="session")
+    >>> round(estimate.report(), 3), round(estimate.standard_error, 3)  # DCG = −risk
+    (1.631, 0.632)
+    >>> low, high = estimate.interval(level=0.9)
+    >>> round(low, 2), round(high, 2)  # of the risk
+    (-2.67, -0.59)
     """
 
     value: float
@@ -42,27 +56,36 @@ class Estimate:
     metric: RankWeight | None = None
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Normal interval ``value ± z · standard_error``."""
+        """Normal interval R̂ ± z · standard error, which covers R with probability ``level`` if R̂ is normal.
+
+        ValueError for a level that is not strictly between 0 and 1.
+        """
         if not 0 < level < 1:
             raise ValueError(f"level is {level}: expected a probability strictly between 0 and 1")
         half = NormalDist().inv_cdf(0.5 + level / 2) * self.standard_error
         return self.value - half, self.value + half
 
     def report(self) -> float:
-        """The number a table shows: −risk for a gain such as DCG, the risk itself for average rank."""
+        """The number a table shows: −R̂ for a gain such as DCG, R̂ itself for average rank.
+
+        ValueError for an estimate that was made from bare numbers.
+        """
         if self.metric is None:
             raise ValueError("metric: the estimate was made from bare numbers; make it from rank_weights(…)")
         return float(self.metric.report(self.value))
 
 
 def policy_aware(log: ClickLog, exposure: ArrayLike) -> ClickLog:
-    """The same log with the propensity of each term replaced by the exposure of its document under the policy.
+    """The same log with the propensity of each term replaced by P(E = 1 | π, d), the exposure of its document.
 
     IPS, self-normalised and clipped estimates from it are *policy-aware*: a click on d counts 1 / P(E = 1 | π, d),
     wherever d stood.  IPS is then unbiased when every relevant document has a positive exposure.
 
+    Source: Oosterhuis & de Rijke 2020, Eq. 5.
+
     Parameters
     ----------
+    log : ClickLog
     exposure : (n_docs,) in [0, 1]
         From ``policy.exposure(user)``, or an estimate of it.
 
@@ -71,7 +94,15 @@ def policy_aware(log: ClickLog, exposure: ArrayLike) -> ClickLog:
     ValueError
         For an exposure that is no probability, or that is 0 for a document that was clicked.
 
-    Source: Oosterhuis & de Rijke 2020, Eq. 5.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cfltr_core as cf
+    >>> policy = cf.EpsilonGreedyPolicy([1, 2, 3], [0, 3], epsilon=[0, 1])  # A, and B or C below it
+    >>> user, rng = cf.PositionBasedUser([1, 1/2, 1/3]), np.random.default_rng(0)
+    >>> log = cf.simulate_clicks(policy, user, relevance=[1, 0, 1], sessions=[1_000], rng=rng)
+    >>> log.propensity, cf.policy_aware(log, policy.exposure(user)).propensity  # C is seen by one user in four
+    (array([1. , 0.5, 0.5]), array([1.  , 0.25, 0.25]))
     """
     chance = checks.finite_vector(exposure, int(log.offsets[-1]), "exposure")
     checks.within(chance, 0, 1, "exposure", "exposure is a probability")
@@ -88,9 +119,21 @@ def policy_aware(log: ClickLog, exposure: ArrayLike) -> ClickLog:
 def naive(
     log: ClickLog, rank_weights: RankWeights | None = None, *, lam: ArrayLike | None = None, unit: Unit = "query"
 ) -> Estimate:
-    """Naive estimate: every click counts 1, (1/S) Σ clicks · λ.  Biased by examination.
+    """Naive estimate (1/S) Σ clicks · λ over S sessions: every click counts 1.  Biased by examination.
 
-    Arguments and errors are those of :func:`ips`.
+    Its mean is E_q[Σ_d p_d · λ(rank(d)) · relevance(d)] without click noise.  Arguments and errors are those of
+    :func:`ips`.
+
+    Source: notes on counterfactual evaluation, "Naive Estimator"; Joachims et al. 2017.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
+    >>> deployed, proposed = (cf.rank_weights(s, [0, 3], metric=cf.dcg()) for s in ([3, 2, 1], [2, 1, 3]))
+    >>> round(cf.naive(log, deployed).report(), 3), round(cf.naive(log, proposed).report(), 3)  # true: 1.5 < 1.631
+    (1.167, 0.964)
     """
     return _per_session(log, _lam(log, rank_weights, lam), np.ones(len(log.document)), unit)
 
@@ -98,13 +141,16 @@ def naive(
 def ips(
     log: ClickLog, rank_weights: RankWeights | None = None, *, lam: ArrayLike | None = None, unit: Unit = "query"
 ) -> Estimate:
-    """Inverse propensity scoring: (1/S) Σ clicks · λ / propensity.
+    """Inverse propensity scoring: (1/S) Σ clicks · λ / propensity over S sessions.
 
-    Unbiased for R(f) without click noise when every relevant document has a positive propensity
-    (Agarwal et al. 2018, Eq. 3–4; dividing by sessions, not by clicks).
+    Unbiased for R(f) without click noise when every relevant document has a positive propensity.
+
+    Source: Agarwal et al. 2018, Eq. 3–4, where the sum is divided by query instances, which are our sessions.  Eq. 5
+    writes n, which later is the number of clicks: divided by clicks the estimate is not unbiased.
 
     Parameters
     ----------
+    log : ClickLog
     rank_weights : RankWeights
         From :func:`~cfltr_core.ranking.metrics.rank_weights`: λ(rank(d)) under the ranker to be judged, or the
         difference of two, which compares two rankers on the same clicks.
@@ -121,6 +167,18 @@ def ips(
         For a bare array without a name (scores and ranks are arrays too), or for both or none of the two.
     ValueError
         For λ of another number of documents, or a log without sessions.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
+    >>> deployed, proposed = (cf.rank_weights(s, [0, 3], metric=cf.dcg()) for s in ([3, 2, 1], [2, 1, 3]))
+    >>> round(cf.ips(log, deployed).report(), 3), round(cf.ips(log, proposed).report(), 3)
+    (1.5, 1.631)
+    >>> difference = cf.ips(log, proposed - deployed, unit="session")
+    >>> round(difference.report(), 3), round(difference.standard_error, 3)
+    (0.131, 0.316)
     """
     return _per_session(log, _lam(log, rank_weights, lam), log.weights, unit)
 
@@ -133,9 +191,20 @@ def clipped(
     lam: ArrayLike | None = None,
     unit: Unit = "query",
 ) -> Estimate:
-    """IPS with weights min(1/propensity, cap): less variance, biased toward 0 where weights are cut.
+    """IPS with capped weights, (1/S) Σ clicks · λ · min(1/propensity, ``cap``): less variance, some bias toward 0.
 
-    The other arguments and errors are those of :func:`ips`.
+    ``cap`` is at least 1, else a ValueError.  The other arguments and errors are those of :func:`ips`.
+
+    Source: Joachims et al. 2017, which Agarwal et al. 2018, §5.2 and §5.5, refer to.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
+    >>> proposed = cf.rank_weights([2, 1, 3], [0, 3], metric=cf.dcg())
+    >>> round(cf.clipped(log, proposed, cap=2).report(), 3)  # a click on C counts 2, not 3
+    1.298
     """
     if not (np.isfinite(cap) and cap >= 1):
         raise ValueError(f"cap is {cap}: expected a largest weight >= 1")
@@ -145,12 +214,21 @@ def clipped(
 def self_normalised(
     log: ClickLog, rank_weights: RankWeights | None = None, *, lam: ArrayLike | None = None, unit: Unit = "query"
 ) -> Estimate:
-    """Self-normalised IPS: Σ clicks · λ / p divided by Σ clicks / p.
+    """Self-normalised IPS: (Σ clicks · λ / p) / (Σ clicks / p), with p the propensity.
 
     Estimates the risk *per relevant document*, R(f) / E[number of relevant documents], which is another
-    scale than IPS.  NaN for a log without clicks.  Source: Swaminathan & Joachims 2015.
+    scale than IPS.  NaN for a log without clicks.  Arguments and errors are those of :func:`ips`.
 
-    Arguments and errors are those of :func:`ips`.
+    Source: Swaminathan & Joachims 2015, reference [23] of Agarwal et al. 2018.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
+    >>> proposed = cf.rank_weights([2, 1, 3], [0, 3], metric=cf.dcg())
+    >>> round(cf.self_normalised(log, proposed).report(), 3)  # 1.631 of two relevant documents
+    0.815
     """
     given = _lam(log, rank_weights, lam)
     at_term = _terms(log, given, unit)
@@ -180,7 +258,34 @@ def ips_variance(
         Var = (1/S) { mean_q Σ_d ρ_d (1 − ρ_d) a_d² + Var_q(Σ_d ρ_d a_d) }       (``sessions`` a number)
 
     The second is for sessions that draw their query uniformly: it adds the variance between queries.
-    ``weights`` is 1/propensity for IPS, 1 for the naive estimate; give 0 to documents never shown.
+
+    Source: derived in chapter 2.
+
+    Parameters
+    ----------
+    lam : (n_docs,)
+        λ(rank(d)) under the ranker that is judged.
+    click_probability : (n_docs,) in [0, 1]
+        ρ, as :meth:`~cfltr_core.clicks.users.PositionBasedUser.click_probability` gives it.
+    weights : (n_docs,)
+        1/propensity for IPS, 1 for the naive estimate; give 0 to documents never shown.
+    offsets : (n_queries + 1,)
+    sessions : (n_queries,) or int
+        S_q of each query, or S in all.
+
+    Raises
+    ------
+    ValueError
+        For shapes that disagree, a ρ that is no probability, or no session.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> proposed = cf.rank_weights([2, 1, 3], [0, 3], metric=cf.dcg())
+    >>> rho = cf.PositionBasedUser([1, 1/2, 1/3]).click_probability([1, 2, 3], [1, 0, 1])
+    >>> variance = cf.ips_variance(proposed, rho, weights=[1, 2, 3], offsets=[0, 3], sessions=[6])
+    >>> round(variance, 3)  # only C is uncertain: (1/6) · 1/3 · 2/3 · 3²
+    0.333
     """
     cuts = checks.offsets_of(offsets)
     n_docs = int(cuts[-1])

@@ -22,15 +22,32 @@ LIMIT = 2_000_000
 def enumerate_logs(
     policy: LoggingPolicy, user: PositionBasedUser, *, relevance: ArrayLike, sessions: ArrayLike
 ) -> Iterator[tuple[float, ClickLog]]:
-    """Yield ``(probability, log)`` for every possible outcome of the counts.
+    """Yield ``(probability, log)`` for every possible outcome of the counts: P(log) = P(displays) · Π Binomial(clicks).
 
     First every table of impressions that the displays of the sessions can add up to, then the clicks: each document
     and rank has a count 0 … impressions with its Binomial probability; outcomes are the product.
+
+    Parameters
+    ----------
+    policy : LoggingPolicy
+    user : PositionBasedUser
+    relevance : (n_docs,) in [0, 1]
+    sessions : (n_queries,)
+        Whole numbers; few, for the outcomes grow exponentially.
 
     Raises
     ------
     ValueError
         When there are more than two million outcomes.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> for probability, log in cf.enumerate_logs(policy, user, relevance=[1, 0, 1], sessions=[1]):
+    ...     print(round(probability, 3), log.clicks)
+    0.667 [1 0 0]
+    0.333 [1 0 1]
     """
     offsets = policy.offsets
     per_query = checks.counts(sessions, len(offsets) - 1, "sessions")
@@ -110,9 +127,19 @@ def expectation(
     relevance: ArrayLike,
     sessions: ArrayLike,
 ) -> FloatArray:
-    """Exact E[statistic(log)]: Σ over all outcomes of probability × statistic.  Scalars come back as 0-d arrays.
+    """Exact E[statistic(log)] = Σ over all outcomes of P(log) · ``statistic(log)``.  Scalars come back as 0-d arrays.
 
-    Example: ``expectation(lambda log: ips(log, lam=lam).value, policy, user=user, relevance=rel, sessions=[1])``.
+    The other arguments and errors are those of :func:`enumerate_logs`.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> proposed = cf.rank_weights([2, 1, 3], [0, 3], metric=cf.dcg())
+    >>> experiment = {"user": user, "relevance": [1, 0, 1], "sessions": [2]}
+    >>> mean = cf.expectation(lambda log: cf.ips(log, proposed).report(), policy, **experiment)
+    >>> round(float(mean), 3)  # the true DCG: IPS is unbiased
+    1.631
     """
     total: FloatArray | float = 0.0
     for probability, log in enumerate_logs(policy, user, relevance=relevance, sessions=sessions):
@@ -128,7 +155,20 @@ def mean_and_variance(
     relevance: ArrayLike,
     sessions: ArrayLike,
 ) -> tuple[FloatArray, FloatArray]:
-    """Exact mean and variance of ``statistic(log)``; the variance is E[(x − E x)²], not a difference."""
+    """Exact mean E[x] and variance E[(x − E x)²], which is no difference, of x = ``statistic(log)``.
+
+    The other arguments and errors are those of :func:`enumerate_logs`; both results have the shape of the statistic.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> proposed = cf.rank_weights([2, 1, 3], [0, 3], metric=cf.dcg())
+    >>> experiment = {"user": user, "relevance": [1, 0, 1], "sessions": [6]}
+    >>> mean, variance = cf.mean_and_variance(lambda log: cf.ips(log, proposed).report(), policy, **experiment)
+    >>> round(float(mean), 3), round(float(variance), 3)  # cf.ips_variance has the second in closed form
+    (1.631, 0.333)
+    """
     outcomes = [
         (p, np.asarray(statistic(log), dtype=np.float64))
         for p, log in enumerate_logs(policy, user, relevance=relevance, sessions=sessions)

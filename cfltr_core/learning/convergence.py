@@ -33,7 +33,8 @@ Gradients = Callable[[FloatArray], FloatArray]
 class WeightSummary:
     """Count-weighted summary of the weights 1/p of a log: M̄ (``mean``), RMS (``rms``), M (``maximum``).
 
-    M̄ ≤ RMS ≤ M, and (RMS/M̄)² = 1 + CV², with CV the coefficient of variation of the weights.
+    M̄ ≤ RMS ≤ M, and (RMS/M̄)² = 1 + CV², with CV the coefficient of variation of the weights over the ``n_clicks``
+    clicks.  :func:`weight_summary` makes it.
     """
 
     n_clicks: int
@@ -43,9 +44,23 @@ class WeightSummary:
 
 
 def weight_summary(log: ClickLog) -> WeightSummary:
-    """M̄ = (1/n) Σ 1/p, RMS = √((1/n) Σ 1/p²) and M = max 1/p over the n clicks of a log.
+    """M̄ = (1/n) Σ 1/p, RMS = √((1/n) Σ 1/p²) and M = max 1/p over the n clicks of a ``log``.
 
     Source: Jagerman & de Rijke 2020, §4.1 and Eq. 20; RMS is not in the paper.
+
+    Raises
+    ------
+    ValueError
+        For a log without clicks.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
+    >>> summary = cf.weight_summary(log)
+    >>> summary.mean, round(summary.rms, 3), summary.maximum  # (6 · 1 + 2 · 3) / 8, √((6 · 1 + 2 · 9) / 8), 3
+    (1.5, 1.732, 3.0)
     """
     clicked = log.clicks > 0
     if not clicked.any():
@@ -58,9 +73,34 @@ def weight_summary(log: ClickLog) -> WeightSummary:
 def convergence_bound(radius: float, gradient_bound: float, *, weight: float, steps: ArrayLike) -> FloatArray:
     """Bound B · (weight · G) / √T on E[R(w̄) − R(w*)] after T = ``steps`` iterations at :func:`learning_rate_for`.
 
-    ``radius`` B ≥ ‖w*‖ and ``gradient_bound`` G ≥ ‖∇f_i(w_t)‖.  ``weight`` is M in Theorem 1 (IPS-SGD, Eq. 9) and M̄ in
-    Theorem 3 (CounterSample, Eq. 24) of Jagerman & de Rijke 2020; RMS(1/p) in place of M is the sharper form of
-    Theorem 1.  Same shape as ``steps``.
+    Source: Jagerman & de Rijke 2020, Theorem 1 (Eq. 9) and Theorem 3 (Eq. 24).
+
+    Parameters
+    ----------
+    radius : float
+        B ≥ ‖w*‖, > 0.
+    gradient_bound : float
+        G ≥ ‖∇f_i(w_t)‖, > 0.
+    weight : float
+        M in Theorem 1 (IPS-SGD) and M̄ in Theorem 3 (CounterSample); RMS(1/p) in place of M is the sharper form of
+        Theorem 1.
+    steps : any shape, >= 1
+        T.
+
+    Returns
+    -------
+    Bounds of the shape of ``steps``
+
+    Raises
+    ------
+    ValueError
+        For an argument that is not > 0, or a T below 1.
+
+    Examples
+    --------
+    >>> from cfltr_core.learning.convergence import convergence_bound
+    >>> convergence_bound(1.0, 2.0, weight=3.0, steps=[1, 100])
+    array([6. , 0.6])
     """
     b, s = checks.positive(radius, "radius"), _scaled(gradient_bound, weight)
     t = checks.within(steps, 1, np.inf, "steps", "a number of iterations")
@@ -68,13 +108,33 @@ def convergence_bound(radius: float, gradient_bound: float, *, weight: float, st
 
 
 def learning_rate_for(radius: float, gradient_bound: float, *, weight: float, steps: int) -> float:
-    """Learning rate α = B / (weight · G · √T) of Theorems 1 and 3; arguments as in :func:`convergence_bound`."""
+    """Learning rate α = B / (weight · G · √T) of Theorems 1 and 3; arguments as in :func:`convergence_bound`.
+
+    Source: Jagerman & de Rijke 2020, Theorems 1 and 3, where α is η.
+
+    Examples
+    --------
+    >>> from cfltr_core.learning.convergence import learning_rate_for
+    >>> round(learning_rate_for(1.0, 2.0, weight=3.0, steps=100), 4)
+    0.0167
+    """
     b, s = checks.positive(radius, "radius"), _scaled(gradient_bound, weight)
     return float(b / (s * np.sqrt(checks.positive_int(steps, "steps"))))
 
 
 def steps_for_accuracy(radius: float, gradient_bound: float, *, weight: float, accuracy: float) -> float:
-    """T = B² (weight · G)² / ε²: iterations that suffice for an error of at most ε (Eqs. 18 and 26), not rounded."""
+    """T = B² (weight · G)² / ε²: iterations that suffice for an error of at most ε = ``accuracy``, not rounded.
+
+    The other arguments are those of :func:`convergence_bound`.
+
+    Source: Jagerman & de Rijke 2020, Eq. 18 and Eq. 26.
+
+    Examples
+    --------
+    >>> from cfltr_core.learning.convergence import steps_for_accuracy
+    >>> steps_for_accuracy(1.0, 2.0, weight=3.0, accuracy=0.5)
+    144.0
+    """
     b, s = checks.positive(radius, "radius"), _scaled(gradient_bound, weight)
     return (b * s / checks.positive(accuracy, "accuracy")) ** 2
 
@@ -89,10 +149,25 @@ def second_moment(
 
     The second minus the first is −Cov(w, w ‖∇f‖²), the covariance over the n clicks.
 
+    Source: derived in chapter 14; Jagerman & de Rijke 2020 bound both, by (M G)² (Eq. 15) and (M̄ G)² (Eq. 25).
+
     Parameters
     ----------
     weights, gradient_norms, counts : (n_terms,)
         w = 1/p > 0, ‖∇f‖ ≥ 0, and the number of clicks of each term.
+    sampling : "uniform" or "weighted"
+
+    Raises
+    ------
+    ValueError
+        For shapes that disagree, a weight that is not > 0, a negative norm, or no click.
+
+    Examples
+    --------
+    >>> from cfltr_core.learning.convergence import second_moment
+    >>> log = {"weights": [1, 10], "gradient_norms": [10, 0.5**0.5], "counts": [1, 1]}
+    >>> [round(second_moment(**log, sampling=s), 1) for s in ("uniform", "weighted")]  # the second is not always less
+    [75.0, 288.8]
     """
     w = np.asarray(weights, dtype=np.float64)
     if w.ndim != 1:
@@ -118,6 +193,28 @@ def click_gradients(features: ArrayLike, offsets: ArrayLike, *, documents: Array
     """∇f_i(w) = Σ_{y ≠ d: ⟨w, x_d − x_y⟩ < 1} (x_y − x_d) for each clicked document d, (n_terms, n_features).
 
     A subgradient with slope 0 at a kink.  O(list × features) work for each click.
+
+    Source: the gradient of the hinge bound of Agarwal et al. 2018, §4, for a linear scorer.
+
+    Parameters
+    ----------
+    features : (n_docs, n_features)
+    offsets : (n_queries + 1,)
+    documents : (n_terms,)
+        Flat indices of the clicked documents.
+    w : (n_features,)
+
+    Raises
+    ------
+    ValueError
+        For shapes that disagree, or documents that do not exist.
+
+    Examples
+    --------
+    >>> from cfltr_core.learning.convergence import click_gradients
+    >>> click_gradients([[1.0], [0.0], [0.5]], [0, 3], documents=[0, 2], w=[0.0])  # of A and of C
+    array([[-1.5],
+           [ 0. ]])
     """
     x, cuts, terms = _lists(features, offsets, documents)
     scores = x @ checks.finite_vector(w, x.shape[1], "w")
@@ -130,7 +227,18 @@ def click_gradients(features: ArrayLike, offsets: ArrayLike, *, documents: Array
 
 
 def gradient_bounds(features: ArrayLike, offsets: ArrayLike, *, documents: ArrayLike) -> FloatArray:
-    """G_i = Σ_{y ≠ d} ‖x_y − x_d‖ ≥ ‖∇f_i(w)‖ at every w, for each clicked document, (n_terms,)."""
+    """G_i = Σ_{y ≠ d} ‖x_y − x_d‖ ≥ ‖∇f_i(w)‖ at every w, for each clicked document, (n_terms,).
+
+    Arguments and errors are those of :func:`click_gradients`.
+
+    Source: the G of Jagerman & de Rijke 2020, Theorem 1, for the hinge of their Eq. 2.
+
+    Examples
+    --------
+    >>> from cfltr_core.learning.convergence import gradient_bounds
+    >>> gradient_bounds([[1.0], [0.0], [0.5]], [0, 3], documents=[0, 2])
+    array([1.5, 1. ])
+    """
     x, cuts, terms = _lists(features, offsets, documents)
     out = np.empty(len(terms))
     for rows, index in _blocks(cuts, terms, x.shape[1]):
@@ -165,7 +273,11 @@ def _blocks(cuts: IntArray, terms: IntArray, n_features: int) -> Iterator[tuple[
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Runs of SGD: ``probability`` (runs,), ``iterates`` w_1 … w_T and ``gradients`` g_1 … g_T (runs, T, features)."""
+    """Runs of SGD, w_{t+1} = w_t − α g_t: their ``probability`` (runs,), and what happened on the way.
+
+    ``iterates`` w_1 … w_T and ``gradients`` g_1 … g_T have shape (runs, T, features); ``learning_rate`` is α.
+    :func:`exact_runs` makes them.
+    """
 
     probability: FloatArray
     iterates: FloatArray
@@ -187,7 +299,9 @@ def exact_runs(
     steps: int,
     n_features: int,
 ) -> Runs:
-    """SGD from w_1 = 0 along all nᵀ sequences of indices at once, each with its probability.
+    """SGD w_{t+1} = w_t − α · factor_i · ∇f_i(w_t) from w_1 = 0 along all nᵀ sequences of draws, with probabilities.
+
+    Source: the expectations of Jagerman & de Rijke 2020, Theorems 1 and 3, as sums over sequences.
 
     Parameters
     ----------
@@ -196,11 +310,32 @@ def exact_runs(
     probability, factor : (n,)
         P(i) of each draw, and the factor of its gradient: (1/n, w_i) for IPS-SGD, (w_i / (n M̄), M̄) for
         CounterSample.
+    learning_rate : float
+        α > 0.
+    steps : int
+        T.
+    n_features : int
+
+    Returns
+    -------
+    Runs
 
     Raises
     ------
     ValueError
         For probabilities that do not sum to 1, or more than two million sequences.
+
+    Examples
+    --------
+    Two clicks with weights 1 and 3, and f_i(w) = abs(w − b_i):
+
+    >>> import numpy as np
+    >>> import cfltr_core as cf
+    >>> weights, b = np.array([1, 3]), np.array([1, -1])
+    >>> gradients = lambda w: np.sign(w - b)[:, :, None]
+    >>> runs = cf.exact_runs(gradients, [1/2, 1/2], factor=weights, learning_rate=0.1, steps=3, n_features=1)
+    >>> runs.iterates.shape, (runs.probability @ runs.average).round(3)  # 2³ runs of 3 steps with 1 feature
+    ((8, 3, 1), array([-0.1]))
     """
     chance = np.asarray(probability, dtype=np.float64)
     if chance.ndim != 1:
@@ -232,18 +367,20 @@ def exact_runs(
 class ProofSteps:
     """Both sides of every inequality in the proofs of Theorems 1 and 3, in the order of the proof.
 
-    Each is at most the next; ``inner_exact`` and ``inner_sampled`` are equal.  Equation numbers of Jagerman &
-    de Rijke 2020 in brackets.
+    Each of ``excess``, ``mean_excess``, ``inner_exact``, ``inner_sampled``, ``lemma``, ``moment`` and ``bound`` is at
+    most the next; ``inner_exact`` and ``inner_sampled`` are equal.  Equation numbers of Jagerman & de Rijke 2020 in
+    brackets::
 
-    excess          E[R(w̄)] − R*                                 (10a)
-    mean_excess     E[(1/T) Σ R(w_t)] − R*                        (10b) Jensen
-    inner_exact     E[(1/T) Σ ⟨w_t − w*, ∇R(w_t)⟩]                (13a) convexity
-    inner_sampled   E[(1/T) Σ ⟨w_t − w*, g_t⟩]                    (13d) unbiased gradients
-    lemma           ‖w*‖²/(2αT) + (α/2) E[(1/T) Σ ‖g_t‖²]         (14)  Lemma 14.1
-    moment          B²/(2αT) + (α/2) (bound on E‖g_t‖²)           sharper than the next
-    bound           B²/(2αT) + (α/2) (bound on ‖g_t‖)²            (16)
+        excess          E[R(w̄)] − R*                                 (10a)
+        mean_excess     E[(1/T) Σ R(w_t)] − R*                        (10b) Jensen
+        inner_exact     E[(1/T) Σ ⟨w_t − w*, ∇R(w_t)⟩]                (13a) convexity
+        inner_sampled   E[(1/T) Σ ⟨w_t − w*, g_t⟩]                    (13d) unbiased gradients
+        lemma           ‖w*‖²/(2αT) + (α/2) E[(1/T) Σ ‖g_t‖²]         (14)  Lemma 14.1
+        moment          B²/(2αT) + (α/2) (bound on E‖g_t‖²)           sharper than the next
+        bound           B²/(2αT) + (α/2) (bound on ‖g_t‖)²            (16)
 
-    The slacks are the smallest over all runs (and steps) of what must be ≥ 0 on every single path.
+    The slacks are the smallest over all runs (and steps) of what must be ≥ 0 on every single path:
+    ``jensen_slack``, ``subgradient_slack``, ``lemma_slack`` and ``gradient_slack``.  :func:`proof_steps` makes them.
     """
 
     excess: float
@@ -275,7 +412,9 @@ def proof_steps(
     gradient_bound: float,
     moment_bound: float | None = None,
 ) -> ProofSteps:
-    """Evaluate every inequality of the proof of Theorem 1 (or 3) along runs of SGD.
+    """Both sides of every step from E[R(w̄)] − R(w*) to B²/(2αT) + (α/2) (bound on ‖g_t‖)² along runs of SGD.
+
+    Source: Jagerman & de Rijke 2020, the proof of Theorem 1, Eq. 10–16, and with Eq. 25 that of Theorem 3.
 
     Parameters
     ----------
@@ -285,10 +424,39 @@ def proof_steps(
         R and a subgradient of it for states (m, n_features): (m,) and (m, n_features).
     optimum : (n_features,)
         w*; the proof holds for any point with ‖w*‖ ≤ ``radius``.
+    radius : float
+        B > 0.
     gradient_bound : float
         Bound on ‖g_t‖: M G for IPS-SGD, M̄ G for CounterSample.
     moment_bound : float, optional
         Bound on E‖g_t‖², such as (RMS · G)²; the square of ``gradient_bound`` if it is left out.
+
+    Returns
+    -------
+    ProofSteps
+
+    Raises
+    ------
+    ValueError
+        For an optimum of another shape, or a bound that is not > 0.
+
+    Examples
+    --------
+    Two clicks with weights 1 and 3, and f_i(w) = abs(w − b_i): R is smallest at −1, G = 1, M = 3 and RMS = √5.
+
+    >>> import numpy as np
+    >>> import cfltr_core as cf
+    >>> weights, b = np.array([1, 3]), np.array([1, -1])
+    >>> gradients = lambda w: np.sign(w - b)[:, :, None]
+    >>> runs = cf.exact_runs(gradients, [1/2, 1/2], factor=weights, learning_rate=0.1, steps=3, n_features=1)
+    >>> proof = cf.proof_steps(
+    ...     runs,
+    ...     lambda w: (weights * abs(w - b)).mean(axis=1),
+    ...     risk_gradient=lambda w: (weights * np.sign(w - b)).mean(axis=1, keepdims=True),
+    ...     optimum=[-1], radius=1, gradient_bound=3, moment_bound=5,
+    ... )
+    >>> proof.ladder.round(2)  # from the excess risk to the bound of the paper
+    array([0.9 , 0.9 , 0.9 , 0.9 , 1.92, 1.92, 2.12])
     """
     n, t, d = runs.iterates.shape
     star = checks.finite_vector(optimum, d, "optimum")

@@ -35,9 +35,11 @@ CHUNK = 4096
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClickSampler:
-    """How one step of SGD picks a click and scales its gradient.
+    """How one step of SGD picks a click and scales its gradient: term t with probability P(t), ∇f_t times factor_t.
 
     It is unbiased for (1/n) Σ_t clicks_t w_t ∇f_t if P(t) · factor_t = clicks_t w_t / n for every term t.
+
+    Source: Jagerman & de Rijke 2020, Algorithms 1 and 2, Theorem 2.
 
     Parameters
     ----------
@@ -49,6 +51,21 @@ class ClickSampler:
         Factor of the gradient of a term when it is drawn.
     offsets : (n_queries + 1,)
         The lists of the documents, those of the log.
+
+    Raises
+    ------
+    ValueError
+        For documents that do not exist, or arrays and a table that disagree on the number of terms.
+
+    Examples
+    --------
+    A sampler of one's own: A and C equally often, and the gradient of C twice as strong.
+
+    >>> import cfltr_core as cf
+    >>> from cfltr_core.learning.countersample import ClickSampler
+    >>> from cfltr_core.sampling import AliasTable
+    >>> ClickSampler([0, 2], AliasTable.build([1, 1]), factor=[1, 2], offsets=[0, 3])
+    ClickSampler(2 terms)
     """
 
     document: IntArray
@@ -72,12 +89,43 @@ class ClickSampler:
 
 
 def click_sampler(log: ClickLog, method: Method) -> ClickSampler:
-    """The sampler of Biased-SGD, IPS-SGD or CounterSample on a log; see the module's table.
+    """The sampler of Biased-SGD, IPS-SGD or CounterSample on a log: P(t) and factor_t, with w = 1/p and M̄ = mean of w.
+
+    ===============  ================================  ========
+    ``method``       P(t)                              factor_t
+    ===============  ================================  ========
+    "biased"         clicks_t / n                      1
+    "ips"            clicks_t / n                      w_t
+    "countersample"  clicks_t w_t / Σ_s clicks_s w_s   M̄
+    ===============  ================================  ========
+
+    Source: Jagerman & de Rijke 2020, Algorithm 1, Algorithm 2 and Eq. 19–20; "biased" is the Biased-SGD of §6.5.
+
+    Parameters
+    ----------
+    log : ClickLog
+    method : "biased", "ips" or "countersample"
+
+    Returns
+    -------
+    ClickSampler
+        Of the terms with clicks, in the order of the log.
 
     Raises
     ------
     ValueError
         For a log without clicks or an unknown method.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
+    >>> ips, countersample = cf.click_sampler(log, "ips"), cf.click_sampler(log, "countersample")
+    >>> ips.table.probabilities(), ips.factor  # of A and C
+    (array([0.75, 0.25]), array([1., 3.]))
+    >>> countersample.table.probabilities(), countersample.factor
+    (array([0.5, 0.5]), array([1.5, 1.5]))
     """
     summary = weight_summary(log)
     clicked = np.flatnonzero(log.clicks)
@@ -93,9 +141,10 @@ def click_sampler(log: ClickLog, method: Method) -> ClickSampler:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SGDPath:
-    """Weights at the recorded steps: ``last`` w_{t+1} and ``average`` (1/t) Σ_{s ≤ t} w_s, (record, runs, rates, d).
+    """Weights at the recorded ``steps`` t: ``last`` w_{t+1}, ``average`` (1/t) Σ_{s ≤ t} w_s, (record, runs, rates, d).
 
     ``documents`` (record, runs) counts the documents scored until then, the cost of a run on any machine.
+    :func:`train_sgd` makes it.
     """
 
     steps: IntArray
@@ -119,10 +168,13 @@ def train_sgd(
     optimizer: Optimizer = "sgd",
     record: Sequence[int] | None = None,
 ) -> SGDPath:
-    """SGD from w = 0 on the per-click hinge f_i(w) = 1 + Σ_{y ≠ d} max(0, 1 − ⟨w, x_d − x_y⟩).
+    """SGD w_{t+1} = w_t − α · factor_i · ∇f_i(w_t) from w_1 = 0, on f_i(w) = 1 + Σ_{y ≠ d} max(0, 1 − ⟨w, x_d − x_y⟩).
 
     All learning rates see the same clicks and are trained as one matrix problem, so that a list is gathered and
     scored once for the whole grid; ``runs`` are independent sequences of clicks, trained side by side.
+
+    Source: Jagerman & de Rijke 2020, Algorithms 1 and 2, which return the average; their Eq. 2 is f_i plus 1, since its
+    sum includes the clicked document itself.
 
     Parameters
     ----------
@@ -131,8 +183,13 @@ def train_sgd(
         From :func:`click_sampler`, or your own; it knows the lists.
     learning_rates : (n_rates,)
         α > 0, not scaled by anything.
+    steps : int
+        T.
+    rng : numpy.random.Generator
+        Draws the clicks.
     batch : int
         Clicks per step, drawn with replacement; their scaled gradients are averaged.
+    runs : int
     optimizer : "sgd", "adam" or "adagrad"
         With PyTorch's default settings.
     record : increasing steps between 1 and ``steps``; only the last if it is left out
@@ -142,7 +199,26 @@ def train_sgd(
     -------
     SGDPath
 
-    Source: Jagerman & de Rijke 2020, Algorithms 1 and 2, which return the average.
+    Raises
+    ------
+    ValueError
+        For features that are not finite or do not match the lists of the sampler, a learning rate that is not > 0, an
+        unknown optimizer, or steps to record that do not increase.
+    TypeError
+        For an ``rng`` that is no numpy.random.Generator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
+    >>> sampler, features = cf.click_sampler(log, "countersample"), np.array([[1.0, 0.2], [0.0, 0.5], [1.0, 0.7]])
+    >>> path = cf.train_sgd(features, sampler, learning_rates=[0.1], steps=200, rng=np.random.default_rng(0))
+    >>> path.last.shape  # records, runs, rates, features
+    (1, 1, 1, 2)
+    >>> int(np.argmin(features @ path.average[-1, 0, 0]))  # B, which nobody clicked, comes last
+    1
     """
     x = np.asarray(features)
     if x.ndim != 2 or not np.isfinite(x).all():

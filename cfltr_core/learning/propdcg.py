@@ -23,7 +23,8 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.learning.bounds import hinge
-from cfltr_core.learning.proprank import Cost, LinearFit, minimise, training_problem
+from cfltr_core.learning.hinge_solver import Cost
+from cfltr_core.learning.proprank import LinearFit, minimise, training_problem
 from cfltr_core.ranking.metrics import RankWeight, dcg
 
 Curvature = Literal["linear", "convex", "concave"]
@@ -36,7 +37,7 @@ class CCPFit(LinearFit):
     ``objective`` holds F at the start and after each round, ``round_passes`` the multiplications with the feature
     matrix of each round, ``effective_weights`` the c′_t / c_t of the last round, one per clicked document in
     ``documents``.  ``primal`` and ``dual`` certify the last *surrogate*, not F, which has no certificate unless λ is
-    convex.
+    convex.  :func:`fit_propdcg` makes it.
     """
 
     objective: FloatArray
@@ -85,7 +86,9 @@ def fit_propdcg(
     start: LinearFit | None = None,
     max_rounds: int = 50,
 ) -> CCPFit:
-    """SVM PropDCG: minimise ½‖w‖² + (C/n) Σ clicks/p · λ(1 + Σ_y max(1 − w·(x_d − x_y), 0)).
+    """SVM PropDCG: minimise F(w) = ½‖w‖² + (C/n) Σ clicks/p · λ(1 + Σ_y max(1 − w·(x_d − x_y), 0)).
+
+    Source: Agarwal et al. 2018, §4.1.
 
     Parameters
     ----------
@@ -94,23 +97,47 @@ def fit_propdcg(
     metric : RankWeight
         λ with a derivative; DCG, −1/log₂(1 + r), if none is given.  A C meant for natural logarithms is C / ln 2 here.
     decrease : float
-        Stop when a round lowers F by less than ``decrease`` · |F|.
+        Stop when a round lowers F by at most this share of what all rounds have gained over w = 0, F(0) − F, or over
+        ``start`` if that was worse than w = 0.  F itself would be no measure: with a small C no weights can change most
+        of it, and a constant added to λ changes all of it.
     gap : float
-        Relative gap of every convex problem.
+        Certified gap of every convex problem, as in ``fit_proprank``.  For the problem of a round, with the
+        objective P′ and the optimum P′*, its two parts are both right here.  P′ ≤ F − Σ c λ(1), as concavity gives
+        λ′(1 + S) S ≤ λ(1 + S) − λ(1): never more is missing than this share of what F could lose at all.  And
+        P′(0) − P′* is about F(0) − F* where C is small and S hardly changes; elsewhere it may be far larger, since
+        λ′(1 + S) is large where S is small now, and would be no measure alone.
     start : LinearFit
         Where to begin; w = 0 without one.  With a concave λ, F may have many stationary points, and the start
         decides which is found.
     max_rounds : int
+        The most convex problems that are solved.
+
+    Returns
+    -------
+    CCPFit
 
     Raises
     ------
     ValueError
         As ``fit_proprank``; also when λ is neither convex nor concave, or decreases.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
+    >>> fit = cf.fit_propdcg([[1.0], [0.0], [1.0]], log, C=10)
+    >>> fit.weights.round(1), bool((np.diff(fit.objective) <= 0).all())  # no round raises the objective
+    (array([1.]), True)
+    >>> fit.effective_weights.round(2), cf.dcg().slope([2, 2]).round(2)  # at w = 1 the bounds on the ranks are 2
+    (array([0.19, 0.19]), array([0.19, 0.19]))
     """
     lam = dcg() if metric is None else metric
     x, lists, mass = training_problem(features, log, C=C, start=start)
     checks.positive(decrease, "decrease")
-    checks.positive(gap, "gap")
+    if not 0 < gap < 1:
+        raise ValueError(f"gap is {gap}: expected a share of what can be gained, > 0 and < 1")
     checks.positive_int(max_rounds, "max_rounds")
     shape = curvature(lam, int(np.diff(lists.offsets).max()))
 
@@ -119,9 +146,14 @@ def fit_propdcg(
         s, _ = lists.sums(fit.decision_function(x), hinge, lambda terms, _: np.zeros(len(terms)))
         return float(0.5 * fit.weights @ fit.weights + mass @ lam(1 + s)), s
 
-    best = LinearFit(np.zeros(x.shape[1]), C, np.inf, -np.inf, 0, 1.0) if start is None else start
+    best = (
+        LinearFit(np.zeros(x.shape[1]), primal=np.inf, dual=-np.inf, at_zero=np.inf, least=0.0, passes=0.0, C=C)
+        if start is None
+        else start
+    )
     value, s = at(best)
     objective, passes = [value], []
+    worst = max(value, float(mass @ lam(1 + lists.rivals)))
     accuracy = max(gap, 0.03) if shape == "concave" else gap
     used = slope = lam.slope(1 + s)
     while True:
@@ -131,13 +163,14 @@ def fit_propdcg(
         else:
             fit = minimise(x, lists, mass * slope, C, accuracy, best)
         passes.append(fit.passes + 1)
-        value, s = at(fit)
-        fall = (objective[-1] - value) / (abs(value) or 1.0)
+        value, s_fit = at(fit)
         # Single precision may have solved the surrogate: weights that do not lower F itself are not taken.
-        if fall > 0 or np.isinf(best.primal):
-            best, used, slope = fit, slope, lam.slope(1 + s)
+        if value < objective[-1] or np.isinf(best.primal):
+            best, s, used, slope = fit, s_fit, slope, lam.slope(1 + s_fit)
         elif best is start:
-            best = replace(fit, weights=start.weights)
+            primal = float(0.5 * start.weights @ start.weights + mass @ (slope * s))
+            best = replace(fit, weights=start.weights, primal=primal)
+        fall = (objective[-1] - value) / (worst - value) if value < objective[-1] else 0.0
         objective.append(min(value, objective[-1]))
         if shape != "concave" or (fall <= decrease and accuracy == gap) or len(passes) == max_rounds:
             break

@@ -7,22 +7,11 @@ sum of the hinge losses ξ_ty = max(1 − w·(x_t − x_y), 0) against the other
     dual    D(a) = Σ_ty a_ty − ½‖v‖²,   v = Σ_ty a_ty (x_t − x_y),   0 ≤ a_ty ≤ c_t
     gap     P(w) − D(a) = ½‖w − v‖² + Σ_ty (c_t ξ_ty − a_ty z_ty) ≥ 0,   z_ty = 1 − w·(x_t − x_y).
 
-The solver is an augmented Lagrangian method.  It smooths each hinge around a *centre* ā in [0, 1],
-
-    max_{0 ≤ a ≤ 1} a z − (μ/2) (a − ā)²,   with maximiser a = clip(ā + z/μ, 0, 1).
-
-The slopes, c_t times those a, are feasible in the dual, and w − v is the gradient: every gradient carries its own
-certificate.  Once the gradient is small against the gap, the slopes become the new centres, and μ shrinks if that did
-not narrow the gap enough.  All this happens in the space of scores, s = Xw and v = Xᵀρ; no pair of feature vectors is
-formed, except the few with 0 < a < 1 when a Newton step on them is cheap.
-
-Source of the problem: Agarwal et al. 2018, §4.1; Joachims et al. 2017.  Of the method: Rockafellar 1976; L-BFGS after
-Nocedal 1980.
+``hinge_solver`` has the method.  Source of the problem: Agarwal et al. 2018, §4.1; Joachims et al. 2017.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -30,43 +19,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cfltr_core import checks
-from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.logs import ClickLog
-from cfltr_core.learning.bounds import ClickedLists, Scores, hinge
-from cfltr_core.ranking.linear import LinearRanker
-
-# Below this tolerance single precision would spoil the certificate.
-SINGLE = 1e-4
-# Steps that L-BFGS remembers.
-MEMORY = 50
-# μ is multiplied by SHRINK when new centres left more than this share of the gap.
-SHRINK, SHARE = 0.5, 0.25
+from cfltr_core.learning.bounds import ClickedLists
+from cfltr_core.learning.enclosure import Solution
+from cfltr_core.learning.hinge_solver import HINGE_SUM, Cost, solve
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LinearFit(LinearRanker):
-    """A linear scorer with the certificate of its training problem.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LinearFit(Solution):
+    """A linear scorer f(x) = w · x with the certificate of its training problem, dual ≤ optimum ≤ primal.
 
-    ``primal`` and ``dual`` enclose the optimum; ``passes`` counts the multiplications with the feature matrix,
-    ``smoothing`` and ``centres`` are the last μ and the slopes a/c of all pairs, with which a warm start begins.
+    ``C`` is the weight of the data.  :func:`fit_proprank` makes it.
     """
 
     C: float
-    primal: float
-    dual: float
-    passes: float
-    smoothing: float
-    centres: tuple[Scores, ...] = ()
     FORMAT: ClassVar[str] = "cfltr linear fit 1"
-    KEPT: ClassVar[tuple[str, ...]] = ("C", "primal", "dual", "passes", "smoothing")
+    KEPT: ClassVar[tuple[str, ...]] = ("C", "primal", "dual", "at_zero", "least", "passes")
 
     def __repr__(self) -> str:
         return f"LinearFit({len(self.weights)} weights, C={self.C:g}, relative gap {self.gap:.1e})"
-
-    @property
-    def gap(self) -> float:
-        """Relative duality gap (P − D) / |P|: no weights at all have an objective lower by more than this."""
-        return (self.primal - self.dual) / abs(self.primal) if self.primal else 0.0
 
 
 def fit_proprank(
@@ -89,16 +61,37 @@ def fit_proprank(
     C : float
         Weight of the data against ‖w‖², > 0.
     gap : float
-        The relative duality gap at which to stop.
+        The certified gap at which to stop, between 0 and 1: at most this share of P, and of what can be gained over
+        w = 0, is still missing.  :attr:`cfltr_core.learning.enclosure.Solution.gap` has the formula and why it has two
+        parts.
     start : LinearFit
-        A neighbouring solution to begin with.
+        A neighbouring solution to begin with: other C, or another log.  It changes the way, not what is certified.
+    max_passes : int
+        The most multiplications with the feature matrix that are tried.
+
+    Returns
+    -------
+    LinearFit
 
     Raises
     ------
     ValueError
-        For non-finite features, a log or a ``start`` that do not match, a log without clicks, C or gap not > 0.
+        For non-finite features, a log or a ``start`` that do not match, a log without clicks, C not > 0, gap not
+        between 0 and 1.
     RuntimeError
-        When ``max_passes`` multiplications did not reach ``gap``; the message has the gap that was reached.
+        When ``max_passes`` multiplications did not reach ``gap``; the message has the gap that was reached.  When the
+        features leave double precision no digits, so that the bounds cross.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
+    >>> fit = cf.fit_proprank([[1.0], [0.0], [1.0]], log, C=1, gap=1e-8)  # ½w² + 2 · .75 · (max(1 − w, 0) + 1)
+    >>> fit.weights.round(2), round(fit.primal, 2), fit.gap <= 1e-8
+    (array([1.]), 2.0, True)
+    >>> fit.decision_function([[0.5], [3.0]]).round(2)
+    array([0.5, 3. ])
     """
     x, lists, mass = training_problem(features, log, C=C, start=start)
     return minimise(x, lists, mass, C, gap, start, max_passes)
@@ -136,263 +129,17 @@ def training_problem(
     return x, ClickedLists(log.offsets, documents), mass[documents].astype(np.float64) * (C / log.n_clicks)
 
 
-@dataclass(frozen=True)
-class Cost:
-    """A convex increasing cost κ(S) of one term, and its slope; PropRank's is S itself."""
-
-    value: Callable[[FloatArray], FloatArray]
-    slope: Callable[[FloatArray], FloatArray]
-    linear: bool = False
-
-
-HINGE_SUM = Cost(lambda s: s, np.ones_like, linear=True)
-
-
 def minimise(
     x: NDArray[np.floating],
     lists: ClickedLists,
     mass: FloatArray,
     C: float,
-    tol: float,
+    gap: float,
     start: LinearFit | None = None,
     max_passes: int = 5000,
     cost: Cost = HINGE_SUM,
 ) -> LinearFit:
-    """Minimise ½‖w‖² + Σ_t mass_t κ(S_t(w)) for a convex κ; checked arguments from :func:`training_problem`.
-
-    For any w, the prices u_t = κ′(S_t) and slopes a of the smoothed hinge give the lower bound
-    D = Σ u_t mass_t a_ty − ½‖v‖² + Σ mass_t (κ(S_t) − u_t S_t) with the *smoothed* S_t, by κ's tangent at S_t.
-    """
-    checks.positive(tol, "gap")
-    return _Solver(x, lists, mass, tol, cost).run(C, start, max_passes)
-
-
-class _Matrix:
-    """Multiplication with the feature matrix, in its own precision or, block by block, in double precision."""
-
-    def __init__(self, x: NDArray[np.floating], double: bool) -> None:
-        self.x = x
-        self.double = double and x.dtype != np.float64
-        self.dtype = np.float64 if double else x.dtype
-        self.rows = max(1, (1 << 20) // x.shape[1])
-
-    def largest(self) -> float:
-        return max(float(self.x.max()), -float(self.x.min()))
-
-    def times(self, w: FloatArray) -> Scores:
-        if not self.double:
-            return np.asarray(self.x @ w.astype(self.x.dtype))
-        out = np.empty(len(self.x))
-        for i in range(0, len(self.x), self.rows):
-            out[i : i + self.rows] = self.x[i : i + self.rows].astype(np.float64) @ w
-        return out
-
-    def transposed(self, rho: FloatArray) -> FloatArray:
-        if not self.double:
-            return np.asarray(rho.astype(self.x.dtype) @ self.x, dtype=np.float64)
-        out = np.zeros(self.x.shape[1])
-        for i in range(0, len(self.x), self.rows):
-            out += rho[i : i + self.rows] @ self.x[i : i + self.rows].astype(np.float64)
-        return out
-
-
-@dataclass(frozen=True, eq=False)
-class _Point:
-    """What one sweep over the pairs yields at given scores and μ."""
-
-    exact: float  # Σ mass κ(S), with the hinge itself
-    smooth: float  # the same with the smoothed hinge around the centres
-    dual: float  # the dual objective without −½‖v‖²
-    force: FloatArray  # ρ, one number per document: v = Xᵀρ
-
-
-class _Solver:
-    def __init__(self, x: NDArray[np.floating], lists: ClickedLists, mass: FloatArray, tol: float, cost: Cost) -> None:
-        self.lists, self.mass, self.tol, self.cost = lists, mass, tol, cost
-        self.matrix = _Matrix(x, double=tol < SINGLE)
-        self.n_docs, self.n_features = x.shape
-        self.passes = 0.0
-        self.centres: list[Scores] = []
-        for terms, start, _, z in lists.gaps(np.zeros(self.n_docs, np.float32)):
-            z[:] = 0.5
-            # A document is not its own rival: from this centre its slope is 0 whatever its score.
-            z[np.arange(len(terms)), lists.documents[terms] - start] = -1e30
-            self.centres.append(z)
-
-    def run(self, C: float, start: LinearFit | None, max_passes: int) -> LinearFit:
-        w = np.zeros(self.n_features) if start is None else start.weights.copy()
-        mu = 1.0 if start is None else start.smoothing
-        if start is not None and [c.shape for c in start.centres] == [c.shape for c in self.centres]:
-            self.centres = [c.copy() for c in start.centres]
-        # Where the data weigh 1e14 times as much as ‖w‖², a smaller μ would only lose digits.
-        floor = min(1.0, 1e-14 * float(self.mass.max(initial=0.0)) * self.matrix.largest() ** 2)
-        best_w, best_primal, best_dual = w, np.inf, -np.inf
-        steps: list[tuple[FloatArray, FloatArray]] = []
-        newton_at, error_before, gap_before, fresh, stepped = 0.0, np.inf, np.inf, True, False
-        s = self.scores(w)
-        point = self.at(s, mu)
-        v = self.pull(point.force)
-        while True:
-            gradient = w - v
-            error = float(0.5 * gradient @ gradient)
-            primal = float(0.5 * w @ w + point.exact)
-            dual = float(point.dual - 0.5 * v @ v)
-            best_dual = max(best_dual, dual)
-            if fresh and primal < best_primal:
-                best_w, best_primal = w, primal
-            # With a small C even w = 0 can be within tol; it ranks nothing, and one step from it does.
-            if best_primal - best_dual <= self.tol * abs(best_primal) and (w.any() or stepped):
-                self.at(s, mu, settle=True)
-                return LinearFit(best_w, C, best_primal, best_dual, self.passes, mu, tuple(self.centres))
-            if self.passes >= max_passes:
-                raise RuntimeError(
-                    f"relative gap {(best_primal - best_dual) / abs(best_primal):.1e} after {self.passes:.0f} passes, "
-                    f"not the {self.tol:.1e} asked for: raise gap or max_passes, or lower C"
-                )
-            closed = primal - best_dual <= self.tol * abs(primal)
-            if not fresh and (closed or error < 0.5 * (primal - dual - error)):
-                # The smoothing, not the search, is what keeps the gap open: settle the slopes as new centres.  Scores
-                # that were added up along the way are computed anew, so that the certificate is not theirs.
-                s = self.scores(w)
-                self.at(s, mu, settle=True)
-                if primal - dual > SHARE * gap_before:
-                    mu = max(mu * SHRINK, floor)
-                gap_before, fresh = primal - dual, True
-                point = self.at(s, mu)
-                v = self.pull(point.force)
-                continue
-            direction = self.newton(s, mu, gradient, budget=self.passes - newton_at)
-            if direction is None:
-                direction = -_two_loops(gradient, steps)
-            elif error > 0.1 * error_before:
-                newton_at = self.passes
-            error_before = error
-            w_next, s, point = self.search(w, s, point, mu, direction, gradient)
-            v = self.pull(point.force)
-            steps.append((w_next - w, (w_next - v) - gradient))
-            del steps[:-MEMORY]
-            w, fresh, stepped = w_next, False, True
-
-    def scores(self, w: FloatArray) -> Scores:
-        self.passes += 1
-        return self.matrix.times(w)
-
-    def pull(self, rho: FloatArray) -> FloatArray:
-        self.passes += 1
-        return self.matrix.transposed(rho)
-
-    def at(self, s: Scores, mu: float, settle: bool = False) -> _Point:
-        """Sweep over all pairs; ``settle`` makes the slopes found the new centres."""
-        lists, unit = self.lists, s.dtype.type
-        own = lists.own(s, hinge)
-        force = np.zeros(self.n_docs)
-        exact = smooth = dual = 0.0
-        for (terms, start, first, z), centre in zip(lists.gaps(s), self.centres, strict=True):
-            mass = self.mass[terms]
-            a = np.clip(centre + z * unit(1 / mu), 0, 1)
-            total = np.maximum(z, 0).sum(axis=1) - own[terms]
-            exact += float(mass @ self.cost.value(total))
-            # Row sums of a (z + μ (centre − a/2)), without a temporary array.
-            total = _rows(a, z) + mu * (_rows(a, centre) - 0.5 * _rows(a, a))
-            value = self.cost.value(total)
-            price = mass * self.cost.slope(total)
-            smooth += float(mass @ value)
-            dual += float(mass @ value - price @ total)
-            dual += float(price @ a.sum(axis=1, dtype=np.float64))
-            if settle:
-                centre[:] = np.where(centre < 0, centre, a)
-            lists.push(force, terms, start, first, a, price)
-        return _Point(exact, smooth, dual, force)
-
-    def search(
-        self, w: FloatArray, s: Scores, point: _Point, mu: float, direction: FloatArray, gradient: FloatArray
-    ) -> tuple[FloatArray, Scores, _Point]:
-        """Step to where the slope along ``direction`` has almost vanished.
-
-        The smoothed objective is convex along the line and its slope piecewise linear, so that a bracketed secant
-        needs a few sweeps over the pairs, and no pass over the features.
-        """
-        ds = self.scores(direction)
-        along, across = float(w @ direction), float(direction @ direction)
-        initial = float(gradient @ direction)
-        low, low_slope, high, high_slope = 0.0, initial, np.inf, 0.0
-        half = float(0.5 * w @ w)
-        before = half + point.smooth
-        tau, side = 1.0, 0
-        for _ in range(40):
-            s_tau = s + s.dtype.type(tau) * ds
-            point = self.at(s_tau, mu)
-            slope = along + tau * across - float(point.force @ ds)
-            reached = tau
-            rise = half + tau * along + 0.5 * tau**2 * across + point.smooth - before
-            # Before the minimum the objective has fallen; behind it that must be seen, up to rounding.
-            if abs(slope) <= 0.1 * abs(initial) and (slope <= 0 or rise <= 1e-12 * abs(before)):
-                break
-            # Illinois: the end that stays put twice counts half, so that the other one moves too.
-            if slope < 0:
-                high_slope *= 0.5 if side < 0 else 1.0
-                low, low_slope, side = tau, slope, -1
-            else:
-                low_slope *= 0.5 if side > 0 else 1.0
-                high, high_slope, side = tau, slope, 1
-            if high < np.inf:
-                tau = low - low_slope * (high - low) / (high_slope - low_slope)
-            else:
-                tau = min(10.0, max(1.5, initial / (initial - slope))) * tau if slope > initial else 10 * tau
-        return w + reached * direction, s_tau, point
-
-    def newton(self, s: Scores, mu: float, gradient: FloatArray, budget: float) -> FloatArray | None:
-        """−H⁻¹ gradient for H = I + (1/μ) Σ_zone price · x̃ x̃ᵀ when the zone is small, else None."""
-        if not self.cost.linear:
-            return None
-        limit = (4 + budget) * 8 * self.n_docs
-        clicked: list[IntArray] = []
-        other: list[IntArray] = []
-        size = 0
-        for (terms, start, _, z), centre in zip(self.lists.gaps(s), self.centres, strict=True):
-            z *= s.dtype.type(1 / mu)
-            z += centre
-            row, column = np.nonzero((z > 0) & (z < 1))
-            clicked.append(terms[row])
-            other.append(start[row] + column)
-            size += len(row)
-            if size * min(size, self.n_features) > limit:
-                return None
-        if size == 0:
-            return -gradient
-        term, y = np.concatenate(clicked), np.concatenate(other)
-        x, dtype = self.matrix.x, self.matrix.dtype
-        self.passes += 2 * size / self.n_docs
-        b = x[self.lists.documents[term]].astype(dtype)
-        b -= x[y]
-        b *= np.sqrt(self.mass[term] / mu).astype(dtype)[:, None]
-        if size < self.n_features:
-            inner = (b @ b.T).astype(np.float64)
-            inner[np.diag_indices(size)] += 1
-            direction = b.T @ np.linalg.solve(inner, b @ gradient) - gradient
-        else:
-            hessian = (b.T @ b).astype(np.float64)
-            hessian[np.diag_indices(self.n_features)] += 1
-            direction = -np.linalg.solve(hessian, gradient)
-        return direction.astype(np.float64) if gradient @ direction < 0 else None
-
-
-def _two_loops(gradient: FloatArray, steps: list[tuple[FloatArray, FloatArray]]) -> FloatArray:
-    """L-BFGS: the inverse Hessian that the last steps suggest, times the gradient."""
-    out = gradient.copy()
-    kept = [(ds, dg, 1.0 / (ds @ dg)) for ds, dg in steps if ds @ dg > 0]
-    alphas = []
-    for ds, dg, rho in reversed(kept):
-        alphas.append(rho * (ds @ out))
-        out -= alphas[-1] * dg
-    if kept:
-        ds, dg, rho = kept[-1]
-        out /= rho * (dg @ dg)
-    for (ds, dg, rho), alpha in zip(kept, reversed(alphas), strict=True):
-        out += (alpha - rho * (dg @ out)) * ds
-    return out
-
-
-def _rows(a: Scores, b: Scores) -> FloatArray:
-    out: FloatArray = np.einsum("ij,ij->i", a, b).astype(np.float64)
-    return out
+    """The fit of :func:`cfltr_core.learning.hinge_solver.solve`; checked arguments from :func:`training_problem`."""
+    if not 0 < gap < 1:
+        raise ValueError(f"gap is {gap}: expected a share of what can be gained, > 0 and < 1")
+    return LinearFit(**vars(solve(x, lists, mass, gap, max_passes, cost, start)), C=C)

@@ -16,7 +16,10 @@ from cfltr_core.ranking.metrics import RankWeight, dcg, rank_weights
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selection:
-    """The chosen fit, the estimated risk for each C that was tried, and whether the choice lies at their edge."""
+    """The chosen ``fit``, the ``estimates`` of the risk for each C that was tried, and if the choice is ``at_edge``.
+
+    :func:`select_C` makes it.
+    """
 
     fit: LinearFit
     estimates: dict[float, float]
@@ -36,7 +39,9 @@ def select_C(
     metric: RankWeight | None = None,
     extend: int = 6,
 ) -> Selection:
-    """Choose C by the self-normalised IPS estimate of the risk on *validation clicks*; true labels play no part.
+    """The C with the least Σ clicks · λ / p divided by Σ clicks / p on *validation clicks*; true labels play no part.
+
+    Source: Agarwal et al. 2018, §5.1: "based on the IPS estimate of the DCG [23]", which is the self-normalised one.
 
     Parameters
     ----------
@@ -56,6 +61,19 @@ def select_C(
     ------
     ValueError
         For a grid that is not increasing and positive, features that do not match the log, a log without clicks.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
+    >>> x = [[3.0, 0.0], [0.0, 0.0], [-1.0, 0.5]]  # a small C leaves document C behind: it needs feature 2
+    >>> fit = lambda C, start: cf.fit_proprank(x, log, C=C, start=start)
+    >>> chosen = cf.select_C(fit, [0.1, 10, 1000], features=x, log=log)
+    >>> {C: round(risk, 3) for C, risk in chosen.estimates.items()}
+    {0.1: -0.75, 10.0: -0.815, 1000.0: -0.815}
+    >>> chosen.fit.C, chosen.at_edge
+    (10.0, False)
     """
     values = np.asarray(grid, dtype=np.float64)
     if values.ndim != 1 or len(values) < 2 or not (values[0] > 0 and (np.diff(values) > 0).all()):

@@ -20,16 +20,29 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearRanker:
-    """A linear scorer: documents are ranked by w · x, largest first.
+    """A linear scorer f(x) = w · x: documents are ranked by it, largest first.
 
     Parameters
     ----------
     weights : (n_features,) finite
+        w, for features as they are in the data.
 
     Raises
     ------
     ValueError
         For weights that are no finite vector.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import cfltr_core as cf
+    >>> ranker = cf.LinearRanker([2.0, -1.0])
+    >>> ranker.decision_function([[1, 0], [1, 1], [0, 3]])  # the features of A, B, C
+    array([ 2.,  1., -3.])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ranker.save(f"{folder}/ranker.json")
+    ...     cf.LinearRanker.load(f"{folder}/ranker.json").weights
+    array([ 2., -1.])
     """
 
     weights: FloatArray
@@ -45,7 +58,13 @@ class LinearRanker:
         return f"{type(self).__name__}({len(self.weights)} weights)"
 
     def decision_function(self, features: ArrayLike) -> FloatArray:
-        """w · x of each row of ``features`` (n_docs, n_features), float64 of shape (n_docs,)."""
+        """w · x of each row of ``features`` (n_docs, n_features), float64 of shape (n_docs,).
+
+        Raises
+        ------
+        ValueError
+            For features of another width.
+        """
         x = np.asarray(features)
         if x.ndim != 2 or x.shape[1] != len(self.weights):
             raise ValueError(f"features: expected shape (n_docs, {len(self.weights)}), got {x.shape}")
@@ -56,13 +75,13 @@ class LinearRanker:
         return out
 
     def save(self, path: str | Path) -> None:
-        """Keep the scorer as JSON, whole or not at all; :meth:`load` gives equal weights, digit for digit."""
+        """Keep the scorer at ``path`` as JSON, whole or not at all; :meth:`load` gives the same digits."""
         record: dict[str, Any] = {"format": self.FORMAT, "weights": self.weights.tolist()}
         write_json(Path(path), record | {name: getattr(self, name) for name in self.KEPT})
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what :meth:`save` wrote, by this version of the package or another.
+        """Read what :meth:`save` wrote to ``path``, by this version of the package or another.
 
         Raises
         ------

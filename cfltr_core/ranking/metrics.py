@@ -22,7 +22,9 @@ TIES = ("average", "random", "optimistic", "pessimistic")
 
 @dataclass(frozen=True)
 class RankWeight:
-    """A rank weight λ(r): what one relevant document at rank r adds to the risk.
+    """A rank weight λ(r): what one relevant document at rank r adds to the risk Δ = Σ_d λ(rank(d)) · relevance(d).
+
+    Source: Agarwal et al. 2018, Eq. 1 and Table 1.
 
     Parameters
     ----------
@@ -35,7 +37,21 @@ class RankWeight:
     derivative : callable or None
         λ′(r) for real r >= 1; learning needs it, judging does not.
 
-    Source: Agarwal et al. 2018, Eq. 1 and Table 1.
+    Raises
+    ------
+    ValueError
+        When it is called: for a rank below 1, or where λ is not finite or not of the shape of the ranks.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> reciprocal = cf.RankWeight("1/rank", lambda r: -1 / r, derivative=lambda r: 1 / r**2)
+    >>> reciprocal([1, 2, 4])
+    array([-1.  , -0.5 , -0.25])
+    >>> reciprocal.slope([1, 2, 4])
+    array([1.    , 0.25  , 0.0625])
+    >>> reciprocal.report([-1.25, -0.5])  # a gain is shown with its sign turned
+    array([1.25, 0.5 ])
     """
 
     name: str
@@ -48,7 +64,7 @@ class RankWeight:
         return self._at(self.function, rank)
 
     def slope(self, rank: ArrayLike) -> FloatArray:
-        """λ′ at ``rank`` (any shape, float64, real numbers >= 1)."""
+        """λ′ at ``rank`` (any shape, float64, real numbers >= 1); ValueError for a λ without ``derivative``."""
         if self.derivative is None:
             raise ValueError(
                 f"rank weight {self.name!r} has no derivative: give RankWeight(…, derivative=…) to learn with it"
@@ -69,17 +85,43 @@ class RankWeight:
         return out
 
     def report(self, risk: ArrayLike) -> FloatArray:
-        """The number a table shows: ``-risk`` for gains, ``risk`` for average rank."""
+        """The number a table shows: −``risk`` for gains, ``risk`` itself for average rank; same shape."""
         return np.asarray(risk, dtype=np.float64) * (-1.0 if self.larger_is_better else 1.0)
 
 
 def average_rank() -> RankWeight:
-    """λ(r) = r: the sum of the ranks of the relevant documents (smaller is better)."""
+    """λ(r) = r: the sum of the ranks of the relevant documents (smaller is better).
+
+    Source: Agarwal et al. 2018, Table 1, "AvgRank".
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> cf.additive_metric([3, 2, 1], [0, 3], relevance=[1, 0, 1], metric=cf.average_rank())
+    array([4.])
+    """
     return RankWeight("average rank", lambda r: r.copy(), larger_is_better=False, derivative=np.ones_like)
 
 
 def dcg(cutoff: int | None = None) -> RankWeight:
-    """λ(r) = −1 / log₂(1 + r), and 0 beyond ``cutoff`` if one is given."""
+    """λ(r) = −1 / log₂(1 + r), and 0 beyond rank ``cutoff`` if one is given.
+
+    Source: Agarwal et al. 2018, Table 1.  Their derivative in §4.1 is that of the natural logarithm; base 2, the
+    convention, gives ln 2 times as much.
+
+    Raises
+    ------
+    ValueError
+        For a cutoff that is no whole number from 1.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> cf.dcg()([1, 2, 3]).round(3)
+    array([-1.   , -0.631, -0.5  ])
+    >>> cf.dcg(cutoff=2)([1, 2, 3]).round(3)
+    array([-1.   , -0.631,  0.   ])
+    """
 
     def derivative(r: FloatArray) -> FloatArray:
         return np.asarray(np.log(2.0) / ((1.0 + r) * np.log1p(r) ** 2))
@@ -95,15 +137,42 @@ def dcg(cutoff: int | None = None) -> RankWeight:
 
 
 def precision(cutoff: int) -> RankWeight:
-    """λ(r) = −1[r <= k] / k, with k the ``cutoff``."""
+    """λ(r) = −1[r <= k] / k, with k the ``cutoff``: the share of relevant documents among the first k.
+
+    Its ``derivative`` is 0, as almost everywhere: no learner moves along it.
+
+    Source: Agarwal et al. 2018, Table 1, "Prec@k".
+
+    Raises
+    ------
+    ValueError
+        For a cutoff that is no whole number from 1.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> cf.precision(cutoff=2)([1, 2, 3])
+    array([-0.5, -0.5,  0. ])
+    """
     k = checks.positive_int(cutoff, "cutoff")
     return RankWeight(f"Prec@{k}", lambda r: np.where(r <= k, -1.0 / k, 0.0), derivative=np.zeros_like)
 
 
 def rbp(persistence: float) -> RankWeight:
-    """λ(r) = −(1 − ϱ) ϱ^(r−1), rank-biased precision with persistence 0 < ϱ < 1.
+    """λ(r) = −(1 − ϱ) ϱ^(r−1), rank-biased precision with ``persistence`` 0 < ϱ < 1: its sum over all ranks is −1.
 
-    Moffat & Zobel 2008.  Table 1 of Agarwal et al. 2018 prints −(1 − p)/p^r, which decreases in r.
+    Source: Moffat & Zobel 2008.  Table 1 of Agarwal et al. 2018 prints −(1 − p)/p^r, which decreases in r.
+
+    Raises
+    ------
+    ValueError
+        For a persistence that is not strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> cf.rbp(persistence=0.5)([1, 2, 3])
+    array([-0.5  , -0.25 , -0.125])
     """
     if not 0.0 < persistence < 1.0:
         raise ValueError(f"persistence is {persistence}: that of RBP lies strictly between 0 and 1")
@@ -149,27 +218,41 @@ def ranks(
     ties: Ties = "average",
     rng: np.random.Generator | None = None,
 ) -> FloatArray:
-    """Rank of each document in its query, 1 = highest score.
+    """rank(d) = 1 + #{y : f(y) > f(d)} of each document in its query, plus what ``ties`` adds for equal scores.
 
-    rank(d) = 1 + #{y : f(y) > f(d)}, plus what ``ties`` adds for equal scores:
-    ``optimistic`` nothing, ``pessimistic`` all tied documents first, ``average`` the middle,
+    ``optimistic`` adds nothing, ``pessimistic`` puts all tied documents first, ``average`` takes the middle,
     ``random`` a uniformly random order (the only choice that always gives a permutation).
+
+    Source: Agarwal et al. 2018, §4, the rank before its hinge bound, with a strict comparison.
 
     Parameters
     ----------
     scores : (n_docs,) finite
     offsets : (n_queries + 1,)
-    ties : see above; never the order of the file
-    rng : needed for ``ties="random"``
+    ties : "average", "random", "optimistic" or "pessimistic"
+        See above; never the order of the file.
+    rng : numpy.random.Generator
+        Needed for ``ties="random"``.
 
     Returns
     -------
     (n_docs,) float64
+        1 = highest score.
 
     Raises
     ------
     ValueError
         For non-finite scores, bad offsets, an unknown ``ties``.
+    TypeError
+        For ``ties="random"`` without a generator.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> cf.ranks([0.9, 0.4, 0.4], [0, 3])
+    array([1. , 2.5, 2.5])
+    >>> cf.ranks([0.9, 0.4, 0.4], [0, 3], ties="pessimistic")
+    array([1., 3., 3.])
     """
     values, cuts = _scores_and_offsets(scores, offsets, ties)
     if ties == "random":
@@ -204,7 +287,24 @@ class RankWeights:
     Parameters
     ----------
     lam : (n_docs,) finite
+        λ at the rank of each document; :func:`rank_weights` computes it from scores.
     metric : RankWeight
+        λ itself.
+
+    Raises
+    ------
+    ValueError
+        For values that are no finite vector; from a difference, for two metrics or two numbers of documents.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> deployed = cf.rank_weights([3, 2, 1], [0, 3], metric=cf.average_rank())  # A B C
+    >>> proposed = cf.rank_weights([2, 1, 3], [0, 3], metric=cf.average_rank())  # C A B
+    >>> deployed
+    RankWeights(average rank at the ranks of 3 documents)
+    >>> (proposed - deployed).lam
+    array([ 1.,  1., -2.])
     """
 
     lam: FloatArray
@@ -244,10 +344,28 @@ def rank_weights(
     ties: Ties = "average",
     rng: np.random.Generator | None = None,
 ) -> RankWeights:
-    """λ(rank(d)) of each document, with its metric.
+    """λ(rank(d)) of each document, with its metric: what estimators take for the ranker to be judged.
 
     With ``ties="average"`` it is the exact mean of λ over all orders of the tied documents: the mean of
     λ(a), …, λ(b) when they share the ranks a…b (not λ at the mean rank).
+
+    Source: Agarwal et al. 2018, Eq. 1.
+
+    Parameters
+    ----------
+    metric : RankWeight
+        λ, such as :func:`dcg` gives it.
+    scores, offsets, ties, rng
+        As in :func:`ranks`, whose errors it shares.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> proposed = cf.rank_weights([2, 1, 3], [0, 3], metric=cf.dcg())  # C A B
+    >>> proposed.lam.round(3)
+    array([-0.631, -0.5  , -1.   ])
+    >>> cf.rank_weights([2, 2, 1], [0, 3], metric=cf.dcg()).lam.round(3)  # A, B: the mean of λ(1) and λ(2)
+    array([-0.815, -0.815, -0.5  ])
     """
     values, cuts = _scores_and_offsets(scores, offsets, ties)
     if ties != "average":
@@ -269,8 +387,28 @@ def additive_metric(
 ) -> FloatArray:
     """Additive metric as a risk: Δ(f | q) = Σ_{d ∈ q} λ(rank(d | f)) · relevance(d), shape (n_queries,).
 
-    ``relevance`` may be binary or any finite weights (n_docs,).  ``metric.report`` turns the risk into the
-    number that is usually shown.  Source: Agarwal et al. 2018, Eq. 1.
+    Source: Agarwal et al. 2018, Eq. 1.
+
+    Parameters
+    ----------
+    relevance : (n_docs,) finite
+        Binary, or any weights.
+    metric : RankWeight
+        λ; its ``report`` turns the risk into the number that is usually shown.
+    scores, offsets, ties, rng
+        As in :func:`ranks`, whose errors it shares.
+
+    Raises
+    ------
+    ValueError
+        Also for a relevance of another length, or one that is not finite.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> risk = cf.additive_metric([2, 1, 3], [0, 3], relevance=[1, 0, 1], metric=cf.dcg())  # C A B
+    >>> cf.dcg().report(risk).round(3)  # 1/log₂2 + 1/log₂3
+    array([1.631])
     """
     lam = rank_weights(scores, offsets, metric=metric, ties=ties, rng=rng).lam
     rel = checks.finite_vector(relevance, len(lam), "relevance")
@@ -297,19 +435,39 @@ def ndcg(
 ) -> NDCG:
     """nDCG@k = DCG@k / ideal DCG@k with gain 2^y − 1 (or y), discount 1 / log₂(1 + rank), k the ``cutoff``.
 
-    Ties are averaged exactly.  Queries without a relevant document have no ideal: ``empty`` drops them
-    (their ``per_query`` value is NaN), or counts them as 0 or 1; ``share_dropped`` is their share if dropped.
+    Source: Järvelin & Kekäläinen 2002; the exponential gain is Burges et al. 2005's.  It is the measure of Jagerman &
+    de Rijke 2020, §6.4.
 
     Parameters
     ----------
     scores : (n_docs,) finite
+        Ties are averaged exactly.
     offsets : (n_queries + 1,)
     relevance : (n_docs,) grades, whole numbers 0…30
+    cutoff : int
+        k: what stands below rank k counts nothing.
+    gain : "exponential" or "linear"
+        2^y − 1 or y of a document with grade y.
+    empty : "drop", "zero" or "one"
+        Queries without a relevant document have no ideal: they are dropped (their ``per_query`` value is NaN), or
+        count as 0 or 1.
+
+    Returns
+    -------
+    NDCG
+        ``mean`` over the queries that count, ``per_query`` (n_queries,), and ``share_dropped``.
 
     Raises
     ------
     ValueError
         For grades that are not small whole numbers, an unknown ``gain`` or ``empty``, a cutoff below 1.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> result = cf.ndcg([3, 2, 1, 1], [0, 3, 4], relevance=[1, 0, 1, 0])  # A B C; and a query without relevant ones
+    >>> round(result.mean, 3), result.per_query.round(3), result.share_dropped  # 1.5 / 1.631
+    (0.92, array([0.92,  nan]), 0.5)
     """
     values, cuts = _scores_and_offsets(scores, offsets, "average")
     grades = checks.counts(relevance, len(values), "relevance")

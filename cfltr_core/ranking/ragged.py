@@ -19,6 +19,8 @@ from cfltr_core.checks import BoolArray, FloatArray, IntArray
 class RankingData:
     """Queries with their candidate documents.
 
+    Query q owns the documents offsets[q] … offsets[q + 1] − 1 of every flat array; nothing is padded.
+
     Parameters
     ----------
     features : (n_docs, n_features) float32
@@ -29,11 +31,25 @@ class RankingData:
         ``offsets[0] == 0``, strictly increasing, ``offsets[-1] == n_docs``.
     threshold : int
         A document is *relevant* in the binary sense when its grade is at least this.
+    name : str
+        Shown in messages.
 
     Raises
     ------
     ValueError
         For shapes that disagree, non-finite features, grades outside 0…30, or a threshold below 1.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> features, grades = [[3.0], [2.0], [1.0], [5.0], [4.0]], [1, 0, 2, 0, 1]
+    >>> data = cf.RankingData(features, grades, offsets=[0, 3, 5])
+    >>> data.n_queries, data.n_docs
+    (2, 5)
+    >>> data.binary
+    array([1., 0., 1., 0., 1.])
+    >>> data.subset([1]).relevance
+    array([0, 1], dtype=int8)
     """
 
     features: NDArray[np.float32]
@@ -83,7 +99,13 @@ class RankingData:
         return (self.relevance >= self.threshold).astype(np.float64)
 
     def subset(self, queries: ArrayLike) -> RankingData:
-        """The data of the given query indices, in the given order."""
+        """The data of the given ``queries`` (indices from 0), in the given order.
+
+        Raises
+        ------
+        ValueError
+            For no query, or an index that does not exist.
+        """
         chosen = checks.indices(queries, "queries")
         if chosen.size == 0:
             raise ValueError("queries: no query was chosen; a collection has at least one")
@@ -105,7 +127,19 @@ def lengths(offsets: ArrayLike) -> IntArray:
 
 
 def query_index(offsets: ArrayLike) -> IntArray:
-    """Query of each document, shape (n_docs,): 0, 0, …, 1, 1, …"""
+    """Query q of each document d, offsets[q] <= d < offsets[q + 1], shape (n_docs,): 0, 0, …, 1, 1, …
+
+    Raises
+    ------
+    ValueError
+        For ``offsets`` that do not start at 0 or do not increase.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> cf.query_index([0, 3, 5])
+    array([0, 0, 0, 1, 1])
+    """
     sizes = lengths(offsets)
     return np.repeat(np.arange(len(sizes)), sizes)
 
@@ -127,6 +161,17 @@ def segment_sum(values: ArrayLike, offsets: ArrayLike) -> FloatArray:
     """Sum of ``values`` inside each query: out[q] = Σ_{i=offsets[q]}^{offsets[q+1]-1} values[i].
 
     ``values`` has shape (n_docs,) or (n_docs, m); the result (n_queries,) or (n_queries, m), float64.
+
+    Raises
+    ------
+    ValueError
+        For ``offsets`` that do not cut the values into non-empty lists.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> cf.segment_sum([1, 0, 1, 0, 1], [0, 3, 5])  # relevant documents of each query
+    array([2., 1.])
     """
     array = np.asarray(values, dtype=np.float64)
     cuts = checks.offsets_of(offsets, len(array))

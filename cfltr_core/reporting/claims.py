@@ -6,7 +6,7 @@ is computed here and cannot be passed in.
 
 kind         arrays                     supported when
 -----------  -------------------------  --------------------------------------------------------------
-identity     left, right                max |left − right| <= tolerance
+identity     left, right                max ``|left − right|`` <= tolerance
 inequality   lower, upper               max (lower − upper) <= tolerance
 ordering     larger, smaller (paired)   the interval of mean(larger − smaller) lies above ``margin``
 equivalence  left, right (paired)       the interval of mean(left − right) lies inside ±``margin``
@@ -15,15 +15,20 @@ limit        x, errors (seeds × x)      the interval of the log-log slope lies 
 
 *contradicted* is an interval wholly on the other side; an interval that crosses is *inconclusive*.  So an ordering
 whose effect is real but smaller than ``margin`` is contradicted: the claim is that the effect matters.
+
+Numbers that allow no verdict (none at all, not finite, without a logarithm) stop a chapter where the claim must hold.
+Elsewhere the claim is recorded with *no verdict* and the reason, and the chapter goes on.
+
+The record of a claim holds what was measured and nothing that the registry says of it: a page or a check that needs
+the statement, the expected verdict or where it must hold reads the registry as it is then.
 """
 
 from __future__ import annotations
 
-import json
+import math
 import os
-import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -45,6 +50,10 @@ ARRAYS: Mapping[str, tuple[str, ...]] = {
 }
 EXACT = ("identity", "inequality")
 VERDICTS = ("supported", "contradicted", "inconclusive")
+# Not among the verdicts, because none may be expected: the numbers did not allow one.
+NO_VERDICT = "no verdict"
+# The fields of an entry that its measurement depends on: another value, and the chapter must run again.
+MEASURED_BY = ("id", "kind", "chapter", "margin", "tolerance", "value")
 SCALE_ORDER = ("smoke", "ci", "paper")
 # ``letor`` stands for every collection of the user; a conflict profile is a corpus of its own.
 CORPORA = ("yahoo-like", "yahoo-like:conflict", "istella-like", "istella-like:conflict", "digits", "letor")
@@ -54,7 +63,8 @@ BUDGET = (
     f"{1 - FAMILY_ALPHA:.0%}: each statistical claim of a chapter with m of them is judged at level "
     f"1 − {FAMILY_ALPHA:g}/m (Bonferroni). A false *supported* errs on one side only, so that a chapter raises "
     f"such an alarm with probability at most {FAMILY_ALPHA / 2:.1%}. This takes seeds as independent; the seeds of "
-    "`digits` and of a `letor:` collection split the same data and are not quite. Identities and inequalities are "
+    "`digits` and of a `letor:` collection split the same data and are not quite. Seeds that read the same fold of a "
+    "collection are averaged and count once. Identities and inequalities are "
     "exact: they have no false alarms. An ordering claims that the difference matters: a difference that is real but "
     "smaller than the stated margin contradicts it."
 )
@@ -90,9 +100,18 @@ class Claim:
         return self.expect.get(_corpus_family(corpus), self.expect[self.corpora[0]])
 
 
+class NotMeasured(ValueError):
+    """The numbers of a claim allow no verdict: there are none, or some are not finite or have no logarithm."""
+
+
 @dataclass(frozen=True)
 class ClaimResult:
-    """A verdict with what it rests on: the effect, its interval, the level and the threshold."""
+    """A ``verdict`` on the claim ``id``, with the ``effect`` that it rests on and its ``interval`` at ``level``.
+
+    ``kind`` is that of the claim, ``threshold`` its tolerance or margin, ``seeds`` the number of values, and ``units``
+    how many of these count by themselves.  ``reason`` says why there is no verdict, and is empty where there is one.
+    :func:`claim` makes it.
+    """
 
     id: str
     kind: str
@@ -102,17 +121,60 @@ class ClaimResult:
     level: float | None
     threshold: float
     seeds: int
+    units: int | None = None  # as many values the interval has seen: fewer than seeds where these share folds
+    reason: str = ""
+
+    def _repr_mimebundle_(self, **selection: Any) -> tuple[dict[str, str], dict[str, Any]]:
+        # The mark lets the pages write the text anew from the registry, without running the chapter again.
+        return {"text/markdown": self._repr_markdown_(), "text/plain": repr(self)}, {"cfltr": {"claim": self.id}}
 
     def _repr_markdown_(self) -> str:
         spec = registry()[self.id]
+        if self.verdict == NO_VERDICT:
+            return f"**Claim `{self.id}`: {NO_VERDICT}.** {spec.statement} *({spec.source}; {self.reason})*"
         measured = f"{self.effect:.3g}"
         if self.interval is not None and self.level is not None:
             low, high = self.interval
-            measured += f", {self.level:.1%} interval [{low:.3g}, {high:.3g}] over {self.seeds} seeds"
+            shared = "" if self.units in (None, self.seeds) else f" in {self.units} folds"
+            measured += f", {self.level:.1%} interval [{low:.3g}, {high:.3g}] over {self.seeds} seeds{shared}"
         return (
             f"**Claim `{self.id}`: {self.verdict}.** {spec.statement} *({spec.source}; "
             f"measured {describe(spec)}: {measured}; {required(spec)})*"
         )
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What a chapter measured for one claim, and where: the content of a claim's file.
+
+    ``arrays`` holds lists, as JSON does; None stands for a number that was not finite.
+    """
+
+    result: ClaimResult
+    scale: str
+    corpus: str
+    arrays: Mapping[str, Any]
+
+    def as_record(self) -> dict[str, Any]:
+        """The measurement as JSON takes it."""
+        return {**asdict(self.result), "scale": self.scale, "corpus": self.corpus, "arrays": dict(self.arrays)}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Measurement:
+        """The measurement that :meth:`as_record` wrote; KeyError for a missing field, ValueError for a wrong verdict.
+
+        JSON knows no infinity: an end of an interval that is null is infinite, and an effect that is null is NaN.
+        """
+        known = {field.name: record[field.name] for field in fields(ClaimResult)}
+        outcomes = (*VERDICTS, NO_VERDICT)
+        if known["verdict"] not in outcomes:
+            raise ValueError(f"its verdict is {known['verdict']!r}, expected one of {', '.join(outcomes)}")
+        if known["interval"] is not None:
+            low, high = known["interval"]
+            known["interval"] = (-math.inf if low is None else low, math.inf if high is None else high)
+        if known["effect"] is None:
+            known["effect"] = math.nan
+        return cls(ClaimResult(**known), record["scale"], record["corpus"], dict(record["arrays"]))
 
 
 def describe(spec: Claim) -> str:
@@ -197,8 +259,36 @@ def level_of(spec: Claim) -> float:
     return 1.0 - FAMILY_ALPHA / max(1, len(family))
 
 
-def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float, float]:
-    """Mean over seeds with its two-sided Student interval: ``(mean, low, high)``; infinite for one seed."""
+def mean_interval(
+    values: ArrayLike, level: float = 0.95, *, units: ArrayLike | None = None
+) -> tuple[float, float, float]:
+    """Mean over seeds with its two-sided Student interval: ``(mean, low, high)``; infinite for one seed.
+
+    x̄ ± t_{n−1}(½ + level/2) · s/√n, over n values or, where ``units`` are given, over the n means of the values
+    that share a unit.  Two seeds that read the same fold are two looks at the same queries: taken as two values
+    they promise too narrow an interval.
+
+    Parameters
+    ----------
+    values : (n_seeds,)
+    level : float
+        Probability with which the interval covers the mean.
+    units : (n_seeds,), optional
+        A label for each seed, equal where seeds share their data (:func:`cfltr_core.data.corpora.units_of`).  Without
+        labels every seed is a unit of its own.
+
+    Raises
+    ------
+    ValueError
+        For values that are not finite, a level outside (0, 1), or labels that are not one per seed.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> mean, low, high = cf.mean_interval([0.61, 0.63, 0.65])
+    >>> round(mean, 3), round(low, 3), round(high, 3)
+    (0.63, 0.58, 0.68)
+    """
     from scipy.special import stdtrit
 
     x = np.asarray(values, dtype=np.float64)
@@ -209,6 +299,8 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float,
         raise ValueError(f"values[{index}] is {x[index]}: a seed without a number has no place in an interval")
     if not 0 < level < 1:
         raise ValueError(f"level is {level}: expected a probability strictly between 0 and 1")
+    if units is not None:
+        x = _unit_means(x, units)
     mean = float(x.mean())
     if x.size == 1:
         return mean, -np.inf, np.inf
@@ -216,14 +308,33 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float,
     return mean, mean - half, mean + half
 
 
+def _unit_means(values: FloatArray, units: ArrayLike) -> FloatArray:
+    """Mean of the values of each unit, in the order in which the units first appear."""
+    labels = np.asarray(units)
+    if labels.shape != values.shape:
+        raise ValueError(f"units: expected one label per seed, shape {values.shape}, got {labels.shape}")
+    _, first, member = np.unique(labels, return_index=True, return_inverse=True)
+    means = np.bincount(member, weights=values) / np.bincount(member)
+    return np.asarray(means[np.argsort(first)])
+
+
 def verdict_of(spec: Claim, arrays: Mapping[str, ArrayLike], *, level: float | None = None) -> ClaimResult:
     """Compute the verdict of a claim from measured arrays; ``level`` defaults to :func:`level_of`.
 
+    Beside the arrays of its kind a statistical claim takes ``units``, a label for each seed: values of seeds that
+    share a label are averaged first and count once, as in :func:`mean_interval`.  The labels stand among the arrays
+    because the verdict rests on them too: whoever has the arrays of a record can compute it again.
+
     Raises
     ------
+    NotMeasured
+        A ValueError: there are no values, some are not finite, or a slope is asked of values without a logarithm.
     ValueError
-        For missing or unknown arrays, shapes that disagree, or values that are not finite.
+        For missing or unknown arrays, or shapes that disagree.
     """
+    units = None if spec.kind in EXACT else arrays.get("units")
+    if units is not None:
+        arrays = {name: values for name, values in arrays.items() if name != "units"}
     a = _checked(spec, arrays)
     if spec.kind in EXACT:
         difference = np.subtract(*a)
@@ -232,22 +343,35 @@ def verdict_of(spec: Claim, arrays: Mapping[str, ArrayLike], *, level: float | N
         return ClaimResult(spec.id, spec.kind, verdict, effect, None, None, spec.tolerance, a[0].size)
     sample = _slopes(*a) if spec.kind == "limit" else a[0] - a[1] if len(a) == 2 else a[0]
     used = level_of(spec) if level is None else level
-    effect, low, high = mean_interval(sample, used)
+    try:
+        effect, low, high = mean_interval(sample, used, units=units)
+    except ValueError as error:
+        raise ValueError(f"{spec.id}, {error}") from None
     if spec.kind == "ordering":
         verdict = _side(low > spec.margin, high < spec.margin)
     else:
         centre = 0.0 if spec.kind == "equivalence" else spec.value
         bottom, top = centre - spec.margin, centre + spec.margin
         verdict = _side(bottom < low and high < top, high < bottom or low > top)
-    return ClaimResult(spec.id, spec.kind, verdict, effect, (low, high), used, spec.margin, sample.size)
+    n_units = sample.size if units is None else len(np.unique(np.asarray(units)))
+    return ClaimResult(spec.id, spec.kind, verdict, effect, (low, high), used, spec.margin, sample.size, n_units)
+
+
+def judge(spec: Claim, arrays: Mapping[str, ArrayLike]) -> ClaimResult:
+    """As :func:`verdict_of`; numbers that allow no verdict give a result that says so instead of an error."""
+    try:
+        return verdict_of(spec, arrays)
+    except NotMeasured as error:
+        threshold = spec.tolerance if spec.kind in EXACT else spec.margin
+        return ClaimResult(spec.id, spec.kind, NO_VERDICT, math.nan, None, None, threshold, 0, reason=str(error))
 
 
 def swapped(arrays: Mapping[str, ArrayLike]) -> dict[str, ArrayLike]:
     """The arrays of an ordering claim with its two methods exchanged: its verdict must then turn round."""
-    return {"larger": arrays["smaller"], "smaller": arrays["larger"]}
+    return {**arrays, "larger": arrays["smaller"], "smaller": arrays["larger"]}
 
 
-def claim(id: str, *, scale: str, corpus: str, **arrays: ArrayLike) -> ClaimResult:
+def claim(id: str, *, scale: str, corpus: str, units: ArrayLike | None = None, **arrays: ArrayLike) -> ClaimResult:
     """Judge one claim in a chapter and keep the record when the book is being run.
 
     Parameters
@@ -256,29 +380,38 @@ def claim(id: str, *, scale: str, corpus: str, **arrays: ArrayLike) -> ClaimResu
         An entry of ``claims.yml``.
     scale, corpus : str
         The chapter's parameters; the record says whether the verdict must hold on them.
+    units : (n_seeds,) numbers, optional
+        For statistical claims: a label for each seed, as :func:`cfltr_core.data.corpora.units_of` gives them, where the
+        values come from the lists of ``corpus``.  Seeds with equal labels count once.  An exact claim holds for
+        each seed by itself and takes no notice.
     **arrays
         As the module's table says for the claim's kind; one number per seed where statistical.
+
+    Raises
+    ------
+    ValueError
+        For an unknown id or scale and for arrays that do not fit the kind; for numbers that allow no verdict only
+        where the claim must hold.  Elsewhere they give the result *no verdict*, which says why.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> result = cf.claim("N-naive-expectation", scale="smoke", corpus="digits", left=[1 / 3], right=[2 / 6])
+    >>> result.verdict, result.effect
+    ('supported', 0.0)
     """
     if id not in registry():
         raise ValueError(f"id is {id!r}: no such claim; add it to claims.yml before it is measured")
     if scale not in SCALE_ORDER:
         raise ValueError(f"scale is {scale!r}: choose one of {', '.join(SCALE_ORDER)}")
     spec = registry()[id]
-    result = verdict_of(spec, arrays)
+    if units is not None and spec.kind not in EXACT:
+        arrays["units"] = units
+    result = (verdict_of if spec.gates(scale, corpus) else judge)(spec, arrays)
     folder = os.environ.get("CFLTR_RUN_DIR")
     if folder:
-        record = {
-            **asdict(result),
-            "chapter": spec.chapter,
-            "source": spec.source,
-            "statement": spec.statement,
-            "expect": spec.expected(corpus),
-            "gated": spec.gates(scale, corpus),
-            "scale": scale,
-            "corpus": corpus,
-            "arrays": {name: np.asarray(values, dtype=np.float64).tolist() for name, values in arrays.items()},
-        }
-        write_json(Path(folder) / "claims" / f"{id}.json", record)
+        lists = {name: np.asarray(values, dtype=np.float64).tolist() for name, values in arrays.items()}
+        write_json(Path(folder) / "claims" / f"{id}.json", Measurement(result, scale, corpus, lists).as_record())
     return result
 
 
@@ -296,15 +429,19 @@ def _checked(spec: Claim, arrays: Mapping[str, ArrayLike]) -> list[FloatArray]:
         raise ValueError(f"{spec.id}: a claim of kind {spec.kind} takes {wanted}, got {tuple(arrays)}")
     out = [np.asarray(arrays[name], dtype=np.float64) for name in wanted]
     for name, values in zip(wanted, out, strict=True):
-        if values.size == 0 or not np.isfinite(values).all():
-            raise ValueError(f"{spec.id}, {name}: expected finite numbers, at least one")
+        if values.size == 0:
+            raise NotMeasured(f"{spec.id}, {name}: expected finite numbers, at least one")
+        if not np.isfinite(values).all():
+            index = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+            place = f"[{', '.join(map(str, index))}]"
+            raise NotMeasured(f"{spec.id}, {name}: expected finite numbers, but {name}{place} is {values[index]}")
     if spec.kind == "limit":
         if out[1].ndim != 2 or out[0].shape != out[1].shape[1:] or len(out[0]) < 3:
             raise ValueError(f"{spec.id}: expected x (m,) and errors (seeds, m) with m >= 3")
         if np.ptp(out[0]) == 0:
-            raise ValueError(f"{spec.id}, x: all values are {out[0][0]}; a slope needs different ones")
+            raise NotMeasured(f"{spec.id}, x: all values are {out[0][0]}; a slope needs different ones")
         if (out[0] <= 0).any() or (out[1] <= 0).any():
-            raise ValueError(f"{spec.id}: x and errors must be positive for a log-log slope")
+            raise NotMeasured(f"{spec.id}: x and errors must be positive for a log-log slope")
         return out
     if len(out) == 2 and out[0].shape != out[1].shape:
         raise ValueError(f"{spec.id}: {wanted[0]} and {wanted[1]} differ in shape, {out[0].shape}, {out[1].shape}")
@@ -317,19 +454,3 @@ def _slopes(x: FloatArray, errors: FloatArray) -> FloatArray:
     """Least-squares slope of log(errors) on log(x), one per seed."""
     u = np.log(x) - np.log(x).mean()
     return np.asarray(np.log(errors) @ u / (u @ u))
-
-
-def main(argv: list[str]) -> int:
-    """Print the claims; with a folder of claim records, their verdicts too.  Run it as ``python -m cfltr_core``."""
-    found: dict[str, dict[str, Any]] = {}
-    if argv:
-        for path in sorted(Path(argv[0]).rglob("claims/*.json")):
-            found[path.stem] = json.loads(path.read_text(encoding="utf-8"))
-        if not found:
-            print(f"no claim records below {argv[0]}: run the book first", file=sys.stderr)
-            return 1
-    for spec in registry().values():
-        measured = found.get(spec.id, {}).get("verdict", "not run")
-        print(f"{spec.chapter}  {spec.id:34s} expected {spec.expected(spec.corpora[0]):13s} measured {measured}")
-        print(f"    {spec.statement} ({spec.source})")
-    return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import re
 import sys
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# One colour and one marker per method, through the whole book (Okabe-Ito, safe for colour-blind readers).
+#: One colour and one marker per method, through the whole book (Okabe-Ito, safe for colour-blind readers).
 METHODS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "truth": {"color": "#000000", "marker": "*"},
@@ -43,9 +44,24 @@ METHODS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 # Markers of lines that are no method's.
 _MARKERS = "ovsD^P<>X8"
 
+# What a sentence shows in place of a number that is not finite.
+NOT_AVAILABLE = "—"
+
 
 def style() -> None:
-    """The book's plotting style: light face, fixed sizes, reproducible SVG.  Call it once per chapter."""
+    """The book's plotting style: light face, fixed sizes, reproducible SVG.  Call it once per chapter.
+
+    It changes matplotlib's ``rcParams`` for all figures that follow.
+
+    Examples
+    --------
+    >>> import matplotlib as mpl
+    >>> import cfltr_core as cf
+    >>> with mpl.rc_context():
+    ...     cf.style()
+    ...     mpl.rcParams["figure.figsize"], mpl.rcParams["svg.fonttype"]
+    ([7.0, 4.0], 'path')
+    """
     import matplotlib as mpl
     import seaborn as sns
 
@@ -64,17 +80,52 @@ def style() -> None:
     )
 
 
-def band(ax: Axes, x: Sequence[float], *, values: ArrayLike, method: str, label: str | None = None) -> None:
+def band(
+    ax: Axes,
+    x: Sequence[float],
+    *,
+    values: ArrayLike,
+    method: str,
+    label: str | None = None,
+    units: ArrayLike | None = None,
+) -> None:
     """Plot a method's mean over seeds against ``x``, with the 95 % Student interval of the mean as a band.
 
-    ``values`` has shape (seeds, len(x)); colour and marker are the method's own (:data:`METHODS`).
+    At each x, mean ± t · s/√n of n seeds, as :func:`cfltr_core.reporting.claims.mean_interval` computes it.
+
+    Parameters
+    ----------
+    ax : matplotlib axes
+    x : (m,)
+    values : (n_seeds, m)
+    method : str
+        A key of ``METHODS``: colour and marker are the method's own.
+    label : str, optional
+        In the legend; the method's name if it is left out.
+    units : (n_seeds,), optional
+        Labels of the seeds, of which those with equal ones count once.
+
+    Raises
+    ------
+    ValueError
+        For values of another shape, or an unknown method.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import cfltr_core as cf
+    >>> fig, ax = plt.subplots()
+    >>> cf.band(ax, [100, 1000], values=[[0.61, 0.68], [0.63, 0.70]], method="ips")
+    >>> ax.lines[0].get_ydata(), ax.lines[0].get_color() == cf.METHODS["ips"]["color"]
+    (array([0.62, 0.69]), True)
+    >>> plt.close(fig)
     """
     rows = np.asarray(values, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != len(x):
         raise ValueError(f"values: expected shape (seeds, {len(x)}), got {rows.shape}")
     if method not in METHODS:
         raise ValueError(f"method is {method!r}: choose one of {', '.join(METHODS)}, or give it a colour in METHODS")
-    _line(ax, x, rows, look=METHODS[method], label=label or method)
+    _line(ax, x, rows, look=METHODS[method], label=label or method, units=units)
 
 
 def curves(
@@ -84,6 +135,7 @@ def curves(
     ax: Axes | None = None,
     labels: Mapping[str, str] | None = None,
     legend: bool | Mapping[str, Any] = True,
+    units: ArrayLike | None = None,
     **axes: Any,
 ) -> Axes:
     """Lines against ``x``, one for each entry of ``lines``, with a legend, on new axes or on ``ax``.
@@ -99,6 +151,8 @@ def curves(
         What the legend says instead of the name.
     legend : bool or mapping
         Arguments of ``Axes.legend``; False leaves the legend out.
+    units : (n_seeds,), optional
+        Labels of the seeds, of which those with equal ones count once.
     **axes
         Arguments of ``Axes.set``: ``xlabel``, ``yscale``, ``ylim`` …
 
@@ -114,8 +168,9 @@ def curves(
 
     Examples
     --------
-    >>> ax = curves([1, 2, 3], {"naive": [0.5, 0.5, 0.5], "ips": [0.9, 0.6, 0.3]}, xlabel="clicks")
-    >>> [line.get_color() for line in ax.lines] == [METHODS[name]["color"] for name in ("naive", "ips")]
+    >>> import cfltr_core as cf
+    >>> ax = cf.curves([1, 2, 3], {"naive": [0.5, 0.5, 0.5], "ips": [0.9, 0.6, 0.3]}, xlabel="clicks")
+    >>> [line.get_color() for line in ax.lines] == [cf.METHODS[name]["color"] for name in ("naive", "ips")]
     True
     """
     import matplotlib.pyplot as plt
@@ -137,19 +192,27 @@ def curves(
         look = METHODS[name] if name in METHODS else looks[name]
         # On a dense curve ten markers tell it from the others; more would hide it.
         sparse = {"markevery": len(x) // 10} if len(x) > 25 else {}
-        _line(target, x, line, look={**look, **sparse}, label=(labels or {}).get(name, name))
+        _line(target, x, line, look={**look, **sparse}, label=(labels or {}).get(name, name), units=units)
     target.set(**axes)
     if legend:
         target.legend(**({} if legend is True else legend))
     return target
 
 
-def _line(ax: Axes, x: Sequence[float], values: FloatArray, *, look: Mapping[str, Any], label: str) -> None:
+def _line(
+    ax: Axes,
+    x: Sequence[float],
+    values: FloatArray,
+    *,
+    look: Mapping[str, Any],
+    label: str,
+    units: ArrayLike | None = None,
+) -> None:
     """A line, or where ``values`` has a row per seed, the mean with its interval."""
     if values.ndim == 1:
         ax.plot(x, values, label=label, **look)
         return
-    line = np.array([mean_interval(column) for column in values.T])
+    line = np.array([mean_interval(column, units=units) for column in values.T])
     ax.plot(x, line[:, 0], label=label, **look)
     ax.fill_between(x, line[:, 1], line[:, 2], color=look["color"], alpha=0.15)
 
@@ -177,6 +240,21 @@ def figure(fig: Figure, id: str, *, caption: str, alt: str, data: Any, dense: bo
     ------
     ValueError
         For an id, caption, alternative text or data that would leave a reader without them.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import cfltr_core as cf
+    >>> fig, ax = plt.subplots()
+    >>> bars = ax.bar(["A", "B", "C"], [6, 0, 2])
+    >>> cf.figure(
+    ...     fig, "fig-clicks-by-document",
+    ...     caption="Clicks of six users on three documents, shown in the order A, B, C.",
+    ...     alt="Bar chart of clicks by document: A, shown first, has 6, B has none, and C, shown last, has 2.",
+    ...     data={"document": ["A", "B", "C"], "clicks": [6, 0, 2]},
+    ... )
+    >>> plt.fignum_exists(fig.number)  # it was shown and closed
+    False
     """
     import matplotlib as mpl
     import matplotlib.pyplot as plt
@@ -219,11 +297,17 @@ def figure(fig: Figure, id: str, *, caption: str, alt: str, data: Any, dense: bo
 def record(name: str, value: float, *, form: str = "{:.3g}") -> None:
     """Let prose quote a computed number: ``{glue:text}`name``` shows ``form.format(value)``.
 
-    ``name`` is lower-case words joined by hyphens, unique in the book.
+    ``name`` is lower-case words joined by hyphens, unique in the book.  A value that is not finite shows as a dash and
+    is kept as none: on a corpus where a number cannot be had the page says so instead of being lost.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> cf.record("dcg-of-the-proposed-page", 1.6309, form="{:.2f}")  # prose then shows 1.63
     """
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise ValueError(f"name is {name!r}: expected lower-case words joined by hyphens")
-    text = form.format(value)
+    text = form.format(value) if math.isfinite(value) else NOT_AVAILABLE
     folder = os.environ.get("CFLTR_RUN_DIR")
     if folder:
         write_json(Path(folder) / "records" / f"{name}.json", {"name": name, "value": float(value), "text": text})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cfltr_core import checks
+from cfltr_core.checks import IntArray
 from cfltr_core.clicks.logs import ClickLog, draw_sessions, sessions_for_clicks, simulate_clicks
 from cfltr_core.clicks.policies import LoggingPolicy
 from cfltr_core.clicks.users import PositionBasedUser
-from cfltr_core.data.corpora import check_corpus, load_corpus
+from cfltr_core.data.corpora import check_corpus, load_corpus, units_of
 from cfltr_core.data.scales import Corpus, Scale, check_scale
 from cfltr_core.reporting import figures, sweeps
 from cfltr_core.reporting.claims import ClaimResult, claim
@@ -56,11 +57,39 @@ class Run:
 
     Examples
     --------
-    >>> run = Run("smoke", "yahoo-like", 3)
-    >>> run.seeds, run.size.clicks
-    (range(3, 5), (500, 5000))
+    >>> import cfltr_core as cf
+    >>> run = cf.Run("smoke", "yahoo-like", 3)
+    >>> run.seeds, run.learning_seeds, run.size.clicks
+    (range(3, 5), range(3, 5), (500, 5000))
     >>> run.each_seed(lambda seed, rng: round(rng.random(), 3), stream=7)
     [0.682, 0.972]
+    >>> run.setting
+    'Corpus yahoo-like (relevant from grade 3), scale smoke, 2 seeds'
+    >>> run.setting_of([3])
+    'Corpus yahoo-like (relevant from grade 3), scale smoke, seed 3'
+
+    A log of one seed, and what it says of the ranker that filled it:
+
+    >>> train, rng = run.load(3).train, run.rng(3, 1)
+    >>> ranker = cf.fit_linear_ranker(train, 0.1, rng=rng)
+    >>> scores = ranker.decision_function(train.features)
+    >>> policy = cf.DeterministicPolicy.rank_by(scores, train.offsets, rng=rng)
+    >>> user = cf.PositionBasedUser(cf.power_examination(1.0))
+    >>> log = run.simulate(policy, user, relevance=train.binary, rng=rng, n_sessions=500)
+    >>> log.n_sessions
+    500
+
+    Claims, numbers and figures go to the page, and are kept when the book is being run:
+
+    >>> same = run.claim("N-naive-expectation", left=[1 / 3], right=[2 / 6])
+    >>> run.evidence(same).summary
+    'Evidence: 1 claim, 1 supported'
+    >>> run.record("sessions-of-the-example", log.n_sessions, form="{:d}")
+    >>> ax = cf.curves([1, 2], {"ips": [0.5, 0.6]}, xlabel="clicks")
+    >>> run.figure(
+    ...     ax.figure, "fig-example", caption="Estimates of an example.", seeds=[3],
+    ...     alt="Line chart of an estimate against clicks: it rises from 0.5 to 0.6.", data={"ips": [0.5, 0.6]},
+    ... )
     """
 
     scale: str
@@ -93,7 +122,7 @@ class Run:
         return self.setting_of(self.seeds)
 
     def setting_of(self, seeds: Iterable[int]) -> str:
-        """As :attr:`setting`, for other seeds; of a single one the seed itself is named."""
+        """As :attr:`setting`, for other ``seeds``; of a single one the seed itself is named."""
         some = [checks.positive_int(s, f"seeds[{i}]", least=0) for i, s in enumerate(seeds)]
         if not some:
             raise ValueError("seeds: there is none; pass run.seeds, run.learning_seeds or [run.seed]")
@@ -232,11 +261,26 @@ class Run:
         return [results[i : i + len(variants)] for i in range(0, len(results), len(variants))]
 
     def claim(self, id: str, **arrays: ArrayLike) -> ClaimResult:
-        """Judge a claim of ``claims.yml`` on this corpus and scale (:func:`cfltr_core.reporting.claims.claim`)."""
-        return claim(id, scale=self.scale, corpus=self.corpus, **arrays)
+        """Judge a claim of ``claims.yml`` on this corpus and scale (:func:`cfltr_core.reporting.claims.claim`).
+
+        Arrays with as many values as there are :attr:`seeds`, or :attr:`learning_seeds`, belong to these: on a
+        collection where seeds share a fold, the values of a fold are averaged and count once.
+        """
+        return claim(id, scale=self.scale, corpus=self.corpus, units=self._units(arrays), **arrays)
+
+    def _units(self, arrays: Mapping[str, ArrayLike]) -> IntArray | None:
+        """The unit of each seed if the arrays hold a value, or a row, for each."""
+        lengths = {len(np.atleast_1d(np.asarray(values))) for name, values in arrays.items() if name != "x"}
+        for seeds in (self.seeds, self.learning_seeds):
+            if lengths == {len(seeds)}:
+                return units_of(self.corpus, seeds)
+        return None
 
     def evidence(self, *results: ClaimResult) -> Evidence:
-        """Claims as one small table under one line of summary (:class:`cfltr_core.reporting.evidence.Evidence`)."""
+        """The ``results`` of claims as one small table under one line of summary.
+
+        See :class:`cfltr_core.reporting.evidence.Evidence`.
+        """
         return Evidence(results, corpus=self.corpus, scale=self.scale)
 
     def record(self, name: str, value: float, *, form: str = "{:.3g}") -> None:

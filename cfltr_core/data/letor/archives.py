@@ -15,8 +15,9 @@ MSLR_LEAKS = (134, 135, 136)
 class KnownArchive:
     """A published archive: enough to tell a whole download from a damaged or another one.
 
-    ``file`` is the publisher's name for it and ``bytes`` its size, where they are known; ``queries`` and
-    ``documents`` count the whole collection, all parts; ``leaks`` are features to drop before clicks are simulated.
+    ``sha256`` is the checksum of its bytes, ``file`` the publisher's name for it and ``bytes`` its size, where they are
+    known; ``features``, ``queries`` and ``documents`` count the whole ``collection``, all parts; ``page`` says where it
+    is published; ``leaks`` are features to drop before clicks are simulated.  :func:`verify_archive` finds it.
     """
 
     collection: str
@@ -100,12 +101,30 @@ KNOWN = (
 def verify_archive(path: str | Path) -> KnownArchive:
     """Which published archive the file ``path`` is, by its SHA-256.  Nothing is unpacked or fetched.
 
+    Returns
+    -------
+    KnownArchive
+
     Raises
     ------
     FileNotFoundError
         No such file.
     ValueError
         Not one of ``KNOWN``: says what differs, and where the collection is published.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from cfltr_core.data.letor import verify_archive
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "MSLR-WEB10K.zip"
+    ...     size = path.write_bytes(b"half a download")
+    ...     try:
+    ...         verify_archive(path)
+    ...     except ValueError as error:
+    ...         print(str(error).partition(" (")[0])
+    path: MSLR-WEB10K.zip is not the MSLR-WEB10K that was published: its size differs
     """
     file = Path(path)
     if not file.is_file():

@@ -39,7 +39,7 @@ class ReaderOptions:
     drop : ids of features, from 1
         Left out; the other columns keep their order.  For MSLR ``drop=MSLR_LEAKS`` of :mod:`.archives`.
     log1p : bool
-        sign(x) · log(1 + |x|), for raw counts.
+        ``sign(x) · log(1 + |x|)``, for raw counts.
     normalise : bool
         Per query and feature (x − min) / (max − min), and 0 where all documents agree.
     threshold : int, optional
@@ -49,6 +49,13 @@ class ReaderOptions:
     ------
     ValueError
         For a cap, a feature id or a threshold that cannot be.
+
+    Examples
+    --------
+    >>> from cfltr_core.data.letor import ReaderOptions
+    >>> from cfltr_core.data.letor.archives import MSLR_LEAKS
+    >>> ReaderOptions(drop=MSLR_LEAKS, normalise=True).drop
+    (134, 135, 136)
     """
 
     cap: float = _LARGEST
@@ -141,7 +148,7 @@ def read_svmlight(
         Where arrays are kept between runs, under the checksum of the file's bytes and the options; without it the
         folder that the environment variable ``CFLTR_CACHE`` names; without that there is no cache.
     report : callable, optional
-        Called with a :class:`ReadReport`, for instance ``print``.
+        Called with a :class:`~cfltr_core.data.letor.reader.ReadReport`, for instance ``print``.
 
     Raises
     ------
@@ -150,6 +157,17 @@ def read_svmlight(
     ValueError
         Naming file and line: not SVMlight, no ``qid``, a label that is no grade (whole, 0 … 30), a feature id twice
         in a line, a query that comes back after another one, a damaged gzip stream.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from cfltr_core.data.letor import read_svmlight
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "clicks.txt"
+    ...     size = path.write_text("1 qid:7 1:0.5 # A\\n0 qid:7 2:1 # B\\n1 qid:7 1:0.5 2:0.2 # C\\n")
+    ...     read_svmlight(path)
+    RankingData('clicks.txt': 1 queries, 3 documents, 2 features, relevant from grade 1)
     """
     chosen = options or ReaderOptions()
     data, done = _read(Path(path), n_features, chosen, cache)
@@ -177,8 +195,7 @@ def _read(
         raise FileNotFoundError(f"path: there is no file {file}")
     folder = cache if cache is not None else os.environ.get("CFLTR_CACHE") or None
     if folder is None:
-        data, done = _parse(file, n_features, options)
-        return data, done
+        return _parse(file, n_features, options)
     before = file.stat()
     settings = (_FORMAT, sha256_of(file), n_features, replace(options, threshold=None))
     entry = Path(folder).expanduser() / f"{hashlib.sha256(repr(settings).encode()).hexdigest()[:40]}.npy"
@@ -292,24 +309,28 @@ def read_collection(
 
     ``options``, ``cache`` and ``report`` are those of :func:`read_svmlight`; the report is on all files together.
     The parts get one number of features and one threshold, whatever each lacks.
+
+    Raises
+    ------
+    FileNotFoundError
+        No such folder.
+    ValueError
+        For a folder without a known layout, too few queries to split, and as :func:`read_svmlight`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from cfltr_core.data.letor import read_collection
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for part in ("train", "vali", "test"):
+    ...         size = (Path(folder) / f"{part}.txt").write_text("1 qid:1 1:0.5\\n0 qid:1 1:0.1\\n")
+    ...     train, validation, test = read_collection(folder, seed=0)
+    >>> train.n_queries, test.n_docs
+    (1, 2)
     """
     root, chosen = Path(folder), options or ReaderOptions()
-    checks.positive_int(seed, "seed", least=0)
-    if not root.is_dir():
-        raise FileNotFoundError(f"folder: there is no folder {root}")
-    groups = _layout(root, seed % 5)
-    if groups is None:
-        inside = [p for p in sorted(root.iterdir()) if p.is_dir()]
-        nested = {p.name: found for p in inside if (found := _layout(p, seed % 5)) is not None}
-        if len(nested) != 1:
-            seen = sorted(_files(root)) or "no SVMlight file"
-            what = f", and collections in {sorted(nested)}: name one of these" if nested else ""
-            raise ValueError(
-                f"folder {root.name!r} holds {seen}{what}: expected S1 … S5, or train / vali / test, or Fold1 … Fold5 "
-                f"with these, or a single file, ending in one of {', '.join(SUFFIXES)}"
-            )
-        groups = next(iter(nested.values()))
-    read = [[_read(file, None, chosen, cache) for file in group] for group in groups]
+    read = [[_read(file, None, chosen, cache) for file in group] for group in _find(root, seed).groups]
     done = [d for group in read for _, d in group]
     parts = [group[0][0] if len(group) == 1 else concatenate([data for data, _ in group]) for group in read]
     parts = _aligned(*parts)
@@ -325,29 +346,64 @@ def read_collection(
     return train, validation, test
 
 
-def _layout(root: Path, fold: int) -> list[list[Path]] | None:
-    """The files of train, validation and test; or of one group, to be split; None when there is no layout here."""
+def fold_of(folder: str | Path, seed: int) -> int | None:
+    """The fold, 0 … 4, that ``seed`` reads of a collection in five folds; None where a collection has no folds.
+
+    Seeds of one fold train, validate and test on the same queries.  Only names of files are looked at.
+    """
+    return _find(Path(folder), seed).fold
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The files of train, validation and test, or of one group, to be split; and the fold they are, if they are one."""
+
+    groups: list[list[Path]]
+    fold: int | None = None
+
+
+def _find(root: Path, seed: int) -> _Layout:
+    """What ``seed`` reads of the collection in ``root``, or in the one folder inside it that holds one."""
+    checks.positive_int(seed, "seed", least=0)
+    if not root.is_dir():
+        raise FileNotFoundError(f"folder: there is no folder {root}")
+    if (here := _layout(root, seed % 5)) is not None:
+        return here
+    inside = [p for p in sorted(root.iterdir()) if p.is_dir()]
+    nested = {p.name: found for p in inside if (found := _layout(p, seed % 5)) is not None}
+    if len(nested) != 1:
+        seen = sorted(_files(root)) or "no SVMlight file"
+        what = f", and collections in {sorted(nested)}: name one of these" if nested else ""
+        raise ValueError(
+            f"folder {root.name!r} holds {seen}{what}: expected S1 … S5, or train / vali / test, or Fold1 … Fold5 "
+            f"with these, or a single file, ending in one of {', '.join(SUFFIXES)}"
+        )
+    return next(iter(nested.values()))
+
+
+def _layout(root: Path, fold: int) -> _Layout | None:
+    """The layout of this very folder; None when there is none."""
     files = _files(root)
     parts = [f"S{1 + (fold + i) % 5}" for i in range(5)]
     if all(name in files for name in parts):
-        return [[files[name] for name in parts[:3]], [files[parts[3]]], [files[parts[4]]]]
+        return _Layout([[files[name] for name in parts[:3]], [files[parts[3]]], [files[parts[4]]]], fold)
     folds = sorted(p.name for p in root.glob("Fold[1-5]") if p.is_dir())
     if folds and f"Fold{fold + 1}" not in folds:
         raise ValueError(
             f"folder {root.name!r} has {', '.join(folds)} but no Fold{fold + 1}, which the seed asks for: "
             "unpack it, or use a seed whose remainder by 5 is the number of a fold minus 1"
         )
-    for inner in (f"Fold{fold + 1}", "sample"):
+    for inner, chosen in ((f"Fold{fold + 1}", fold), ("sample", None)):
         if (root / inner).is_dir() and (found := _layout(root / inner, fold)) is not None:
-            return found
+            return _Layout(found.groups, found.fold if chosen is None else chosen)
     for names in (
         ("train", "vali", "test"),
         ("train", "valid", "test"),
         ("set1.train", "set1.valid", "set1.test"),
     ):
         if all(name in files for name in names):
-            return [[files[name]] for name in names]
-    return [list(files.values())] if len(files) == 1 else None
+            return _Layout([[files[name]] for name in names])
+    return _Layout([list(files.values())]) if len(files) == 1 else None
 
 
 def _files(root: Path) -> dict[str, Path]:

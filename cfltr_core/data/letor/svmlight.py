@@ -1,7 +1,7 @@
 """SVMlight text with ``qid`` to arrays: strict, streaming, one pass.
 
 A line is ``label qid:N id:value id:value … # comment``.  Lines of the usual shape (one space between tokens,
-ascending ids) take a fast path of a few calls a line; any other line goes through :func:`_careful`, which either
+ascending ids) take a fast path of a few calls a line; any other line goes through ``_careful``, which either
 understands it or says what is wrong with it.  Both accept the same language.
 """
 

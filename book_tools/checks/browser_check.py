@@ -1,0 +1,162 @@
+"""Open every page of the built site in a browser, as a reader on a phone or at a desk, by day and by night.
+
+``check_html`` reads the files; this sees what only a browser knows: scripts that fail, formulas that do not
+come out, pages wider than the screen.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from bs4 import BeautifulSoup
+from selenium.common.exceptions import TimeoutException
+from selenium.webdriver import Chrome
+
+from book_tools.book import Book
+from book_tools.checks.browser import chromium
+from book_tools.errors import BookError, UsageError
+from book_tools.messages import PARSER
+from book_tools.site.html import alternative_text_problem
+from book_tools.site.serve import serving
+
+WIDTHS = {390: 844, 1280: 900}
+THEMES = ("light", "dark")
+# Seconds until a page must have come to rest; on a slow machine the largest takes about two.
+PATIENCE = 30.0
+
+SETTLE = Path(__file__).with_name("browser_settle.js").read_text(encoding="utf-8")
+PROBE = Path(__file__).with_name("browser_probe.js").read_text(encoding="utf-8")
+# Addresses that stand for data in the page itself.
+INLINE = {"data", "blob", "about"}
+# Remarks by which the theme and the folding of solutions say that they work; anything else is a finding.
+REMARK = re.compile(r'\S+ \d+:\d+ "\[(PST|togglebutton)\]: ')
+
+
+@dataclass(frozen=True)
+class View:
+    """One way of looking at a page."""
+
+    width: int
+    theme: str
+
+    def __str__(self) -> str:
+        return f"{self.width} px, {self.theme}"
+
+
+VIEWS = tuple(View(width, theme) for width in WIDTHS for theme in THEMES)
+
+
+def check_in_browser(book: Book) -> None:
+    """Visit every page of the built site; print a line for each, and raise with every problem found."""
+    if not (book.html / "index.html").is_file():
+        raise UsageError("browser: no site to look at; build it with 'make book'")
+    problems = site_problems(book.html)
+    if problems:
+        raise BookError(*problems, f"browser: {len(problems)} problems")
+
+
+def site_problems(site: Path, patience: float = PATIENCE) -> list[str]:
+    """Return everything wrong with the pages below ``site``, as ``page, width, theme: reason``."""
+    pages = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.relative_to(site).parts]
+    found: list[str] = []
+    with serving(site) as origin, chromium() as browser:
+        browser.set_page_load_timeout(patience)
+        browser.set_script_timeout(patience)
+        _prepare(browser)
+        for path in pages:
+            name = path.relative_to(site).as_posix()
+            written = len(BeautifulSoup(path.read_text(encoding="utf-8"), PARSER).select(".math"))
+            problems = []
+            for view in VIEWS:
+                seen = _visit(browser, f"{origin}/{quote(name)}", origin, view, written)
+                problems += [f"{name}, {view}: {problem}" for problem in dict.fromkeys(seen)]
+            print(f"  {name}: {f'{len(problems)} problems' if problems else 'ok'}, {written} formulas", flush=True)
+            found += problems
+    print(f"browser: {len(pages)} pages in {len(VIEWS)} views each: {len(found)} problems", flush=True)
+    return found
+
+
+def _visit(browser: Chrome, address: str, origin: str, view: View, written: int) -> Iterator[str]:
+    """Open one page in one view and yield what is wrong with it."""
+    metrics = {"width": view.width, "height": WIDTHS[view.width], "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    scheme = [{"name": "prefers-color-scheme", "value": view.theme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
+    try:
+        browser.get(address)
+        failure = browser.execute_async_script(SETTLE)
+        if failure:
+            yield f"the page failed while loading: {failure}"
+        yield from _page_problems(browser.execute_script(PROBE), view, written)
+    except TimeoutException:
+        yield "the page did not come to rest; a script or a request of it never ends"
+    yield from _console_problems(browser)
+    yield from _request_problems(browser, origin)
+
+
+def _page_problems(seen: dict[str, Any], view: View, written: int) -> Iterator[str]:
+    if seen["theme"] not in (None, view.theme):
+        yield f"shown in the theme {seen['theme']!r}, not in the one that the reader's system asks for"
+    if seen["overflow"]:
+        over = seen["overflow"]
+        yield f"wider than the screen: {over['width']} px on {over['room']} px, because of {over['culprit']}"
+    formulas = seen["formulas"]
+    if len(formulas) != written:
+        yield f"{written} formulas are written in the page, {len(formulas)} are there when it is shown"
+    for formula in formulas:
+        text = formula["text"]
+        if formula["typeset"] != 1:
+            yield f"formula not typeset: {text!r}; is a delimiter or the script for formulas missing?"
+        elif formula["error"]:
+            yield f"formula with an error: {formula['error']!r} in {text!r}"
+        elif formula["cut"]:
+            yield f"formula cut off: {text!r}; it does not fit in its line"
+    yield from (f"a formula outside of any mark-up for formulas: {text!r}" for text in seen["raw"])
+    for image in seen["images"]:
+        if not image["loaded"]:
+            yield f"image {image['source']} did not load"
+        problem = alternative_text_problem(image["alt"])
+        if problem:
+            yield f"image {image['source']} {problem}"
+
+
+def _console_problems(browser: Chrome) -> Iterator[str]:
+    """Yield every message of the console, whatever its level, except two scripts' remarks that all went well."""
+    for entry in browser.get_log("browser"):  # type: ignore[no-untyped-call]
+        if entry["level"] != "INFO" or not REMARK.match(entry["message"]):
+            yield f"console {entry['level'].lower()}: {entry['message']}"
+
+
+def _request_problems(browser: Chrome, origin: str) -> Iterator[str]:
+    """Yield every request that failed, and every one that leaves the server of the site."""
+    addresses: dict[str, str] = {}
+    for entry in browser.get_log("performance"):  # type: ignore[no-untyped-call]
+        event = json.loads(entry["message"])["message"]
+        what = event["params"]
+        if event["method"] == "Network.requestWillBeSent":
+            address = addresses[what["requestId"]] = what["request"]["url"]
+            parts = urlsplit(address)
+            if parts.scheme not in INLINE and f"{parts.scheme}://{parts.netloc}" != origin:
+                yield f"asks another host: {address[:200]}"
+        elif event["method"] == "Network.webSocketCreated":
+            yield f"asks another host: {what['url']}"
+        elif event["method"] == "Network.responseReceived" and what["response"]["status"] >= 400:
+            yield f"request failed: {what['response']['url'][:200]} gave {what['response']['status']}"
+        elif event["method"] == "Network.loadingFailed" and not what.get("canceled"):
+            address = addresses.get(what["requestId"], "an unknown address")
+            yield f"request failed: {address[:200]}: {what['errorText']}"
+
+
+def _prepare(browser: Chrome) -> None:
+    """Leave the page that the browser starts with, and drop what was logged until then."""
+    browser.get("about:blank")
+    # As on a phone, where a bar for scrolling takes no room: then 390 pixels are 390.
+    browser.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
+    for log in ("browser", "performance"):
+        browser.get_log(log)  # type: ignore[no-untyped-call]

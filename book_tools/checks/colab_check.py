@@ -1,0 +1,141 @@
+"""Run the copies of the chapters as Colab would: alone in an empty folder, with only what Colab has.
+
+Each copy installs the package from the revision it is stamped with; git takes that revision from this clone, so
+that nothing need be published yet.  What it computes must be what the pipeline computes.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from book_tools.book import Book, Chapter
+from book_tools.checks.reference import Tolerances, compare_csv, read_tolerances, same
+from book_tools.colab.bare_env import BareEnvironment
+from book_tools.colab.copies import FOLDER, write_copies
+from book_tools.colab.install_cell import PACKAGE, requirement
+from book_tools.colab.repository import Origin, Repository, origin_of
+from book_tools.errors import BookError, UsageError
+from book_tools.execution.artefacts import claims_in, figures_in, records_in
+from book_tools.execution.execute import ARTEFACT_FOLDERS, Children, environment_for, execute, failure_report
+from book_tools.execution.state import state_of
+from book_tools.parameters import Parameters
+
+# Stands for the address of a clone that has none; nothing is ever asked of it.
+STAND_IN = Repository("https://repository.invalid/book")
+
+
+def check_copies(book: Book, scale: str, wanted: list[str], torch_index: str) -> None:
+    """Run the copies of the ``wanted`` chapters at ``scale``; raise with everything that differs or fails."""
+    origin = origin_of(book)
+    state = state_of(book)
+    if state.parameters is None or state.problems or not (book.html / FOLDER).is_dir():
+        raise UsageError(*state.problems, "colab: no copies of a complete run; make them with 'make book'")
+    if origin.revision is None or origin.dirty is not False:
+        raise UsageError(
+            "colab: the book was built from changes that no revision holds, so that the copies cannot install it; "
+            "commit them, run 'make book', and try again"
+        )
+    chapters = book.select(wanted)
+    parameters = replace(Parameters(), scale=scale)
+    bare = BareEnvironment(book, torch_index)
+    tolerances = read_tolerances(book.tolerances)
+    problems: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="cfltr-colab-", ignore_cleanup_errors=True) as temporary:
+        scratch = Path(temporary)
+        copies = book.html / FOLDER
+        if origin.repository is None:
+            origin, copies = replace(origin, repository=STAND_IN), scratch / "copies"
+            write_copies(book, book.html, copies, origin, state.parameters)
+        for chapter in chapters:
+            expected = book.folder_of(chapter)
+            if state.parameters != parameters:
+                expected = scratch / "expected" / chapter.name
+                execute(chapter, parameters, expected, Children())
+            found = scratch / "found" / chapter.name
+            seen = _run_copy(book, Chapter(copies / chapter.source.name), parameters, found, bare, origin)
+            if not seen:
+                seen = differences(found, expected, tolerances)
+            print(f"  {chapter.name}: {'FAILED' if seen else 'as on the site'}", flush=True)
+            problems += [f"{chapter.name}: {problem}" for problem in seen]
+    if problems:
+        raise BookError(*problems, f"colab: {len(problems)} problems")
+    print(
+        f"colab: {len(chapters)} copies installed {origin.revision} and gave the numbers of scale {scale}", flush=True
+    )
+
+
+def differences(found: Path, expected: Path, tolerances: Tolerances) -> list[str]:
+    """Return how the figures' data, recorded numbers and verdicts in one folder differ from those in another."""
+    problems = []
+    data, wanted = ({f.id: f.data for f in figures_in(folder)} for folder in (found, expected))
+    records, wanted_records = ({r.name: r.value for r in records_in(folder)} for folder in (found, expected))
+    results, wanted_results = ([claim.result for claim in claims_in(folder)] for folder in (found, expected))
+    verdicts, wanted_verdicts = ({r.id: r.verdict for r in each} for each in (results, wanted_results))
+    for kind, here, there in (
+        ("figure", data.keys(), wanted.keys()),
+        ("record", records.keys(), wanted_records.keys()),
+        ("claim", verdicts.keys(), wanted_verdicts.keys()),
+    ):
+        problems += [f"{kind} {name}: only in one of copy and pipeline" for name in sorted(here ^ there)]
+    for name in sorted(data.keys() & wanted.keys()):
+        tolerance = tolerances.figures.get(name, tolerances.default)
+        problems += [f"figure {name}: {p}" for p in compare_csv(data[name], wanted[name], tolerance)]
+    for name in sorted(records.keys() & wanted_records.keys()):
+        tolerance = tolerances.records.get(name, tolerances.default)
+        if not same(records[name], wanted_records[name], tolerance):
+            problems.append(f"record {name}: {records[name]}, the pipeline has {wanted_records[name]}")
+    for name in sorted(verdicts.keys() & wanted_verdicts.keys()):
+        if verdicts[name] != wanted_verdicts[name]:
+            problems.append(f"claim {name}: {verdicts[name]}, the pipeline has {wanted_verdicts[name]}")
+    return problems
+
+
+def _run_copy(
+    book: Book, copy: Chapter, parameters: Parameters, found: Path, bare: BareEnvironment, origin: Origin
+) -> list[str]:
+    """Run one copy in the bare environment, its artefacts into ``found``; return what went wrong."""
+    for name in ARTEFACT_FOLDERS:
+        (found / name).mkdir(parents=True)
+    alone = found / "alone"
+    alone.mkdir()
+    bare.forget_the_package()
+    before = bare.packages()
+    source, target = alone / copy.source.name, found / "executed.ipynb"
+    shutil.copyfile(copy.source, source)
+    command = [
+        *(str(bare.python), "-m", "papermill", str(source), str(target), "--cwd", str(alone), "-k", "python3"),
+        *("--no-progress-bar", "--parameters_yaml", json.dumps(parameters.as_dict())),
+    ]
+    with tempfile.TemporaryDirectory(prefix="cfltr-", ignore_cleanup_errors=True) as private:
+        environment = environment_for(found, Path(private)) | _git_redirected(book, origin)
+        environment["JUPYTER_PATH"] = str(bare.folder / "share" / "jupyter")
+        done = subprocess.run(
+            command, env=environment, cwd=alone, text=True, capture_output=True, stdin=subprocess.DEVNULL, check=False
+        )
+    if done.returncode != 0:
+        return [failure_report(copy, target, done.stderr)]
+    problems = []
+    after = bare.packages()
+    installed = {line for line in after if line.startswith(f"{PACKAGE} ")}
+    if installed != {requirement(origin)}:
+        problems.append(f"installed {', '.join(sorted(installed)) or 'nothing'}, stamped {requirement(origin)}")
+    replaced = before ^ (after - installed)
+    if replaced:
+        problems.append(f"the installation changed what was there: {', '.join(sorted(replaced))}")
+    return problems
+
+
+def _git_redirected(book: Book, origin: Origin) -> dict[str, str]:
+    """Return the variables by which git takes the stamped address from this clone."""
+    assert origin.repository is not None
+    return {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"url.{book.root.as_uri()}.insteadOf",
+        "GIT_CONFIG_VALUE_0": origin.repository.address,
+        "GIT_TERMINAL_PROMPT": "0",
+    }

@@ -1,0 +1,172 @@
+"""Committed numbers of the default run, and the comparison of a run with them.
+
+Numbers, not pixels: a figure's data decides what it shows, and last digits differ between machines.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from book_tools.book import Book, Chapter
+from book_tools.errors import BookError, UsageError
+from book_tools.execution.artefacts import figures_in, records_in
+from book_tools.execution.state import state_of
+from book_tools.files import json_text, write_whole
+from book_tools.parameters import Parameters
+
+RECORDS = "records.json"
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Two numbers agree when they differ by at most ``atol + rtol · |reference|``."""
+
+    rtol: float = 1e-6
+    atol: float = 1e-9
+
+    def agree(self, value: float, reference: float) -> bool:
+        """Tell whether ``value`` meets ``reference``; NaN meets NaN, and an infinity only itself."""
+        if math.isnan(reference) or math.isnan(value):
+            return math.isnan(reference) and math.isnan(value)
+        if math.isinf(reference) or math.isinf(value):
+            return value == reference
+        return abs(value - reference) <= self.atol + self.rtol * abs(reference)
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """The default tolerance, and the figures and records that need another one."""
+
+    default: Tolerance = Tolerance()
+    figures: dict[str, Tolerance] = field(default_factory=dict)
+    records: dict[str, Tolerance] = field(default_factory=dict)
+
+
+def read_tolerances(path: Path) -> Tolerances:
+    """Return the tolerances of ``path``; an exception from the default must give its reason."""
+    if not path.is_file():
+        return Tolerances()
+    content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    default = _tolerance(content.get("default", {}), Tolerance(), "default")
+    problems = [
+        f"{path.name}: {section}.{name} has no reason; say why its numbers may differ more"
+        for section in ("figures", "records")
+        for name, entry in (content.get(section) or {}).items()
+        if not str(entry.get("reason", "")).strip()
+    ]
+    if problems:
+        raise BookError(*problems)
+    figures, records = (
+        {name: _tolerance(entry, default, f"{section}.{name}") for name, entry in (content.get(section) or {}).items()}
+        for section in ("figures", "records")
+    )
+    return Tolerances(default, figures, records)
+
+
+def _tolerance(entry: dict[str, Any], base: Tolerance, place: str) -> Tolerance:
+    unknown = entry.keys() - {"rtol", "atol", "reason"}
+    if unknown:
+        raise BookError(f"tolerances: {place} has {', '.join(sorted(unknown))}; use rtol, atol, reason")
+    return Tolerance(float(entry.get("rtol", base.rtol)), float(entry.get("atol", base.atol)))
+
+
+def has_reference(book: Book, parameters: Parameters) -> bool:
+    """Tell whether committed numbers exist for this run: default corpus and seed, and a known scale."""
+    return parameters == Parameters(scale=parameters.scale) and book.reference(parameters.scale).is_dir()
+
+
+def reference_problems(book: Book, parameters: Parameters, chapters: list[Chapter]) -> list[str]:
+    """Return every difference between the run and its committed numbers."""
+    folder = book.reference(parameters.scale)
+    tolerances = read_tolerances(book.tolerances)
+    problems = []
+    present = {figure.id: figure.data for c in chapters for figure in figures_in(book.folder_of(c))}
+    committed = {path.stem: path for path in folder.glob("*.csv")}
+    hint = "'python -m book_tools reference --update' after looking at the figure"
+    for name in sorted(present.keys() | committed.keys()):
+        if name not in committed:
+            problems.append(f"{name}: no reference {folder.name}/{name}.csv; add it with {hint}")
+        elif name not in present:
+            problems.append(f"{name}: the reference {folder.name}/{name}.csv belongs to no figure; remove it")
+        else:
+            tolerance = tolerances.figures.get(name, tolerances.default)
+            problems += [f"{name}: {p}" for p in compare_csv(present[name], committed[name], tolerance)]
+    problems += _record_problems(book, folder, chapters, tolerances)
+    return problems
+
+
+def compare_csv(path: Path, reference: Path, tolerance: Tolerance) -> list[str]:
+    """Compare two tables: columns, row counts and texts exactly, numbers within ``tolerance``."""
+    rows, expected = _rows(path), _rows(reference)
+    if not rows or not expected or rows[0] != expected[0]:
+        return [f"columns are {rows[:1]}, the reference has {expected[:1]}"]
+    if len(rows) != len(expected):
+        return [f"{len(rows) - 1} rows, the reference has {len(expected) - 1}"]
+    for line, (row, reference_row) in enumerate(zip(rows[1:], expected[1:], strict=True), start=1):
+        for column, value, wanted in zip(rows[0], row, reference_row, strict=False):
+            if not same(value, wanted, tolerance):
+                return [f"row {line}, {column}: {value}, the reference has {wanted}"]
+        if len(row) != len(reference_row):
+            return [f"row {line}: {len(row)} cells, the reference has {len(reference_row)}"]
+    return []
+
+
+def _rows(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.reader(stream))
+
+
+def same(value: Any, reference: Any, tolerance: Tolerance) -> bool:
+    """Tell whether two entries are equal, as texts or as numbers within ``tolerance``."""
+    if value == reference:
+        return True
+    try:
+        return tolerance.agree(float(value), float(reference))
+    except (TypeError, ValueError):
+        return False
+
+
+def _record_problems(book: Book, folder: Path, chapters: list[Chapter], tolerances: Tolerances) -> list[str]:
+    present = _values(book, chapters)
+    path = folder / RECORDS
+    committed = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    problems = []
+    for name in sorted(present.keys() | committed.keys()):
+        tolerance = tolerances.records.get(name, tolerances.default)
+        if name not in committed:
+            problems.append(f"record {name}: not in {folder.name}/{RECORDS}; add it with reference --update")
+        elif name not in present:
+            problems.append(f"record {name}: in {folder.name}/{RECORDS} but no chapter records it")
+        elif not same(present[name], committed[name], tolerance):
+            problems.append(f"record {name}: {present[name]}, the reference has {committed[name]}")
+    return problems
+
+
+def _values(book: Book, chapters: list[Chapter]) -> dict[str, Any]:
+    return {r.name: r.value for chapter in chapters for r in records_in(book.folder_of(chapter))}
+
+
+def update_reference(book: Book) -> None:
+    """Make the numbers of the present run the committed ones."""
+    state = state_of(book)
+    if state.parameters is None or state.problems:
+        raise UsageError(*state.problems, "reference numbers come from a complete run only")
+    if state.parameters != Parameters(scale=state.parameters.scale):
+        raise UsageError(f"this run has {state.parameters}; reference numbers are those of the default corpus and seed")
+    folder = book.reference(state.parameters.scale)
+    figures = [figure for c in state.chapters for figure in figures_in(book.folder_of(c))]
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.glob("*.csv"):
+        path.unlink()
+    for figure in figures:
+        shutil.copyfile(figure.data, folder / f"{figure.id}.csv")
+    write_whole(folder / RECORDS, json_text(_values(book, state.chapters)))
+    print(f"reference: {len(figures)} figures in {folder.relative_to(book.root)}", flush=True)

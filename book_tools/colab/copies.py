@@ -1,0 +1,174 @@
+"""Make the copies of the chapters that open in Colab: plain notebooks that install what they need.
+
+A copy is made from the executed chapter, so that the numbers in its text are those of the run, and from the
+built pages, so that theorems, equations and figures have the numbers of the site.  It holds no outputs.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
+
+from book_tools.book import Book, Chapter
+from book_tools.colab.install_cell import install_source, is_guard, stamp_of
+from book_tools.colab.labels import Labels, Target, read_labels
+from book_tools.colab.myst import LEFTOVER, split_code
+from book_tools.colab.portable import Portable
+from book_tools.colab.repository import Origin
+from book_tools.errors import BookError
+from book_tools.execution.artefacts import records_in
+from book_tools.execution.execute import NOTEBOOK
+from book_tools.files import remove_tree
+from book_tools.notebooks import INJECTED, LAUNCH, MARK, read_notebook, source_index, tags_of, write_notebook
+from book_tools.parameters import KNOWN, Parameters
+
+FOLDER = "colab"
+INSTALL_ID = "install"
+# Tags by which the site folds or drops a cell; a copy keeps the code, folded.
+FOLDED = {"hide-input", "hide-cell", "remove-cell", "remove-input"}
+# A back-quoted text that no role stands before.
+CODE_SPAN = re.compile(r"(?<![`}])(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
+SOLUTION_START, SOLUTION_END = ":::{solution-start}", ":::{solution-end}"
+
+
+def write_copies(book: Book, site: Path, folder: Path, origin: Origin, parameters: Parameters) -> None:
+    """Write a copy of every executed chapter into ``folder``, which is emptied first."""
+    labels = read_labels(site)
+    remove_tree(folder)
+    folder.mkdir(parents=True)
+    problems: list[str] = []
+    for chapter in book.chapters():
+        try:
+            copy = copy_of(book, chapter, labels, origin, parameters)
+        except BookError as error:
+            problems.extend(error.problems)
+            continue
+        write_notebook(folder / chapter.source.name, copy)
+    if problems:
+        raise BookError(*problems, "no copies for Colab")
+
+
+def copy_of(book: Book, chapter: Chapter, labels: Labels, origin: Origin, parameters: Parameters) -> NotebookNode:
+    """Return the copy of one executed chapter."""
+    executed = read_notebook(book.folder_of(chapter) / NOTEBOOK)
+    page = chapter.source.relative_to(book.root).with_suffix("").as_posix()
+    records = {record.name: record.text for record in records_in(book.folder_of(chapter))}
+    portable = Portable(page, labels, records, origin.repository.site if origin.repository else None)
+    problems: list[str] = []
+    cells: list[NotebookNode] = []
+    folding = False
+    for index, cell in enumerate(executed.cells):
+        place = f"{chapter.source.name}, cell {source_index(executed, index)}"
+        if cell.cell_type == "code":
+            if INJECTED not in tags_of(cell) and not is_guard(cell):
+                cells.append(_code(cell, labels, parameters, folding))
+            continue
+        # A solution with code goes on over several cells; its cells are folded like those the site folds.
+        folding = _still_folding(cell.source, folding)
+        try:
+            source = portable.text(cell.source) if cell.cell_type == "markdown" else cell.source
+        except ValueError as error:
+            problems.append(f"{place}: {error}")
+            continue
+        problems += [f"{place}: {text!r} is left over in the copy for Colab" for text in leftovers(source)]
+        if source.strip():
+            cells.append(_markdown(cell, source))
+    if not problems:
+        try:
+            portable.all_cited()
+        except ValueError as error:
+            problems.append(f"{chapter.source.name}: {error}")
+    if problems:
+        raise BookError(*problems)
+    _introduce(cells, portable.link(Target(f"{page}.html", "a page of the book")), origin)
+    _insert_install(cells, origin)
+    executed["cells"] = cells
+    executed["metadata"] = {
+        "colab": {"name": chapter.source.name, "provenance": [], "toc_visible": True},
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    return executed
+
+
+def leftovers(source: str) -> list[str]:
+    """Return everything in the Markdown of a copy that a plain notebook would show as it stands."""
+    found = []
+    for code, part in split_code(source):
+        text = part.split("\n", 1)[0] if code else CODE_SPAN.sub("", part)
+        found += [match[0].strip() for match in LEFTOVER.finditer(text)]
+    return found
+
+
+def _still_folding(source: str, folding: bool) -> bool:
+    start, end = source.rfind(SOLUTION_START), source.rfind(SOLUTION_END)
+    return folding if start == end else start > end
+
+
+def _markdown(cell: NotebookNode, source: str) -> NotebookNode:
+    cell["source"], cell["metadata"] = source, {}
+    cell.pop("attachments", None)
+    return cell
+
+
+def _code(cell: NotebookNode, labels: Labels, parameters: Parameters, folding: bool) -> NotebookNode:
+    tags = set(tags_of(cell))
+    shown = [output.get("metadata", {}).get(MARK, {}).get("figure") for output in cell.outputs]
+    figure = next((labels.numbered[name].text for name in shown if name in labels.numbered), None)
+    cell["outputs"], cell["execution_count"], cell["metadata"] = [], None, {}
+    if "parameters" in tags:
+        cell["metadata"] = {"tags": ["parameters"]}
+        cell["source"] = _with_values(cell.source, parameters)
+    elif tags & FOLDED or folding:
+        title = "Solution" if folding else f"Code of {figure}" if figure else "Code"
+        cell["source"] = f"# @title {title}\n{cell.source}"
+        cell["metadata"] = _fold()
+    return cell
+
+
+def _fold() -> dict[str, object]:
+    """Return the metadata by which Colab and JupyterLab fold the code of a cell."""
+    return {"cellView": "form", "jupyter": {"source_hidden": True}}
+
+
+def _with_values(source: str, parameters: Parameters) -> str:
+    """Put the values of the run into the cell that sets the parameters; its comments stay."""
+    for name in KNOWN:
+        value = repr(parameters.as_dict()[name]).replace("'", '"')
+        # A function, because a value may hold what a replacement would take for a reference to a group.
+        source = re.sub(rf"^({name} = )(\"[^\"]*\"|\d+)", lambda m, v=value: m[1] + v, source, flags=re.MULTILINE)  # type: ignore[misc]
+    return source
+
+
+def _introduce(cells: list[NotebookNode], page: str, origin: Origin) -> None:
+    """Say below the title what this notebook is and where it comes from."""
+    text = f"*A copy of {page}, to be run and changed; {stamp_of(origin)}.*"
+    for cell in cells:
+        if cell.cell_type == "markdown" and (match := re.search(r"^# .*$", cell.source, re.MULTILINE)):
+            cell["source"] = f"{cell.source[: match.end()]}\n\n{text}{cell.source[match.end() :]}"
+            return
+
+
+def _insert_install(cells: list[NotebookNode], origin: Origin) -> None:
+    cell = new_code_cell(install_source(origin), id=INSTALL_ID, metadata=_fold())  # type: ignore[no-untyped-call]
+    first = next((index for index, other in enumerate(cells) if other.cell_type == "code"), len(cells))
+    cells.insert(first, cell)
+
+
+def add_launch_line(notebook: NotebookNode, page: str, origin: Origin) -> None:
+    """Put the links to the copy of a chapter below its title, in place."""
+    name = f"{posixpath.basename(page)}.ipynb"
+    place = posixpath.relpath(f"{FOLDER}/{name}", posixpath.dirname(page) or ".")
+    links = [f'<a href="{place}" download>Download as a notebook</a>']
+    # A copy of changes that no repository holds cannot be what Colab would open.
+    if origin.repository is not None and origin.installable and (address := origin.repository.colab(name)):
+        links.insert(0, f'<a href="{address}">Open in Colab</a>')
+    line = f"{LAUNCH}{' · '.join(links)}</p>"
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and (match := re.search(r"^# .*$", cell.source, re.MULTILINE)):
+            cell["source"] = f"{cell.source[: match.end()]}\n\n{line}\n{cell.source[match.end() :]}"
+            return

@@ -1,0 +1,227 @@
+"""Turn the MyST Markdown of a chapter into Markdown that Colab and plain Jupyter show as it is meant.
+
+Directives become bold headings, quotations and folded parts; roles become their text with a link to the site.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from book_tools.colab.labels import Labels, Target
+from book_tools.colab.myst import INLINE, Directive, blocks_of, split_code
+
+REMARKS = ("note", "tip", "hint", "important", "warning", "caution", "attention", "danger", "error", "seealso")
+ASIDE = ("margin", "sidebar")
+BARE_LINES = re.compile(r"^(?:\([\w:.-]+\)=|\+\+\+.*|%.*)[ \t]*\n?", re.MULTILINE)
+EXPLICIT = re.compile(r"(?P<text>.*\S)\s*<(?P<label>[^<>]+)>", re.DOTALL)
+DISPLAY = re.compile(r"(?<!\\)\$\$.+?(?<!\\)\$\$", re.DOTALL)
+COMMENT = re.compile(r"(?<!\\)%")
+
+
+@dataclass
+class Portable:
+    """The translation of one chapter: ``page`` as in the table of contents, its recorded numbers, the site."""
+
+    page: str
+    labels: Labels
+    records: Mapping[str, str]
+    site: str | None
+    cited: Iterator[list[Target]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.cited = iter(self.labels.citations.get(self.page, []))
+
+    def text(self, source: str) -> str:
+        """Return ``source`` without anything that only MyST understands; what has no counterpart is a ValueError."""
+        parts = []
+        for block in blocks_of(source):
+            parts.append(self._directive(block) if isinstance(block, Directive) else self._plain(block))
+        return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).strip("\n")
+
+    def all_cited(self) -> None:
+        """Raise when the page cites more often than its text did: then citations were paired wrongly."""
+        if next(self.cited, None) is not None:
+            raise ValueError("the page has more citations than the text; cite in the text only, not in an output")
+
+    def link(self, target: Target) -> str:
+        """Return the words of ``target`` as a link to it, or as plain words when the site has no address."""
+        return f"[{target.text}]({self.site}{target.place})" if self.site and target.place else target.text
+
+    # Directives
+
+    def _directive(self, directive: Directive) -> str:
+        name = directive.name
+        if name == "prf:proof":
+            return _paragraphs(f"**Proof{self._title(directive)}.**", self.text(directive.body))
+        if name.startswith("prf:"):
+            return _quoted(f"**{self._number(directive)}{self._title(directive)}.**", self.text(directive.body))
+        if name in ("exercise", "exercise-start"):
+            return _paragraphs(f"**{self._number(directive)}{self._title(directive)}.**", self.text(directive.body))
+        if name in ("solution", "solution-start"):
+            heading = f"Solution to {self._numbered(directive.argument).text}"
+            if name == "solution" and "dropdown" in directive.options.get("class", ""):
+                return _folded(heading, self.text(directive.body))
+            return _paragraphs(f"**{heading}.**", self.text(directive.body))
+        if name in ("solution-end", "exercise-end"):
+            return ""
+        if name == "dropdown":
+            return _folded(self._inline(directive.argument) or "More", self.text(directive.body))
+        if name in REMARKS:
+            return _quoted(f"**{name.replace('seealso', 'see also').capitalize()}.**", self._with_argument(directive))
+        if name == "admonition":
+            return _quoted(f"**{self._inline(directive.argument)}**", self.text(directive.body))
+        if name in ASIDE:
+            return _quoted(self._with_argument(directive))
+        if name == "math":
+            label = directive.options.get("label")
+            return self._formula(f"\n{directive.body.strip()}\n", label)
+        if name == "list-table":
+            return self._table(directive)
+        raise ValueError(f"the directive {{{name}}} has no counterpart in a plain notebook; write it in another way")
+
+    def _number(self, directive: Directive) -> str:
+        if "nonumber" in directive.options:
+            return directive.name.removeprefix("prf:").removesuffix("-start").capitalize()
+        if "label" not in directive.options:
+            raise ValueError(f"{{{directive.name}}} has no label, so that its number is not known; give it one")
+        return self._numbered(directive.options["label"]).text
+
+    def _title(self, directive: Directive) -> str:
+        argument = self._inline(directive.argument).strip()
+        return f" ({argument})" if argument else ""
+
+    def _with_argument(self, directive: Directive) -> str:
+        return self.text(f"{directive.argument}\n\n{directive.body}".strip())
+
+    def _table(self, directive: Directive) -> str:
+        rows: list[list[str]] = []
+        for line in directive.body.split("\n"):
+            if line.startswith("* - "):
+                rows.append([line[4:]])
+            elif line.startswith("  - ") and rows:
+                rows[-1].append(line[4:])
+            elif line.startswith("    ") and rows:
+                rows[-1][-1] += f" {line.strip()}"
+            elif line.strip():
+                raise ValueError(f"{{list-table}}: expected '* - cell' or '  - cell', found {line.strip()!r}")
+        if directive.options.get("header-rows") != "1" or len({len(row) for row in rows}) != 1:
+            raise ValueError("{list-table}: a plain table has one header row, and rows of one length")
+        cells = [[_cell(self._inline(cell)) for cell in row] for row in rows]
+        cells.insert(1, ["---"] * len(cells[0]))
+        title = [f"**{self._inline(directive.argument)}**"] if directive.argument else []
+        return _paragraphs(*title, "\n".join(f"| {' | '.join(row)} |" for row in cells))
+
+    # Inline
+
+    def _plain(self, text: str) -> str:
+        return "\n".join(
+            part if code else self._inline(BARE_LINES.sub("", part + "\n")[:-1]) for code, part in split_code(text)
+        )
+
+    def _inline(self, text: str) -> str:
+        return INLINE.sub(self._piece, text)
+
+    def _piece(self, match: re.Match[str]) -> str:
+        if match["display"]:
+            return self._formula(match["formula"], match["label"]) if match["label"] else match[0]
+        if match["role"]:
+            return self._role(match["role"], " ".join(match["content"].split()))
+        if match["to"]:
+            return self._relative(match)
+        return match[0]
+
+    def _formula(self, formula: str, label: str | None) -> str:
+        if label is None:
+            return f"$${formula}$$"
+        number = _of(self.labels.equations, label, "equation").text.strip("()")
+        end = "\n" if formula.endswith("\n") else " "
+        return f"$${formula.rstrip()} \\tag{{{number}}}{end}$$"
+
+    def _role(self, role: str, content: str) -> str:
+        explicit = EXPLICIT.fullmatch(content)
+        words, label = (explicit["text"], explicit["label"].strip()) if explicit else (None, content)
+        if role == "glue:text":
+            if content not in self.records:
+                raise ValueError(f"{{glue:text}}`{content}`: the chapter records no such number; see record(…)")
+            return self.records[content]
+        if role in ("cite:t", "cite:p", "cite"):
+            pieces = next(self.cited, None)
+            if pieces is None:
+                raise ValueError(f"{{{role}}}`{content}`: not found on the built page")
+            return "".join(self.link(piece) for piece in pieces)
+        if role == "math":
+            return f"${content}$"
+        if role in ("prf:ref", "numref", "eq"):
+            target = _of(self.labels.equations, label, "equation") if role == "eq" else self._numbered(label)
+            number = target.text.rpartition(" ")[2]
+            text = re.sub(r"%s|\{number\}", number, words) if words else target.text
+        elif role in ("ref", "doc", "term"):
+            target = self._named(role, label)
+            text = words or target.text
+        else:
+            raise ValueError(f"the role {{{role}}} has no counterpart in a plain notebook; write it in another way")
+        return self.link(Target(target.place, text))
+
+    def _numbered(self, label: str) -> Target:
+        return _of(self.labels.numbered, label, "theorem, exercise or figure")
+
+    def _named(self, role: str, label: str) -> Target:
+        if role == "term":
+            by_case = {name.lower(): target for name, target in self.labels.terms.items()}
+            target = _of(by_case, label.lower(), "term of the glossary")
+            return Target(target.place, label)
+        if role == "doc":
+            folder = posixpath.dirname(self.page)
+            return _of(self.labels.pages, posixpath.normpath(posixpath.join(folder, label)), "page")
+        return _of(self.labels.sections, label, "section")
+
+    def _relative(self, match: re.Match[str]) -> str:
+        """Let a link to another page of the book lead to the site: the file is not beside the copy."""
+        parts = urlsplit(match["to"])
+        if parts.scheme or parts.netloc:
+            return match[0]
+        if match["image"]:
+            raise ValueError(f"{match[0]}: the picture is not beside the copy; draw it in a cell")
+        path, folder = parts.path, posixpath.dirname(self.page)
+        page = posixpath.normpath(posixpath.join(folder, re.sub(r"\.(ipynb|md)$", "", path))) if path else self.page
+        if page not in self.labels.pages:
+            raise ValueError(f"{match[0]}: {path} is no page of the book, and not beside the copy")
+        anchor = f"#{parts.fragment}" if parts.fragment else ""
+        return self.link(Target(f"{page}.html{anchor}", self._inline(match["text"])))
+
+
+def _cell(text: str) -> str:
+    """Make the bars of a table's cell harmless: in a formula an escaped bar would be another symbol."""
+
+    def piece(match: re.Match[str]) -> str:
+        return match[0].replace("|", r"\vert ") if match["math"] else match[0]
+
+    return re.sub(r"(?<!\\)\|", r"\\|", INLINE.sub(piece, text))
+
+
+def _of(targets: Mapping[str, Target], label: str, kind: str) -> Target:
+    if label not in targets:
+        raise ValueError(f"{label}: the built site has no such {kind}")
+    return targets[label]
+
+
+def _paragraphs(*parts: str) -> str:
+    return "\n" + "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _quoted(*parts: str) -> str:
+    """Return the parts as one quotation; a formula goes on one line, or '>' would become part of it."""
+    text = "\n\n".join(part for part in parts if part)
+    for formula in DISPLAY.findall(text):
+        if "\n" in formula and COMMENT.search(formula):
+            raise ValueError("a formula in a quotation holds a comment (%); take it out")
+        text = text.replace(formula, " ".join(formula.split()))
+    return "\n" + "\n".join(f"> {line}".rstrip() for line in text.split("\n")) + "\n"
+
+
+def _folded(summary: str, body: str) -> str:
+    return f"\n<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>\n"

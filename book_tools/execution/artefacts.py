@@ -1,0 +1,150 @@
+"""What a chapter leaves beside its notebook: figures, claims and recorded numbers.
+
+The writing side is ``cfltr_core.reporting``; this is the reading side, and the place where the form of the files is
+checked.  The package is imported where a claim is read and not before: it brings NumPy along, and a command that needs
+no claim should answer at once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from book_tools.book import Book, Chapter
+from book_tools.errors import BookError
+
+if TYPE_CHECKING:
+    from cfltr_core.reporting.claims import Measurement
+
+SHORTEST_ALT = 20
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure with everything that a page needs to show it."""
+
+    id: str
+    caption: str
+    alt: str
+    image: Path
+    data: Path
+
+
+@dataclass(frozen=True)
+class Record:
+    """A number that the prose quotes."""
+
+    name: str
+    # None where the computed number was not finite.
+    value: Any
+    text: str
+
+
+def figures_in(folder: Path) -> list[Figure]:
+    """Return the figures of an executed chapter, by id."""
+    return _read_all(folder / "figures", "id", _figure)
+
+
+def claims_in(folder: Path) -> list[Measurement]:
+    """Return what an executed chapter measured for its claims, by id."""
+    from cfltr_core.reporting.claims import Measurement
+
+    return _read_all(folder / "claims", "id", lambda content, _: Measurement.from_record(content))
+
+
+def records_in(folder: Path) -> list[Record]:
+    """Return the recorded numbers of an executed chapter, by name."""
+    return _read_all(folder / "records", "name", _record)
+
+
+def measured_claims(book: Book, chapters: list[Chapter]) -> dict[str, tuple[Chapter, Measurement]]:
+    """Return every claim that the chapters measured, by id, with the chapter."""
+    return collect(book, chapters, claims_in, lambda measurement: measurement.result.id)
+
+
+def check_artefacts(chapter: Chapter, folder: Path) -> None:
+    """Raise one error that lists everything wrong with the artefacts a chapter just wrote."""
+    from cfltr_core.reporting.claims import registry
+
+    problems: list[str] = []
+    measured: list[Measurement] = []
+    for read in (lambda: figures_in(folder), lambda: records_in(folder), lambda: measured.extend(claims_in(folder))):
+        try:
+            read()
+        except BookError as error:
+            problems.extend(f"{chapter.source.name}: {problem}" for problem in error.problems)
+    for name in (measurement.result.id for measurement in measured):
+        if name in registry() and registry()[name].chapter != chapter.number:
+            problems.append(
+                f"{chapter.source.name}: claim {name} belongs to chapter {registry()[name].chapter}; "
+                "move it, or correct its chapter in the registry"
+            )
+    if problems:
+        raise BookError(*problems)
+
+
+def collect(
+    book: Book, chapters: list[Chapter], read: Callable[[Path], list[T]], name_of: Callable[[T], str]
+) -> dict[str, tuple[Chapter, T]]:
+    """Return the artefacts of all chapters by name; the same name in two chapters is an error."""
+    collected: dict[str, tuple[Chapter, T]] = {}
+    problems = []
+    for chapter in chapters:
+        for item in read(book.folder_of(chapter)):
+            name = name_of(item)
+            if name in collected:
+                problems.append(f"{name}: written by both {collected[name][0].name} and {chapter.name}; rename one")
+            collected[name] = (chapter, item)
+    if problems:
+        raise BookError(*problems)
+    return collected
+
+
+def _read_all(folder: Path, key: str, parse: Callable[[dict[str, Any], Path], T]) -> list[T]:
+    found, problems = [], []
+    for path in sorted(folder.glob("*.json")):
+        label = f"{folder.name}/{path.name}"
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            if content[key] != path.stem:
+                raise ValueError(f"its {key} is {content[key]!r}, expected the file's name")
+            found.append(parse(content, folder))
+        except KeyError as error:
+            problems.append(f"{label}: has no {error.args[0]!r}")
+        except (ValueError, TypeError) as error:
+            problems.append(f"{label}: {error}")
+    if problems:
+        raise BookError(*problems)
+    return found
+
+
+def _figure(content: dict[str, Any], folder: Path) -> Figure:
+    figure = Figure(
+        id=content["id"],
+        caption=str(content["caption"]).strip(),
+        alt=" ".join(str(content["alt"]).split()),
+        image=folder / content["image"],
+        data=folder / content["data"],
+    )
+    if not figure.caption:
+        raise ValueError("its caption is empty")
+    if len(figure.alt) < SHORTEST_ALT:
+        raise ValueError(
+            f"its alt text is {figure.alt!r}; say in at least {SHORTEST_ALT} characters what the figure shows"
+        )
+    for file in _missing((figure.image, figure.data)):
+        raise ValueError(f"{file.name} is not beside it")
+    return figure
+
+
+def _missing(files: Iterable[Path]) -> list[Path]:
+    return [file for file in files if not file.is_file()]
+
+
+def _record(content: dict[str, Any], folder: Path) -> Record:
+    return Record(name=content["name"], value=content["value"], text=str(content["text"]))

@@ -1,0 +1,146 @@
+"""Execute one chapter in a process of its own, into a scratch folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from book_tools.book import Chapter
+from book_tools.errors import BookError
+from book_tools.execution.normalise import normalise
+from book_tools.messages import plain
+from book_tools.notebooks import read_notebook, write_notebook
+from book_tools.parameters import Parameters
+
+RUN_VARIABLE = "CFLTR_RUN_DIR"
+ARTEFACT_FOLDERS = ("figures", "claims", "records")
+NOTEBOOK = "notebook.ipynb"
+
+# One thread in every pool: then the number of workers cannot change a digit, and it is faster too.
+THREAD_POOLS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
+SINGLE_THREADED = {f"{pool}_NUM_THREADS": "1" for pool in THREAD_POOLS}
+# Variables by which a user's shell would change what a chapter does.
+DROPPED_VARIABLES = ("MPLBACKEND", "MATPLOTLIBRC", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONWARNINGS")
+LOG_LINES = 30
+
+
+class Children:
+    """The papermill processes under way, so that an interrupted run can end them all."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._stopped = False
+
+    def start(self, command: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
+        """Start a child that ends when its standard input is closed."""
+        with self._lock, log.open("wb") as stream:
+            if self._stopped:
+                raise BookError("stopped before it started")
+            process = subprocess.Popen(
+                command,
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                # Ctrl-C reaches this process only; it then ends the children in its own order.
+                start_new_session=True,
+            )
+            self._processes.add(process)
+        return process
+
+    def finish(self, process: subprocess.Popen[bytes]) -> int:
+        """Wait for a child and return its exit code."""
+        try:
+            return process.wait()
+        finally:
+            with self._lock:
+                self._processes.discard(process)
+                _close(process)
+
+    def stop(self) -> None:
+        """End every child, and let no other start."""
+        with self._lock:
+            self._stopped = True
+            for process in self._processes:
+                _close(process)
+
+
+def execute(chapter: Chapter, parameters: Parameters, scratch: Path, children: Children) -> float:
+    """Execute ``chapter`` into the folder ``scratch`` and return the seconds it took.
+
+    Afterwards ``scratch`` holds the normalised notebook and the artefacts that the chapter wrote.  A chapter
+    that raises is a :class:`BookError` with the failing cell and its traceback.
+    """
+    for name in ARTEFACT_FOLDERS:
+        (scratch / name).mkdir(parents=True)
+    target = scratch / NOTEBOOK
+    with tempfile.TemporaryDirectory(prefix="cfltr-", ignore_cleanup_errors=True) as temporary:
+        private = Path(temporary)
+        working_folder = private / "empty"
+        working_folder.mkdir()
+        log = private / "log.txt"
+        command = [
+            sys.executable,
+            "-P",  # this folder's module names must not shadow anybody else's
+            str(Path(__file__).with_name("papermill_child.py")),
+            str(chapter.source),
+            str(target),
+            str(working_folder),
+            json.dumps(parameters.as_dict()),
+        ]
+        started = time.monotonic()
+        code = children.finish(children.start(command, environment_for(scratch, private), log))
+        seconds = time.monotonic() - started
+        if code != 0:
+            raise BookError(failure_report(chapter, target, log.read_text("utf-8", errors="replace")))
+    notebook = read_notebook(target)
+    normalise(notebook)
+    write_notebook(target, notebook)
+    return seconds
+
+
+def environment_for(scratch: Path, private: Path) -> dict[str, str]:
+    """Return the environment of a chapter: the same whoever runs it, with nothing of the user's settings."""
+    environment = {name: value for name, value in os.environ.items() if name not in DROPPED_VARIABLES}
+    return (
+        environment
+        | SINGLE_THREADED
+        | {
+            RUN_VARIABLE: str(scratch),
+            "PYTHONHASHSEED": "0",
+            "COLUMNS": "80",
+            # Without this a kernel specification of the user's could win over this interpreter.
+            "JUPYTER_PATH": str(Path(sys.prefix) / "share" / "jupyter"),
+            "JUPYTER_RUNTIME_DIR": str(private / "jupyter"),
+            "IPYTHONDIR": str(private / "ipython"),
+            "MPLCONFIGDIR": str(private / "matplotlib"),
+        }
+    )
+
+
+def failure_report(chapter: Chapter, target: Path, log: str) -> str:
+    """Say which cell failed and why, from the partial notebook, or else from papermill's own output."""
+    cells = read_notebook(target).cells if target.is_file() else []
+    for cell in cells:
+        for output in cell.get("outputs", []):
+            if output.output_type == "error":
+                traceback = plain("\n".join(output.traceback))
+                source = "\n".join(f"    {line}" for line in cell.source.splitlines())
+                return (
+                    f"{chapter.source.name}: this cell failed with {output.ename}: {output.evalue}\n"
+                    f"{source}\n{traceback}"
+                )
+    tail = "\n".join(plain(log).splitlines()[-LOG_LINES:])
+    return f"{chapter.source.name}: could not be executed; the last lines of papermill were\n{tail}"
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    if process.stdin is not None:
+        process.stdin.close()

@@ -1,0 +1,138 @@
+"""What a chapter's artefacts depend on, condensed to one digest.
+
+An executed chapter is kept as long as its fingerprint stays the same, and a run is stale as soon as one
+differs.  So the fingerprint leaves out what changes no number: comments, docstrings and the layout of the code,
+and of the registry of claims all that pages and checks read anew, such as a statement or an expected verdict.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.metadata
+import platform
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from book_tools.book import Book, Chapter
+from book_tools.errors import UsageError
+from book_tools.files import files_below, json_text, sha256_of
+from book_tools.parameters import Parameters
+
+# The distributions that execute a notebook; those a chapter computes with are read from pyproject.toml.
+EXECUTION_STACK = ("papermill", "nbclient", "nbformat", "ipykernel", "ipython", "matplotlib-inline")
+# Sources of the pipeline that decide what an executed notebook contains.
+EXECUTION_MODULES = (
+    "execution/execute.py",
+    "execution/normalise.py",
+    "execution/papermill_child.py",
+    "notebooks.py",
+    "parameters.py",
+)
+
+LETOR_PREFIX = "letor:"
+REGISTRY = "claims.yml"
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The digest of all that the chapters of one run share, and what the registry says of each chapter's claims."""
+
+    shared: str
+    claims: Mapping[str, str]
+
+
+def package_versions(book: Book) -> dict[str, str]:
+    """Return the versions of the packages that the chapters compute with and are executed by."""
+    names = set(EXECUTION_STACK)
+    pyproject = book.root / "pyproject.toml"
+    if pyproject.is_file():
+        project = tomllib.loads(pyproject.read_text(encoding="utf-8")).get("project", {})
+        for requirement in project.get("dependencies", []):
+            names.add(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0].lower())
+    versions = {}
+    for name in sorted(names):
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            raise UsageError(f"{name}: not installed in this environment; run 'make setup'") from None
+    return versions
+
+
+def _corpus_files(corpus: str) -> list[tuple[str, int, int]]:
+    """Return name, size and modification time of a collection's files: cheap, and enough to see a change."""
+    if not corpus.startswith(LETOR_PREFIX):
+        return []
+    from cfltr_core.data.corpora import letor_folder
+
+    try:
+        folder = letor_folder(corpus)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return [
+        (path.relative_to(folder).as_posix(), path.stat().st_size, path.stat().st_mtime_ns)
+        for path in files_below(folder)
+    ]
+
+
+def surroundings(book: Book, parameters: Parameters) -> Surroundings:
+    """Return what the chapters of one run with ``parameters`` depend on, besides themselves."""
+    tools = Path(__file__).parent.parent
+    files = [path for package in book.packages for path in files_below(package)]
+    shared = {
+        "package": {path.relative_to(book.root).as_posix(): digest_of(path) for path in files if path.name != REGISTRY},
+        "execution": {name: digest_of(tools / name) for name in EXECUTION_MODULES},
+        "python": platform.python_version(),
+        "packages": package_versions(book),
+        "parameters": parameters.as_dict(),
+        "corpus files": _corpus_files(parameters.corpus),
+    }
+    registries = [path for path in files if path.name == REGISTRY]
+    return Surroundings(_digest(json_text(shared)), _claims_by_chapter(registries))
+
+
+def fingerprint_of(chapter: Chapter, around: Surroundings) -> str:
+    """Return the fingerprint of one chapter, given its surroundings."""
+    claims = around.claims.get(chapter.number, "")
+    return _digest(f"{chapter.name}\n{sha256_of(chapter.source)}\n{around.shared}\n{claims}")
+
+
+def digest_of(path: Path) -> str:
+    """Return the digest of one file; of Python code that of what it does, without comments, docstrings and layout."""
+    if path.suffix != ".py":
+        return sha256_of(path)
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return sha256_of(path)
+    for node in ast.walk(tree):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    return _digest(ast.dump(tree))
+
+
+def _claims_by_chapter(registries: list[Path]) -> dict[str, str]:
+    """Return what measurements depend on of the claims of each chapter, as text."""
+    from cfltr_core.reporting.claims import MEASURED_BY
+
+    found: dict[str, list[dict[str, Any]]] = {}
+    for path in registries:
+        try:
+            entries = yaml.safe_load(path.read_text(encoding="utf-8")) or []
+        except yaml.YAMLError as error:
+            raise UsageError(f"{path.name}: not valid YAML: {error}") from None
+        for entry in entries:
+            measured = {name: entry[name] for name in MEASURED_BY if name in entry}
+            found.setdefault(str(entry.get("chapter")), []).append(measured)
+    return {chapter: json_text(measured) for chapter, measured in found.items()}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,96 @@
+"""Everything that can be found wrong before the first cell runs.
+
+All problems are collected and reported together: a run of several minutes should not end in a slip that
+was there to see at its start.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+
+from book_tools.book import Chapter
+from book_tools.errors import BookError, UsageError
+from book_tools.notebooks import read_notebook, tags_of
+from book_tools.parameters import KNOWN, Parameters
+
+CHAPTER_NAME = re.compile(r"\d\d_[a-z0-9]+(_[a-z0-9]+)*")
+
+
+def check_chapters(chapters: list[Chapter]) -> None:
+    """Raise one error that lists everything wrong with the chapters' files."""
+    problems = [problem for chapter in chapters for problem in _chapter_problems(chapter)]
+    if problems:
+        raise UsageError(*problems)
+
+
+def check_parameters(parameters: Parameters) -> None:
+    """Raise when the scale or the corpus does not exist, before any chapter starts."""
+    # Imported here because the package pulls in NumPy, which most commands do not need.
+    from cfltr_core.data.corpora import check_corpus
+    from cfltr_core.data.scales import check_scale
+
+    problems = []
+    for check, value in ((check_scale, parameters.scale), (check_corpus, parameters.corpus)):
+        try:
+            check(value)
+        except ValueError as error:
+            problems.append(str(error))
+    if parameters.seed < 0:
+        problems.append(f"seed {parameters.seed}: seeds start at 0")
+    if problems:
+        raise UsageError(*problems)
+
+
+def check_claims() -> None:
+    """Raise when the registry of claims is not what it must be, before a chapter measures one of them."""
+    from cfltr_core.reporting import claims
+
+    try:
+        claims.registry()
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _chapter_problems(chapter: Chapter) -> list[str]:
+    name = chapter.source.name
+    problems = []
+    if not CHAPTER_NAME.fullmatch(chapter.name):
+        problems.append(f"{name}: chapters are called NN_snake_case.ipynb")
+    try:
+        notebook = read_notebook(chapter.source)
+    except BookError as error:
+        return [*problems, *error.problems]
+    for index, cell in enumerate(notebook.cells):
+        if cell.cell_type == "code" and (cell.outputs or cell.execution_count is not None):
+            problems.append(
+                f"{name}, cell {index}: has a stored output; chapters are kept without outputs, "
+                f"clear it with 'nbstripout chapters/{name}'"
+            )
+    found = sum("parameters" in tags_of(cell) for cell in notebook.cells)
+    if found != 1:
+        problems.append(
+            f"{name}: {found} cells are tagged 'parameters', expected exactly one, which assigns {', '.join(KNOWN)}"
+        )
+        return problems
+    return problems + _name_problems(chapter)
+
+
+def _name_problems(chapter: Chapter) -> list[str]:
+    import papermill  # type: ignore[import-untyped]
+
+    name = chapter.source.name
+    # papermill reports every notebook that it opens; only our own lines should appear.
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    try:
+        assigned = set(papermill.inspect_notebook(str(chapter.source)))
+    except ValueError as error:
+        return [f"{name}: papermill cannot read its parameters ({error}); its kernel must be python3"]
+    return [
+        f"{name}: the parameters cell does not assign {missing!r}; add it with its default"
+        for missing in KNOWN
+        if missing not in assigned
+    ] + [
+        f"{name}: the parameters cell assigns {extra!r}, which no run sets; move it to another cell"
+        for extra in sorted(assigned - set(KNOWN))
+    ]

@@ -1,0 +1,156 @@
+"""Execute the chapters that need it, each once, and write down what was done."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from pathlib import Path
+
+from book_tools.book import Book, Chapter
+from book_tools.errors import BookError, Interrupted
+from book_tools.execution.artefacts import check_artefacts
+from book_tools.execution.execute import Children, execute
+from book_tools.execution.fingerprint import Surroundings, fingerprint_of, package_versions, surroundings
+from book_tools.execution.lock import exclusive
+from book_tools.execution.preflight import check_chapters, check_claims, check_parameters
+from book_tools.execution.stamp import is_current, write_stamp
+from book_tools.files import json_text, read_json, remove_tree, replace_tree, write_whole
+from book_tools.git import git_state
+from book_tools.parameters import Parameters
+
+
+def run(
+    book: Book, parameters: Parameters, wanted: list[str] | None = None, jobs: int = 1, force: bool = False
+) -> None:
+    """Execute the ``wanted`` chapters (all when empty) unless they are kept, ``jobs`` at a time.
+
+    Everything is checked before anything starts.  A chapter that fails does not stop the others; the error
+    raised at the end lists every failure.
+    """
+    check_parameters(parameters)
+    check_claims()
+    everything = book.chapters()
+    chapters = book.select(wanted or [])
+    check_chapters(chapters)
+    around = surroundings(book, parameters)
+    with exclusive(book):
+        _tidy(book, everything)
+        print(f"running {len(chapters)} of {len(everything)} chapters: {parameters}", flush=True)
+        kept = [
+            chapter
+            for chapter in chapters
+            if not force and is_current(book.folder_of(chapter), fingerprint_of(chapter, around))
+        ]
+        for chapter in kept:
+            print(f"  kept  {chapter.name}", flush=True)
+        failures: list[str] = []
+        try:
+            _execute_all(book, parameters, [c for c in chapters if c not in kept], around, jobs, failures)
+        finally:
+            # Also after an interruption: what is finished is finished, and the manifest says so.
+            write_manifest(book, parameters, everything, around)
+    if failures:
+        raise BookError(*failures, f"{len(failures)} of {len(chapters)} chapters failed")
+
+
+def write_manifest(book: Book, parameters: Parameters, chapters: list[Chapter], around: Surroundings) -> None:
+    """Write what was run and with what: no times and no paths, so that equal runs give equal manifests."""
+    revision, dirty = git_state(book.root)
+    prints = {chapter.name: fingerprint_of(chapter, around) for chapter in chapters}
+    entries = {
+        chapter.name: {
+            "fingerprint": prints[chapter.name],
+            "complete": is_current(book.folder_of(chapter), prints[chapter.name]),
+        }
+        for chapter in chapters
+    }
+    manifest = {
+        **parameters.as_dict(),
+        "python": platform.python_version(),
+        "packages": package_versions(book),
+        "revision": revision,
+        "dirty": dirty,
+        "chapters": entries,
+        "complete": all(entry["complete"] for entry in entries.values()),
+    }
+    write_whole(book.manifest, json_text(manifest))
+
+
+def _tidy(book: Book, chapters: list[Chapter]) -> None:
+    """Remove what an interrupted run left, and the folders of chapters that are no longer in the book."""
+    # An orphan of a killed run may still be writing there; its folder is nobody else's.
+    shutil.rmtree(book.partial, ignore_errors=True)
+    names = {chapter.name for chapter in chapters}
+    for folder in book.executed.glob("*"):
+        if folder.name not in names:
+            remove_tree(folder)
+
+
+def _execute_all(
+    book: Book,
+    parameters: Parameters,
+    chapters: list[Chapter],
+    around: Surroundings,
+    jobs: int,
+    failures: list[str],
+) -> None:
+    if not chapters:
+        return
+    book.partial.mkdir(parents=True, exist_ok=True)
+    children = Children()
+    names = {chapter.name for chapter in book.chapters()}
+    seconds = {name: value for name, value in read_json(book.timings).items() if name in names}
+    with _termination_as_interrupt(), ThreadPoolExecutor(max_workers=jobs) as pool:
+        futures: dict[Future[float], Chapter] = {
+            pool.submit(_execute_one, book, parameters, chapter, around, children): chapter for chapter in chapters
+        }
+        try:
+            for future in as_completed(futures):
+                chapter = futures[future]
+                try:
+                    seconds[chapter.name] = round(future.result(), 2)
+                except BookError as error:
+                    failures.extend(error.problems)
+                    print(f"  FAILED {chapter.name}", flush=True)
+                else:
+                    write_whole(book.timings, json_text(seconds))
+                    print(f"  ran   {chapter.name}  {seconds[chapter.name]:.1f} s", flush=True)
+        except KeyboardInterrupt:
+            children.stop()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise Interrupted("interrupted; finished chapters are kept, run again to go on") from None
+    shutil.rmtree(book.partial, ignore_errors=True)
+
+
+def _execute_one(
+    book: Book, parameters: Parameters, chapter: Chapter, around: Surroundings, children: Children
+) -> float:
+    # A name of its own for every attempt: an orphan of a killed run cannot write into this one.
+    scratch = Path(tempfile.mkdtemp(prefix=f"{chapter.name}.", dir=book.partial))
+    scratch.chmod(0o755)
+    # Before execution: a chapter edited while it runs must not count as run.
+    fingerprint = fingerprint_of(chapter, around)
+    seconds = execute(chapter, parameters, scratch, children)
+    check_artefacts(chapter, scratch)
+    write_stamp(scratch, fingerprint)
+    replace_tree(scratch, book.folder_of(chapter))
+    return seconds
+
+
+@contextmanager
+def _termination_as_interrupt() -> Iterator[None]:
+    """Let a plain ``kill`` end a run as Ctrl-C does; signals can be set in the main thread only."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,77 @@
+"""Build the site from a finished run: stage, strict build, checks, and one rename into place."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from book_tools.book import Book
+from book_tools.colab.copies import FOLDER, write_copies
+from book_tools.colab.repository import origin_of
+from book_tools.errors import BookError, UsageError
+from book_tools.execution.lock import exclusive
+from book_tools.execution.state import state_of
+from book_tools.files import remove_tree, replace_tree
+from book_tools.messages import builder_messages
+from book_tools.site.html import html_problems
+from book_tools.site.pages import generated_pages
+from book_tools.site.stage import stage
+
+SCRATCH_PREFIX = ".site."
+
+
+def build_site(book: Book) -> None:
+    """Build ``_build/html`` from the run.
+
+    When the run is missing, stale or partial nothing is touched.  From then on the previous site is gone
+    until the new one is whole and has passed its checks: a failed build leaves no site, never an old one
+    that could be taken for the new.
+    """
+    state = state_of(book)
+    if state.parameters is None or state.problems:
+        raise UsageError(*state.problems, "the site is built from a complete run only; nothing was changed")
+    with exclusive(book):
+        for leftover in (*book.build.glob(f"{SCRATCH_PREFIX}*"), *book.build.glob(".*.old")):
+            remove_tree(leftover)
+        remove_tree(book.html)
+        origin = origin_of(book)
+        stage(book, generated_pages(book, state.parameters), origin, state.parameters)
+        with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=book.build) as scratch:
+            html = _jupyter_book(book, Path(scratch))
+            write_copies(book, html, html / FOLDER, origin, state.parameters)
+            problems = html_problems(html)
+            if problems:
+                raise BookError(*problems, f"no site: {len(problems)} problems on the built pages")
+            replace_tree(html, book.html)
+    print(f"site: {book.html.relative_to(book.root)}/index.html", flush=True)
+
+
+def _jupyter_book(book: Book, scratch: Path) -> Path:
+    """Run a clean, strict build into ``scratch`` and return the folder of its pages.
+
+    Clean, because the builder reports a warning only for pages that it reads anew: a second, incremental
+    build of a broken book would succeed.
+    """
+    command = [
+        # The builder has no "-m" entry point, and the one on PATH may belong to another environment.
+        *(sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build"),
+        *("-W", "-n", "--keep-going", "-q"),
+        *("--path-output", str(scratch)),
+        # The builder resolves these against its own idea of a source folder unless they are absolute.
+        *("--config", str(book.stage / book.config.name)),
+        *("--toc", str(book.stage / book.toc.name)),
+        str(book.stage),
+    ]
+    # SOURCE_DATE_EPOCH would date the copyright line to its own year.
+    environment = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
+    done = subprocess.run(
+        command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    html = scratch / "_build" / "html"
+    if done.returncode != 0 or not (html / "index.html").is_file():
+        messages = builder_messages(done.stdout, book.stage)
+        raise BookError(messages, "no site: the strict build failed; every warning is an error")
+    return html

@@ -1,0 +1,118 @@
+"""Prepare an executed notebook for the page: figures get their texts and data, claims what the registry now says.
+
+Jupyter Book takes alternative text and captions from a cell's ``mystnb`` metadata and from nowhere else;
+without it the alternative text would be a file name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from nbformat import NotebookNode
+
+from book_tools.errors import BookError
+from book_tools.execution.artefacts import Figure
+from book_tools.notebooks import MARK, source_index
+
+if TYPE_CHECKING:
+    from cfltr_core.reporting.claims import Measurement
+
+DATA_FOLDER = "figures"
+# What NumPy says of a number that it cannot compute, with the line of code below it.
+NUMERIC_WARNING = re.compile(r"^RuntimeWarning: .*\n(?:  .*\n?)*", re.MULTILINE)
+
+
+def dress(notebook: NotebookNode, chapter: str, figures: list[Figure]) -> None:
+    """Give every figure cell of ``notebook``, in place, what the page needs.
+
+    An image that is not a recorded figure has no alternative text, which is an error, as is a recorded
+    figure that the chapter does not show.
+    """
+    by_id = {figure.id: figure for figure in figures}
+    problems: list[str] = []
+    shown: set[str] = set()
+    for index, cell in enumerate(notebook.cells):
+        if cell.cell_type != "code":
+            continue
+        place = f"{chapter}, cell {source_index(notebook, index)} ({_first_line(cell)!r})"
+        cell["outputs"] = [output for output in cell.outputs if "caption" not in _mark(output)]
+        images = [output for output in cell.outputs if _is_image(output)]
+        ids = [_mark(output)["figure"] for output in images if "figure" in _mark(output)]
+        if len(ids) < len(images):
+            problems.append(f"{place}: an image without alternative text; show it with figure(…), alt=…")
+            continue
+        if len(ids) > 1:
+            problems.append(f"{place}: shows {' and '.join(ids)}; a cell shows one figure, split it")
+            continue
+        for name in ids:
+            if name not in by_id:
+                problems.append(f"{place}: shows {name}, but no such figure was saved")
+            elif name in shown:
+                problems.append(f"{place}: shows {name} a second time; refer to it instead")
+            else:
+                shown.add(name)
+                _annotate(cell, by_id[name])
+    problems += [f"{chapter}: {name} was saved but is not shown" for name in sorted(by_id.keys() - shown)]
+    if problems:
+        raise BookError(*problems)
+
+
+def rewrite_claims(notebook: NotebookNode, measurements: Iterable[Measurement]) -> None:
+    """Write every claim that ``notebook`` shows anew, in place: its text may have changed since it was measured."""
+    from cfltr_core.reporting import claims
+    from cfltr_core.reporting.evidence import Evidence
+
+    measured = {measurement.result.id: measurement for measurement in measurements}
+    by_id = {name: measurement.result for name, measurement in measured.items()}
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            name: str = _mark(output).get("claim", "")
+            several: list[str] = _mark(output).get("evidence", [])
+            if name in by_id and name in claims.registry():
+                data, _ = by_id[name]._repr_mimebundle_()
+                output["data"] = {**output.data, **data}
+            if several and all(name in measured and name in claims.registry() for name in several):
+                first = measured[several[0]]
+                table = Evidence([by_id[name] for name in several], corpus=first.corpus, scale=first.scale)
+                data, _ = table._repr_mimebundle_()
+                output["data"] = {**output.data, **data}
+
+
+def drop_numeric_warnings(notebook: NotebookNode) -> list[str]:
+    """Take what NumPy says of numbers that are not finite off the page, in place; return it, one line each."""
+    dropped = []
+    for index, cell in enumerate(notebook.cells):
+        for output in [output for output in cell.get("outputs", []) if output.get("name") == "stderr"]:
+            found = NUMERIC_WARNING.findall(output.text)
+            dropped += [f"cell {source_index(notebook, index)}: {text.splitlines()[0]}" for text in found]
+            output["text"] = NUMERIC_WARNING.sub("", output.text)
+            if found and not output.text.strip():
+                cell.outputs.remove(output)
+    return dropped
+
+
+def _annotate(cell: NotebookNode, figure: Figure) -> None:
+    link = f"{{download}}`Data (CSV) <{DATA_FOLDER}/{figure.data.name}>`"
+    cell.metadata["mystnb"] = {
+        **cell.metadata.get("mystnb", {}),
+        "image": {"alt": figure.alt},
+        "figure": {"caption": f"{figure.caption} {link}", "name": figure.id},
+    }
+    for output in cell.outputs:
+        if "figure" in _mark(output):
+            # HTML would be preferred to the image, and would hide it.
+            output.get("data", {}).pop("text/html", None)
+
+
+def _mark(output: NotebookNode) -> dict[str, Any]:
+    return dict(output.get("metadata", {}).get(MARK, {}))
+
+
+def _is_image(output: NotebookNode) -> bool:
+    return any(mime.startswith("image/") for mime in output.get("data", {})) or "figure" in _mark(output)
+
+
+def _first_line(cell: NotebookNode) -> str:
+    return next((line for line in cell.source.splitlines() if line.strip()), "")

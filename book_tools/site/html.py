@@ -1,0 +1,122 @@
+"""Look at the built pages as a browser without a network would.
+
+Every picture has a real description, every link inside the site leads somewhere, nothing is loaded from
+another host, and no piece of markup was left unresolved.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from bs4 import BeautifulSoup, Tag
+
+from book_tools.execution.artefacts import SHORTEST_ALT
+from book_tools.messages import PARSER
+
+# Elements that fetch something as soon as the page is opened, with the attribute that names it.
+LOADING = (("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("embed", "src"))
+LOADING_RELATIONS = {"stylesheet", "icon", "shortcut", "preload", "prefetch", "modulepreload", "manifest"}
+STYLE_URL = re.compile(r"""(?:url\(|@import)\s*['"]?\s*((?:https?:)?//[^'")\s]+)""")
+FILE_NAME = re.compile(r"\S+\.(svg|png|jpe?g|gif|webp)", re.IGNORECASE)
+# A role that no extension took: its name in braces before a back-quoted text.
+UNRESOLVED = re.compile(r"\{[a-z][a-z0-9:_-]*\}\s?`")
+
+
+def html_problems(site: Path) -> list[str]:
+    """Return everything wrong with the pages below ``site``, one line each, in the order of the files."""
+    pages = {
+        path: BeautifulSoup(path.read_text(encoding="utf-8"), PARSER)
+        for path in sorted(site.rglob("*.html"))
+        if "_static" not in path.relative_to(site).parts
+    }
+    anchors = {path: _anchors(page) for path, page in pages.items()}
+    problems = []
+    for path, page in pages.items():
+        name = path.relative_to(site).as_posix()
+        for problem in (
+            *_images(page),
+            *_links(page, path, site, anchors),
+            *_other_hosts(page),
+            *_leftovers(page),
+        ):
+            problems.append(f"{name}: {problem}")
+    for sheet in sorted(site.rglob("*.css")):
+        for address in STYLE_URL.findall(sheet.read_text(encoding="utf-8", errors="replace")):
+            problems.append(f"{sheet.relative_to(site).as_posix()}: loads {address} from another host")
+    return list(dict.fromkeys(problems))
+
+
+def _content(page: BeautifulSoup) -> Tag | BeautifulSoup:
+    """Return the part of a page that the book wrote, without the theme's bars."""
+    return page.select_one("article") or page.select_one("main") or page
+
+
+def _anchors(page: BeautifulSoup) -> set[str]:
+    return {str(tag[key]) for key in ("id", "name") for tag in page.select(f"[{key}]")}
+
+
+def alternative_text_problem(alt: str) -> str | None:
+    """Return what is wrong with an image's alternative text, or None when it says something."""
+    alt = alt.strip()
+    if not alt or FILE_NAME.fullmatch(alt):
+        return "has no alternative text"
+    if len(alt) < SHORTEST_ALT:
+        return f"has an alternative text, {alt!r}, that is shorter than {SHORTEST_ALT} characters"
+    return None
+
+
+def _images(page: BeautifulSoup) -> Iterator[str]:
+    for image in _content(page).find_all("img"):
+        problem = alternative_text_problem(str(image.get("alt") or ""))
+        if problem:
+            yield f"image {image.get('src')} {problem}"
+
+
+def _links(page: BeautifulSoup, path: Path, site: Path, anchors: dict[Path, set[str]]) -> Iterator[str]:
+    for tag in page.find_all(True):
+        for key in ("href", "src"):
+            address = tag.get(key)
+            # A bare "#" is a button of the theme, not a link.
+            if not isinstance(address, str) or address in ("", "#"):
+                continue
+            parts = urlsplit(address)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if target.is_dir():
+                target = target / "index.html"
+            if not target.is_relative_to(site.resolve()) or not target.is_file():
+                yield f"link to {address}, which does not exist"
+            elif parts.fragment and target in anchors and unquote(parts.fragment) not in anchors[target]:
+                yield f"link to {address}, but that page has no such anchor"
+
+
+def _other_hosts(page: BeautifulSoup) -> Iterator[str]:
+    for name, key in LOADING:
+        for tag in page.find_all(name):
+            if _is_remote(str(tag.get(key) or "")):
+                yield f"<{name}> loads {tag[key]} from another host"
+    for tag in page.find_all("link"):
+        relations = {str(relation).lower() for relation in tag.get("rel") or []}
+        if relations & LOADING_RELATIONS and _is_remote(str(tag.get("href") or "")):
+            yield f"<link> loads {tag['href']} from another host"
+    styles = [tag.get_text() for tag in page.find_all("style")]
+    styles += [str(tag["style"]) for tag in page.select("[style]")]
+    for style in styles:
+        for address in STYLE_URL.findall(style):
+            yield f"a style loads {address} from another host"
+
+
+def _is_remote(address: str) -> bool:
+    return bool(urlsplit(address).netloc)
+
+
+def _leftovers(page: BeautifulSoup) -> Iterator[str]:
+    for tag in _content(page).select(".problematic, .system-message"):
+        yield f"unresolved markup {tag.get_text().strip()[:80]!r}"
+    for text in _content(page).find_all(string=UNRESOLVED):
+        if not text.find_parent(["code", "pre", "script", "style"]):
+            yield f"unresolved markup {str(text).strip()[:80]!r}"

@@ -1,0 +1,94 @@
+"""Lay out a fresh Jupyter Book source from the pages, the executed chapters and the generated pages."""
+
+from __future__ import annotations
+
+import html
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from book_tools.book import Book
+from book_tools.colab.copies import add_launch_line
+from book_tools.colab.repository import Origin
+from book_tools.errors import BookError
+from book_tools.execution.artefacts import claims_in, figures_in, records_in
+from book_tools.execution.execute import NOTEBOOK
+from book_tools.files import remove_tree, write_whole
+from book_tools.notebooks import read_notebook, write_notebook
+from book_tools.parameters import Parameters
+from book_tools.site.dress import DATA_FOLDER, dress, drop_numeric_warnings, rewrite_claims
+
+# What the builder reads beside the pages; each may be absent in a small book.
+ACCOMPANYING = ("references.bib", "_static")
+
+
+def stage(book: Book, generated: Mapping[str, str], origin: Origin, parameters: Parameters) -> None:
+    """Fill ``_build/stage`` anew; ``generated`` holds the text of each generated page."""
+    remove_tree(book.stage)
+    book.stage.mkdir(parents=True)
+    write_whole(book.stage / book.config.name, configuration(book.config, parameters))
+    shutil.copy2(book.toc, book.stage)
+    for name in ACCOMPANYING:
+        source = book.root / name
+        if source.is_dir():
+            shutil.copytree(source, book.stage / name)
+        elif source.is_file():
+            shutil.copy2(source, book.stage)
+    for page in book.pages():
+        source_file = book.source_of(page)
+        if source_file is None:
+            write_whole(book.stage / f"{page}.md", generated[page])
+        elif source_file.suffix != ".ipynb":
+            target = book.stage / source_file.relative_to(book.root)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source_file, target)
+    _stage_chapters(book, origin)
+
+
+def configuration(config: Path, parameters: Parameters) -> str:
+    """Return Jupyter Book's configuration; a copy that is not the published one says so on top of every page."""
+    text = config.read_text(encoding="utf-8")
+    if parameters == Parameters():
+        return text
+    settings = yaml.safe_load(text)
+    seed = "" if parameters.seed == Parameters().seed else f", seed {parameters.seed}"
+    notice = (
+        f"This copy was built at scale {parameters.scale}, corpus {parameters.corpus}{seed}: "
+        "its numbers are not those of the book."
+    )
+    settings.setdefault("html", {})["announcement"] = html.escape(notice)
+    return str(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
+
+
+def _stage_chapters(book: Book, origin: Origin) -> None:
+    problems: list[str] = []
+    for chapter in book.chapters():
+        folder = book.folder_of(chapter)
+        target = book.stage / chapter.source.relative_to(book.root)
+        data = target.parent / DATA_FOLDER
+        data.mkdir(parents=True, exist_ok=True)
+        try:
+            figures = figures_in(folder)
+            notebook = read_notebook(folder / NOTEBOOK)
+            measurements = claims_in(folder)
+            dress(notebook, chapter.source.name, figures)
+            rewrite_claims(notebook, measurements)
+            unavailable = any(measurement.result.reason for measurement in measurements) or any(
+                record.value is None for record in records_in(folder)
+            )
+        except BookError as error:
+            problems.extend(error.problems)
+            continue
+        if unavailable:
+            # The page says what it lacks; that NumPy noticed it too would only stop the strict build.
+            for line in drop_numeric_warnings(notebook):
+                print(f"  {chapter.name}, {line} (not shown on the page)", flush=True)
+        page = chapter.source.relative_to(book.root).with_suffix("").as_posix()
+        add_launch_line(notebook, page, origin)
+        write_notebook(target, notebook)
+        for figure in figures:
+            shutil.copy2(figure.data, data)
+    if problems:
+        raise BookError(*problems)

@@ -1,0 +1,42 @@
+"""Markdown for generated pages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table; bars and line breaks inside cells are made harmless."""
+    lines = [_row(header), _row(["---"] * len(header))]
+    lines += [_row(row) for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
+
+
+def number(value: float) -> str:
+    """Return a number with three significant digits."""
+    return f"{value:.3g}"
+
+
+def interval(value: tuple[float, float]) -> str:
+    """Return an interval, with the sign of infinity for an end that is not there."""
+    low, high = value
+    return f"[{_end(low)}, {_end(high)}]"
+
+
+def _end(value: float) -> str:
+    return number(value) if math.isfinite(value) else "∞" if value > 0 else "−∞"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a run time as a reader says it."""
+    if seconds is None:
+        return "–"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s"

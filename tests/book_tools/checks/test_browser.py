@@ -1,0 +1,178 @@
+"""Each fault that only a browser sees is found, on the page and in the view that has it, and nothing else."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from importlib.metadata import files
+from pathlib import Path
+
+import pytest
+from toy import REPOSITORY, Toy
+
+from book_tools.checks.browser import DRIVER_FOLDER, find_programs
+from book_tools.checks.browser_check import site_problems
+from book_tools.errors import UsageError
+
+# The head of a page as Sphinx writes it; what of a page is not inside a formula is left alone.
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>T</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="_static/favicon.svg"><link rel="stylesheet" href="_static/book.css">
+<script>window.MathJax = {"options": {"processHtmlClass": "tex2jax_process|math"}}</script>
+<script defer src="_static/mathjax/tex-chtml.js"></script></head>
+<body><article class="bd-article tex2jax_ignore mathjax_ignore">CONTENT</article></body></html>"""
+LONGER, LONG = ("+".join(f"x_{{{i}}}" for i in range(n)) for n in (16, 60))
+CLEAN = rf"""<h1>T</h1>
+<p>An inline formula <span class="math">\(\frac12\)</span> and a price of 5$ or <code>\(x\)</code>.</p>
+<p>One longer than a phone: <span class="math">\({LONGER}\)</span></p>
+<div class="math"><span class="eqno">(1)</span>\[{LONG}\]</div>
+<img src="_static/logo.svg" alt="A drawing of three bars, each shorter than the one before." width="90">
+<details><summary>Solution</summary><p>With <span class="math">\(\hat R\)</span>.</p></details>
+<script>console.info("[PST]: Changed to auto mode using the light theme.")</script>"""
+WIDE = '<div style="width: 500px">x</div>'
+ALT = 'alt="A drawing of three bars, each shorter."'
+
+# Content of a faulty page, the views that must see it (width, theme; * for any), and what is said there.
+FAULTS = {
+    "console": ('<script>console.log("left over")</script>', "* *", ["console info: .*left over"]),
+    "almost-remark": ('<script>console.warn("[PST]: no")</script>', "* *", [r"console warning: .*\[PST\]: no"]),
+    "exception": ("<script>nothing.there()</script>", "* *", ["console severe: .*nothing is not defined"]),
+    "wide": (WIDE, "390 *", ["wider than the screen: 5\\d\\d px on 390 px, because of <div>"]),
+    "wide-at-night": (
+        f"<style>.n {{display: none}} @media (prefers-color-scheme: dark) {{.n {{display: block}}}}</style>"
+        f'<div class="n">{WIDE}</div>',
+        "390 dark",
+        ["wider than the screen"],
+    ),
+    "wide-when-unfolded": (f"<details><summary>S</summary>{WIDE}</details>", "390 *", ["wider than the screen"]),
+    "always-light": (
+        '<script>document.documentElement.dataset.theme = "light"</script>',
+        "* dark",
+        ["shown in the theme 'light'"],
+    ),
+    "broken-image": (
+        f'<img src="none.png" {ALT}>',
+        "* *",
+        ["image none.png did not load", "console severe: .*404", "request failed: .*/none.png gave 404"],
+    ),
+    "no-alt": ('<img src="_static/logo.svg" width="90">', "* *", ["image _static/logo.svg has no alternative text"]),
+    "file-as-alt": ('<img src="_static/logo.svg" alt="logo.svg">', "* *", ["has no alternative text"]),
+    "other-host": (
+        "<script>fetch('https://elsewhere.example/x').catch(() => null)</script>",
+        "* *",
+        ["asks another host: https://elsewhere.example/x", "console severe: .*ERR_NAME", "request failed: .*ERR_NAME"],
+    ),
+    "delimiter": (r'<p>So <span class="math">\(x</span>.</p>', "* *", [r"formula not typeset: '\\\\\(x'"]),
+    "brace": (r'<p>So <span class="math">\(\frac{1}{2\)</span>.</p>', "* *", ["formula not typeset: "]),
+    "exponents": (
+        r'<p>So <span class="math">\(x^2^3\)</span>.</p>',
+        "* *",
+        ["formula with an error: 'Double exponent"],
+    ),
+    "macro": (r'<p>So <span class="math">\(a \nosuch b\)</span>.</p>', "* *", [r"formula with an error: '\\\\nosuch"]),
+    "bare-formula": ("<p>So $$x = 1$$.</p>", "* *", ["outside of any mark-up for formulas: 'So \\$\\$x = 1"]),
+    "cut-formula": (
+        rf'<p style="width: 150px; overflow: hidden"><span class="math">\({LONG}\)</span></p>',
+        "1280 *",
+        ["formula cut off: "],
+    ),
+    "lost-formula": (
+        '<p id="g">A <span class="math">\\(x\\)</span>.</p><script>document.getElementById("g").remove()</script>',
+        "* *",
+        ["1 formulas are written in the page, 0 are there"],
+    ),
+}
+
+
+def write_site(folder: Path, pages: dict[str, str]) -> Path:
+    """Write a site of the given contents, with the style sheet and the pictures of the book."""
+    shutil.copytree(REPOSITORY / "_static", folder / "_static")
+    (mathjax,) = (f for f in files("sphinx-mathjax-offline") or () if f.name == "tex-chtml.js")
+    (folder / "_static" / "mathjax").symlink_to(Path(str(mathjax.locate())).parent)
+    for name, content in pages.items():
+        (folder / f"{name}.html").write_text(PAGE.replace("CONTENT", content), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def _browser() -> None:
+    try:
+        find_programs()
+    except UsageError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def found(_browser: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple[str, str]]]:
+    """Return (view, problem) by page of a site with one clean page and one page for each fault."""
+    site = write_site(
+        tmp_path_factory.mktemp("browser") / "site", {"index": CLEAN} | {name: FAULTS[name][0] for name in FAULTS}
+    )
+    by_page: dict[str, list[tuple[str, str]]] = {}
+    for problem in site_problems(site):
+        match = re.fullmatch(r"(\S+)\.html, (\d+ px, \w+): (.*)", problem, re.DOTALL)
+        assert match is not None, problem
+        by_page.setdefault(match[1], []).append((match[2].replace(" px,", ""), match[3]))
+    return by_page
+
+
+def test_a_clean_page_passes_in_every_view(found: dict[str, list[tuple[str, str]]]) -> None:
+    assert "index" not in found
+    assert set(found) == set(FAULTS)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_found_where_it_is(found: dict[str, list[tuple[str, str]]], fault: str) -> None:
+    _, where, reasons = FAULTS[fault]
+    width, theme = where.split()
+    widths = ("390", "1280") if width == "*" else (width,)
+    themes = ("light", "dark") if theme == "*" else (theme,)
+    seen = found[fault]
+    assert {view for view, _ in seen} == {f"{width} {theme}" for width in widths for theme in themes}, seen
+    for reason in reasons:
+        assert {view for view, problem in seen if re.search(reason, problem)} == {view for view, _ in seen}, seen
+    assert [p for _, p in seen if not any(re.search(reason, p) for reason in reasons)] == []
+
+
+@pytest.mark.usefixtures("_browser")
+def test_a_page_that_never_comes_to_rest(tmp_path: Path) -> None:
+    forever = "<script>window.MathJax.startup = {promise: new Promise(() => null)}</script>"
+    site = write_site(tmp_path / "site", {"index": forever})
+    (site / "_static" / "mathjax").unlink()
+    problems = site_problems(site, patience=1.0)
+    assert len([p for p in problems if "the page did not come to rest" in p]) == 4
+
+
+@pytest.mark.usefixtures("_browser")
+def test_the_command_fails_on_a_fault_and_says_each_page(toy: Toy) -> None:
+    html = toy.root / "_build" / "html"
+    html.parent.mkdir()
+    write_site(html, {"index": CLEAN})
+    good = toy.cli("browser")
+    assert good.returncode == 0, good.stdout
+    assert good.stdout.splitlines() == [
+        "  index.html: ok, 4 formulas",
+        "browser: 1 pages in 4 views each: 0 problems",
+    ]
+    (html / "second.html").write_text(PAGE.replace("CONTENT", WIDE))
+    bad = toy.cli("browser")
+    assert bad.returncode == 1
+    assert "second.html, 390 px, light: wider than the screen" in bad.stdout
+
+
+def test_without_a_site_there_is_nothing_to_look_at(toy: Toy) -> None:
+    result = toy.cli("browser")
+    assert result.returncode == 2
+    assert "no site to look at; build it with 'make book'" in result.stdout
+
+
+def test_without_a_browser_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv(DRIVER_FOLDER, raising=False)
+    with pytest.raises(UsageError, match=r"Chromium and its driver .* not found .* install chromium chromium-driver"):
+        find_programs()
+    for name in ("chromium", "chromedriver"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    assert find_programs() == (str(tmp_path / "chromium"), str(tmp_path / "chromedriver"))

@@ -1,0 +1,131 @@
+"""Running the copies as Colab would: what goes wrong there is found, and only that."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from toy import REPOSITORY, Toy
+
+from book_tools.book import Book
+from book_tools.checks import colab_check
+from book_tools.checks.colab_check import check_copies, differences
+from book_tools.checks.reference import Tolerances
+from book_tools.colab.bare_env import PREINSTALLED
+from book_tools.colab.install_cell import requirement
+from book_tools.colab.repository import VARIABLE, origin_of
+from book_tools.errors import BookError
+from book_tools.files import json_text
+from cfltr_core.reporting.claims import ClaimResult, Measurement
+
+
+def test_without_copies_there_is_nothing_to_try(executed: Toy) -> None:
+    result = executed.cli("colab-check")
+    assert result.returncode == 2
+    assert "no copies of a complete run; make them with 'make book'" in result.stdout
+
+
+class Standing:
+    """Stands for an environment like Colab's: the one these tests run in, with any list of packages."""
+
+    python = Path(sys.executable)
+    folder = Path(sys.prefix)
+
+    def __init__(self, *lists: set[str]) -> None:
+        self.lists = iter(lists)
+
+    def forget_the_package(self) -> None:
+        """Do nothing: the package is no installation of the copy's here."""
+
+    def packages(self) -> set[str]:
+        return next(self.lists)
+
+
+@pytest.mark.parametrize(
+    ("after", "message"),
+    [
+        ({"numpy==1", "STAMPED"}, None),
+        ({"numpy==1"}, "installed nothing, stamped cfltr-core @ git+"),
+        ({"numpy==1", "cfltr-core @ git+https://other.example/book@abc"}, "@abc, stamped cfltr-core @ git+"),
+        ({"numpy==2", "STAMPED"}, "the installation changed what was there: numpy==1, numpy==2"),
+    ],
+)
+def test_a_copy_is_run_and_what_it_installed_is_looked_at(
+    built: Toy,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    after: set[str],
+    message: str | None,
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    book = Book(built.root)
+    stamped = str(requirement(origin_of(book)))
+    lists = {"numpy==1"}, {stamped if line == "STAMPED" else line for line in after}
+    monkeypatch.setattr(colab_check, "BareEnvironment", lambda book, index: Standing(*lists))
+    if message is None:
+        check_copies(book, "smoke", ["91"], "")
+        assert "91_alpha: as on the site" in capsys.readouterr().out
+    else:
+        with pytest.raises(BookError) as raised:
+            check_copies(book, "smoke", ["91"], "")
+        assert message in str(raised.value)
+
+
+def test_a_copy_that_fails_shows_its_cell(built: Toy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    shutil.copytree(built.root, tmp_path / "copy", symlinks=True)
+    copy = tmp_path / "copy" / "_build" / "html" / "colab" / "92_beta.ipynb"
+    copy.write_text(copy.read_text().replace("x = 3", "x = 3 / 0"))
+    monkeypatch.setattr(colab_check, "BareEnvironment", lambda book, index: Standing({"numpy==1"}))
+    with pytest.raises(BookError, match="this cell failed with ZeroDivisionError"):
+        check_copies(Book(tmp_path / "copy"), "smoke", ["92"], "")
+
+
+def artefacts(folder: Path, length: float, verdict: str = "supported", name: str = "toy-length") -> Path:
+    result = ClaimResult("toy-c", "identity", verdict, 0.0, None, None, 0.0, 1)
+    figure = {"id": "fig-toy", "caption": "C", "alt": "A bar chart of 60 bars.", "image": "i.svg", "data": "d.csv"}
+    files = {
+        f"records/{name}.json": json_text({"name": name, "value": length, "text": "x"}),
+        "claims/toy-c.json": json_text(Measurement(result, "smoke", "digits", {}).as_record()),
+        "figures/fig-toy.json": json_text(figure),
+        "figures/i.svg": "<svg/>",
+        "figures/d.csv": f"x\n{length}\n",
+    }
+    for place, text in files.items():
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).write_text(text)
+    return folder
+
+
+def test_a_copy_that_computes_something_else_is_found(tmp_path: Path) -> None:
+    site = artefacts(tmp_path / "site", 2.0)
+    close = artefacts(tmp_path / "close", 2.0 + 1e-9)
+    assert differences(close, site, Tolerances()) == []
+    other = artefacts(tmp_path / "other", 2.1, "inconclusive")
+    assert differences(other, site, Tolerances()) == [
+        "figure fig-toy: row 1, x: 2.1, the reference has 2.0",
+        "record toy-length: 2.1, the pipeline has 2.0",
+        "claim toy-c: inconclusive, the pipeline has supported",
+    ]
+    renamed = artefacts(tmp_path / "renamed", 2.0, name="toy-width")
+    assert differences(renamed, site, Tolerances()) == [
+        "record toy-length: only in one of copy and pipeline",
+        "record toy-width: only in one of copy and pipeline",
+    ]
+
+
+def test_the_versions_to_try_are_older_than_those_of_the_lock_and_complete() -> None:
+    def pins(name: str) -> dict[str, tuple[int, ...]]:
+        lines = (REPOSITORY / name).read_text().splitlines()
+        pairs = (re.match(r"([\w.-]+)==(\d[\d.]*\d)", line) for line in lines)
+        return {m[1].lower(): tuple(map(int, m[2].split("."))) for m in pairs if m}
+
+    colab, lock = pins("constraints-colab.txt"), pins("requirements.lock")
+    assert {name.lower() for name in PREINSTALLED} - {"papermill"} <= colab.keys()
+    assert {name for name in colab if colab[name] > lock[name]} == set()
+    assert colab["torch"] == lock["torch"]
+    assert colab["numpy"] < lock["numpy"]
+    assert colab["pandas"] < lock["pandas"]

@@ -1,0 +1,101 @@
+"""The run's numbers are compared with the committed ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from toy import Toy
+
+from book_tools.checks.reference import Tolerance, compare_csv, read_tolerances
+from book_tools.errors import BookError
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("n,name,y\n1,a,2.0000000001\n2,b,nan\n", None),
+        ("n,name,z\n1,a,2\n2,b,nan\n", "columns are"),
+        ("n,name,y\n1,a,2\n", "1 rows, the reference has 2"),
+        ("n,name,y\n1,a,2.001\n2,b,nan\n", "row 1, y: 2.001, the reference has 2"),
+        ("n,name,y\n1,A,2\n2,b,nan\n", "row 1, name: A, the reference has a"),
+        ("n,name,y\n1,a,2\n2,b,0\n", "row 2, y: 0, the reference has nan"),
+        ("n,name,y\n1,a,2\n2,b,nan,5\n", "row 2: 4 cells, the reference has 3"),
+        ("", "columns are"),
+    ],
+)
+def test_two_tables(tmp_path: Path, text: str, message: str | None) -> None:
+    reference, run = tmp_path / "reference.csv", tmp_path / "run.csv"
+    reference.write_text("n,name,y\n1,a,2\n2,b,nan\n")
+    run.write_text(text)
+    problems = compare_csv(run, reference, Tolerance())
+    if message is None:
+        assert problems == []
+    else:
+        assert len(problems) == 1
+        assert message in problems[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "reference", "agree"),
+    [(1.05, 1.0, True), (1.2, 1.0, False), (0.01, 0.0, True), (float("inf"), 1.0, False), (-1e400, -1e400, True)],
+)
+def test_a_tolerance(value: float, reference: float, agree: bool) -> None:
+    assert Tolerance(rtol=0.1, atol=0.01).agree(value, reference) is agree
+
+
+def test_an_exception_from_the_default_tolerance(tmp_path: Path) -> None:
+    path = tmp_path / "tolerances.yml"
+    path.write_text("default: {rtol: 1.0e-3}\nfigures: {fig-a: {atol: 1, reason: counts of a few}}\n")
+    tolerances = read_tolerances(path)
+    assert tolerances.default == Tolerance(rtol=1e-3)
+    assert tolerances.figures == {"fig-a": Tolerance(rtol=1e-3, atol=1.0)}
+    path.write_text("figures: {fig-a: {atol: 1}}\n")
+    with pytest.raises(BookError, match=r"figures.fig-a has no reason"):
+        read_tolerances(path)
+    path.write_text("default: {relative: 1}\n")
+    with pytest.raises(BookError, match="default has relative; use rtol, atol, reason"):
+        read_tolerances(path)
+
+
+def test_a_run_against_its_reference(executed: Toy) -> None:
+    assert "no reference" in executed.cli("verify").stdout
+    assert executed.cli("reference", "--update").returncode == 0
+    good = executed.cli("verify")
+    assert good.returncode == 0, good.stdout
+    assert "1 figures and 1 numbers compared with the reference" in good.stdout
+
+    folder = executed.root / "tests" / "reference" / "smoke"
+    (folder / "fig-toy.csv").write_text("name,length\nbar,60.26\n")
+    (folder / "fig-gone.csv").write_text("x\n1\n")
+    (folder / "records.json").write_text(json.dumps({"toy-length": 60.5, "toy-gone": 1}))
+    bad = executed.cli("verify")
+    assert bad.returncode == 1
+    assert "fig-toy: row 1, length: 60.25, the reference has 60.26" in bad.stdout
+    assert "fig-gone: the reference smoke/fig-gone.csv belongs to no figure" in bad.stdout
+    assert "record toy-length: 60.25, the reference has 60.5" in bad.stdout
+    assert "record toy-gone: in smoke/records.json but no chapter records it" in bad.stdout
+    assert "verify: 4 problems" in bad.stdout
+
+    (folder / "fig-toy.csv").unlink()
+    (folder / "records.json").write_text("{}")
+    missing = executed.cli("verify").stdout
+    assert "fig-toy: no reference smoke/fig-toy.csv" in missing
+    assert "record toy-length: not in smoke/records.json" in missing
+
+
+def test_a_run_that_was_changed_by_hand(executed: Toy) -> None:
+    (executed.done("91_alpha") / "figures" / "fig-toy.csv").write_text("name,length\nbar,61.25\n")
+    result = executed.cli("verify")
+    assert result.returncode == 1
+    assert "91_alpha: figures/fig-toy.csv was changed by hand after the run" in result.stdout
+
+
+def test_a_reference_comes_from_a_complete_run_of_the_default_corpus(executed: Toy) -> None:
+    manifest = executed.root / "_build" / "run" / "manifest.json"
+    manifest.unlink()
+    result = executed.cli("reference", "--update")
+    assert result.returncode == 2
+    assert "no run exists" in result.stdout
+    assert not (executed.root / "tests").exists()

@@ -1,0 +1,235 @@
+"""A verdict that changed, was edited, or could not have failed makes verify fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from toy import Toy
+
+from book_tools.book import Book, Chapter
+from book_tools.checks.verify import claim_problems, verdict_report
+from book_tools.cli import main
+from cfltr_core.reporting import claims as published
+from cfltr_core.reporting.claims import Measurement
+
+CHAPTERS = [Chapter(Path("91_alpha.ipynb"))]
+BETTER = {"larger": [2.0, 2.1, 2.2, 2.1], "smaller": [1.0, 1.1, 1.0, 1.2]}
+
+
+def specification(**changes: Any) -> published.Claim:
+    entry: dict[str, Any] = {
+        "id": "toy-better",
+        "source": "Toy 2026, Table 1",
+        "statement": "A exceeds B",
+        "kind": "ordering",
+        "chapter": "91",
+        "corpora": ("yahoo-like",),
+        "scale": "smoke",
+        "expect": "supported",
+        "reason": "by construction",
+        "margin": 0.1,
+        "control": "toy-control",
+    }
+    return published.Claim(**{**entry, **changes})
+
+
+def measured(arrays: Mapping[str, list[float]] = BETTER, **changes: Any) -> Measurement:
+    where = {name: changes.pop(name) for name in ("scale", "corpus") if name in changes}
+    result = replace(published.verdict_of(specification(), arrays), **changes)
+    return Measurement(result, **{"scale": "smoke", "corpus": "yahoo-like", **where}, arrays=dict(arrays))
+
+
+def problems_of(*found: Measurement, specs: Iterable[published.Claim] = (specification(),)) -> list[str]:
+    by_id = {measurement.result.id: (CHAPTERS[0], measurement) for measurement in found}
+    return claim_problems(CHAPTERS, by_id, {spec.id: spec for spec in specs})
+
+
+def test_a_claim_that_holds() -> None:
+    assert problems_of(measured()) == []
+
+
+def test_methods_that_were_swapped_in_a_chapter() -> None:
+    assert problems_of(measured(published.swapped(BETTER))) == ["toy-better: contradicted, expected supported"]
+
+
+def test_a_verdict_better_than_expected_is_a_change_too() -> None:
+    specs = [specification(expect="inconclusive")]
+    assert problems_of(measured(), specs=specs) == ["toy-better: supported, expected inconclusive"]
+
+
+@pytest.mark.parametrize("place", [{"corpora": ("digits",)}, {"scale": "ci"}])
+def test_a_claim_gates_only_where_the_registry_says_that_it_must_hold(place: dict[str, Any]) -> None:
+    assert problems_of(measured(published.swapped(BETTER)), specs=[specification(**place)]) == []
+
+
+def test_numbers_without_a_verdict_are_a_problem_only_where_the_claim_must_hold() -> None:
+    arrays = {"larger": [2.0, None], "smaller": [1.0, 1.0]}
+    found = Measurement(published.judge(specification(), arrays), "smoke", "yahoo-like", arrays)
+    (problem,) = problems_of(found)
+    assert problem.startswith(
+        "toy-better: no verdict (toy-better, larger: expected finite numbers, but larger[1] is nan"
+    )
+    assert problem.endswith("), expected supported")
+    assert problems_of(found, specs=[specification(scale="ci")]) == []
+
+
+def test_a_claim_that_is_missing_or_extra() -> None:
+    assert problems_of() == ["toy-better: chapter 91 should measure this claim but did not"]
+    extra = problems_of(measured(), measured(id="toy-other"))
+    assert extra == ["toy-other: measured in chapter 91 but not in the registry for it; add it there"]
+
+
+def test_claims_of_chapters_that_are_not_in_the_book_are_not_expected() -> None:
+    other = specification(id="toy-later", chapter="92")
+    assert problems_of(measured(), specs=[specification(), other]) == []
+
+
+def test_a_claim_of_another_chapter() -> None:
+    elsewhere = {"toy-better": (Chapter(Path("92_beta.ipynb")), measured())}
+    chapters = [*CHAPTERS, Chapter(Path("92_beta.ipynb"))]
+    assert claim_problems(chapters, elsewhere, {"toy-better": specification()}) == [
+        "toy-better: measured in chapter 92 but not in the registry for it; add it there"
+    ]
+
+
+@pytest.mark.parametrize("edit", [{"verdict": "inconclusive"}, {"effect": 5.0}])
+def test_a_verdict_or_effect_that_was_edited(edit: dict[str, Any]) -> None:
+    problems = problems_of(measured(**edit), specs=[specification(scale="ci")])
+    assert len(problems) == 1
+    assert "but its stored numbers say supported with 1.025" in problems[0]
+
+
+def test_a_test_that_always_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = measured()
+    monkeypatch.setattr(published, "judge", lambda spec, arrays: found.result)
+    assert problems_of(found) == [
+        "toy-better: still supported when its two methods are swapped; its test decides nothing"
+    ]
+
+
+def test_an_ordering_without_a_negative_control() -> None:
+    problems = problems_of(measured(), specs=[specification(control=None)])
+    assert problems == [
+        "toy-better: an ordering needs a negative control in the registry, where its effect must vanish"
+    ]
+
+
+@pytest.fixture
+def claimed(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Toy:
+    """An executed book with a registry of its own: two claims that gate at smoke, three that do not."""
+    toy.chapter("91_alpha", *(claim_cell(name) for name in ("toy-one", "toy-two", "toy-far")))
+    toy.chapter("92_beta", *(claim_cell(name) for name in ("toy-other", "toy-last")))
+    toy.contents("91_alpha", "92_beta", "scoreboard", "status")
+    write_registry(toy)
+    monkeypatch.setattr(published, "registry", lambda: read_registry(toy))
+    result = toy.cli("run", "--scale", "smoke")
+    assert result.returncode == 0, result.stdout
+    return toy
+
+
+def claim_cell(name: str) -> str:
+    """Write what the package's ``claim`` writes for a number that was measured as 1, without a registry."""
+    arrays = {"values": [1.0, 1.0]}
+    one = specification(id=name, kind="number", value=1.0, control=None)
+    record = Measurement(published.verdict_of(one, arrays, level=0.95), "smoke", "yahoo-like", arrays).as_record()
+    return f"""
+import json, os, pathlib
+path = pathlib.Path(os.environ["CFLTR_RUN_DIR"]) / "claims" / "{name}.json"
+path.write_text({json.dumps(record)!r})
+"""
+
+
+def write_registry(toy: Toy, **expect: str) -> None:
+    """Write the registry of the toy book; ``expect`` changes expected verdicts, by name with an underscore."""
+    entries = [
+        {
+            "id": f"toy-{name}",
+            "source": "Toy 2026, Table 1",
+            "statement": "It is one.",
+            "kind": "number",
+            "chapter": chapter,
+            "corpora": ["yahoo-like"],
+            "scale": scale,
+            "expect": expect.get(name, "supported"),
+            "reason": "by construction",
+            "margin": 0.1,
+            "value": 1.0,
+        }
+        for name, chapter, scale in (
+            ("one", "91", "smoke"),
+            ("two", "91", "smoke"),
+            ("far", "91", "ci"),
+            ("other", "92", "ci"),
+            ("last", "92", "ci"),
+        )
+    ]
+    (toy.root / "cfltr_core").mkdir(exist_ok=True)
+    (toy.root / "cfltr_core" / "claims.yml").write_text(yaml.safe_dump(entries))
+
+
+def read_registry(toy: Toy) -> dict[str, published.Claim]:
+    return published.parse_registry(yaml.safe_load((toy.root / "cfltr_core" / "claims.yml").read_text()))
+
+
+def test_a_flipped_expectation_shows_at_once(claimed: Toy, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--root", str(claimed.root), "verify"]) == 0
+    assert "5 claims in 2 chapters checked" in capsys.readouterr().out
+    before = claimed.artefacts()
+    write_registry(claimed, two="contradicted", far="contradicted")
+    assert main(["--root", str(claimed.root), "verify"]) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "toy-two: supported, expected contradicted"
+    assert len(said) == 2, "toy-far need not hold here, and no chapter is stale"
+    assert "kept  91_alpha" in claimed.cli("run", "--scale", "smoke").stdout
+    assert claimed.artefacts() == before
+
+
+def test_changed_verdicts_that_gate_stand_first_and_the_others_in_one_block(claimed: Toy) -> None:
+    book = Book(claimed.root)
+    assert verdict_report(book) == ["every verdict that must hold at this scale and corpus is the expected one"]
+    write_registry(claimed, two="contradicted", far="contradicted", other="inconclusive", last="contradicted")
+    assert verdict_report(book) == [
+        "CHANGED where it must hold, 'make verify' fails: 1 of 5 verdicts",
+        "  toy-two (chapter 91): supported, expected contradicted",
+        "3 others differ where they need not hold; 'python -m cfltr_core' lists every verdict",
+        "  chapter 91: 1 supported",
+        "  chapter 92: 2 supported",
+    ]
+
+
+def test_a_run_on_a_collection_that_cannot_be_seen_any_more(
+    executed: Toy, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = executed.root / "_build" / "run" / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "corpus": "letor:mq2008"}))
+    monkeypatch.delenv("CFLTR_DATA", raising=False)
+    assert main(["--root", str(executed.root), "verify"]) == 2
+    said = capsys.readouterr().err
+    assert "the environment variable CFLTR_DATA is not set" in said
+    assert "the present run has scale smoke, corpus letor:mq2008" in said
+
+
+def test_no_run_a_partial_run_and_a_stale_run(executed: Toy) -> None:
+    assert executed.cli("verify").returncode == 0
+    executed.chapter("91_alpha", "x = 'changed'")
+    stale = executed.cli("verify")
+    assert stale.returncode == 1
+    assert "91_alpha: the run is stale" in stale.stdout
+    assert "92_beta" not in stale.stdout
+
+    executed.chapter("93_gamma", "x = 1")
+    executed.contents("92_beta", "93_gamma")
+    partial = executed.cli("verify")
+    assert partial.returncode == 1
+    assert "93_gamma: not executed" in partial.stdout
+
+    assert executed.cli("clean").returncode == 0
+    none = executed.cli("verify")
+    assert none.returncode == 1
+    assert "no run exists; start one with 'make book'" in none.stdout

@@ -1,0 +1,120 @@
+"""The address of the repository is found in one place, and nothing points to what that place does not hold."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from IPython.core.inputtransformer2 import TransformerManager
+
+from book_tools.colab.install_cell import install_source, stamp_of
+from book_tools.colab.repository import VARIABLE, Origin, Repository, find_repository
+from book_tools.errors import UsageError
+
+GITHUB = Repository("https://github.com/Someone/the-book.git")
+ELSEWHERE = Repository("https://git.example/someone/the-book")
+
+
+@pytest.fixture(autouse=True)
+def _unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+
+
+def clone(folder: Path, origin: str | None) -> Path:
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    if origin:
+        subprocess.run(["git", "-C", str(folder), "remote", "add", "origin", origin], check=True)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("origin", "found"),
+    [
+        ("https://github.com/Someone/the-book.git", "https://github.com/Someone/the-book.git"),
+        ("https://git.example/someone/the-book/", "https://git.example/someone/the-book"),
+        (None, None),
+        ("git@github.com:someone/the-book.git", None),
+        ("http://git.example/book", None),
+        ("https://token@git.example/book", None),
+        ("https://user:secret@git.example/book", None),
+        ("https://localhost/book", None),
+        ("https://machine.local/book", None),
+        ("https://127.0.0.1/book", None),
+        ("https://10.0.0.7:3000/book", None),
+        ("../elsewhere", None),
+        ("https://git.example/a'b", None),
+    ],
+)
+def test_the_origin_counts_when_everybody_can_reach_it(tmp_path: Path, origin: str | None, found: str | None) -> None:
+    repository = find_repository(clone(tmp_path, origin))
+    assert (repository.address if repository else None) == found
+
+
+def test_outside_and_inside_another_repository_there_is_none(tmp_path: Path) -> None:
+    assert find_repository(tmp_path) is None
+    inner = clone(tmp_path, "https://git.example/book") / "inner"
+    inner.mkdir()
+    assert find_repository(inner) is None
+
+
+def test_the_variable_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clone(tmp_path, "https://git.example/book")
+    monkeypatch.setenv(VARIABLE, "https://other.example/book")
+    assert find_repository(tmp_path) == Repository("https://other.example/book")
+    monkeypatch.setenv(VARIABLE, "")
+    assert find_repository(tmp_path) == Repository("https://git.example/book")
+    monkeypatch.setenv(VARIABLE, "git@other.example:book")
+    with pytest.raises(UsageError, match=r"CFLTR_REPOSITORY=git@.*expected a public address"):
+        find_repository(tmp_path)
+
+
+def test_what_follows_from_an_address() -> None:
+    assert GITHUB.site == "https://someone.github.io/the-book/"
+    assert GITHUB.colab("01_a.ipynb") == (
+        "https://colab.research.google.com/github/Someone/the-book/blob/colab/01_a.ipynb"
+    )
+    assert Repository("https://github.com/Someone/someone.github.io").site == "https://someone.github.io/"
+    assert ELSEWHERE.site is None
+    assert ELSEWHERE.colab("01_a.ipynb") is None
+
+
+def run_install_cell(origin: Origin, module: str) -> list[str]:
+    """Run the cell with another module in place of the package; return the magic commands that it gave."""
+    commands: list[str] = []
+
+    class Shell:
+        def run_line_magic(self, name: str, line: str) -> None:
+            commands.append(f"%{name} {line}")
+
+    source = install_source(origin).replace("cfltr_core", module)
+    plain = TransformerManager().transform_cell(source)
+    exec(compile(plain, "cell", "exec"), {"get_ipython": Shell})
+    return commands
+
+
+@pytest.mark.parametrize("repository", [GITHUB, ELSEWHERE])
+def test_the_install_cell_installs_the_stamped_revision_once(repository: Repository) -> None:
+    origin = Origin(repository, "abc123", False)
+    assert run_install_cell(origin, "json") == []
+    assert run_install_cell(origin, "no_such_module") == [
+        f'%pip install -q "cfltr-core @ git+{repository.address}@abc123"'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("origin", "message"),
+    [
+        (Origin(None, "abc123", False), "made from revision abc123, and no public repository is known"),
+        (Origin(GITHUB, "abc123", True), "uncommitted changes on top of revision abc123, which does not hold them"),
+        (Origin(GITHUB, "abc123", None), "no repository holds that"),
+        (Origin(GITHUB, None, None), "made from files that are under no version control"),
+    ],
+)
+def test_a_copy_that_cannot_install_says_why_and_what_to_do(origin: Origin, message: str) -> None:
+    assert run_install_cell(origin, "json") == []
+    with pytest.raises(ModuleNotFoundError, match=r"run `pip install \.` in its folder") as raised:
+        run_install_cell(origin, "no_such_module")
+    assert message in str(raised.value)
+    assert "git+" not in install_source(origin)
+    assert stamp_of(origin) in str(raised.value)

@@ -1,0 +1,352 @@
+"""Executing chapters: once, whole or not at all, and the same bytes every time."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from toy import FIGURE, RECORD, REPOSITORY, Toy, surroundings
+
+import book_tools
+from book_tools.book import Book
+from book_tools.execution import fingerprint
+from book_tools.parameters import Parameters
+from cfltr_core.reporting import claims as published
+from cfltr_core.reporting.claims import MEASURED_BY
+
+# Waits for a file that the test names, so that a run can be stopped in the middle of a chapter.
+WAIT = """
+import os, pathlib, time
+while not pathlib.Path(os.environ["TOY_GATE"]).exists():
+    time.sleep(0.05)
+"""
+# Starts a command that hears Ctrl-C even where these tests run in the background, with the signal ignored.
+LISTENING = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+PATIENCE = 60.0
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for ``condition``, and fail instead of hanging."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "the condition never came true"
+        time.sleep(0.05)
+
+
+def manifest(toy: Toy) -> dict[str, object]:
+    content: dict[str, object] = json.loads((toy.root / "_build" / "run" / "manifest.json").read_text())
+    return content
+
+
+def test_the_same_bytes_in_another_folder_with_one_job_zone_and_hash_seed(executed_once: Toy, toy: Toy) -> None:
+    for path in (executed_once.root / "chapters").glob("*.ipynb"):
+        (toy.root / "chapters" / path.name).write_bytes(path.read_bytes())
+    toy.contents("91_alpha", "92_beta", "scoreboard", "status")
+    result = toy.cli("run", "--scale", "smoke", "--jobs", "1", TZ="Asia/Tokyo", PYTHONHASHSEED="7")
+    assert result.returncode == 0, result.stdout
+    assert toy.artefacts() == executed_once.artefacts()
+    assert manifest(toy) == manifest(executed_once)
+
+
+def test_what_a_finished_chapter_consists_of(executed_once: Toy) -> None:
+    folder = executed_once.done("91_alpha")
+    stamp = json.loads((folder / "stamp.json").read_text())
+    assert sorted(stamp["artefacts"]) == [
+        "figures/fig-toy.csv",
+        "figures/fig-toy.json",
+        "figures/fig-toy.svg",
+        "notebook.ipynb",
+        "records/toy-length.json",
+    ]
+    notebook = json.loads((folder / "notebook.ipynb").read_text())
+    text = json.dumps(notebook)
+    assert "smoke <object object>" in text.replace("\\n", ""), "the parameter arrived and the address is gone"
+    assert str(executed_once.root) not in text
+    assert "papermill" not in notebook["metadata"]
+    assert "version" not in notebook["metadata"]["language_info"]
+    injected = notebook["cells"][2]
+    assert injected["id"] == "injected-parameters"
+    assert "remove-cell" in injected["metadata"]["tags"]
+    assert not list((executed_once.root / "_build" / "run").glob(".partial/*"))
+    assert manifest(executed_once)["complete"] is True
+
+
+def test_only_what_changed_is_executed_again(executed: Toy) -> None:
+    assert "kept  91_alpha" in executed.cli("run", "--scale", "smoke").stdout
+    executed.chapter("92_beta", "x = 4\nx")
+    again = executed.cli("run", "--scale", "smoke").stdout
+    assert "kept  91_alpha" in again
+    assert "ran   92_beta" in again
+    (executed.done("91_alpha") / "figures" / "fig-toy.csv").write_text("name,length\nbar,1\n")
+    assert "ran   91_alpha" in executed.cli("run", "--scale", "smoke", "--chapter", "91").stdout
+
+
+def fingerprints(toy: Toy, parameters: Parameters | None = None) -> dict[str, str]:
+    """Return the fingerprint of each chapter, by its number."""
+    book = Book(toy.root)
+    around = fingerprint.surroundings(book, parameters or Parameters())
+    return {chapter.number: fingerprint.fingerprint_of(chapter, around) for chapter in book.chapters()}
+
+
+@pytest.fixture
+def two(toy: Toy) -> Toy:
+    """A book of two chapters with a package of its own, which nothing imports."""
+    toy.chapter("91_alpha", "x = 1")
+    toy.chapter("92_beta", "x = 2")
+    toy.contents("91_alpha", "92_beta")
+    (toy.root / "cfltr_core").mkdir()
+    (toy.root / "cfltr_core" / "module.py").write_text(CODE)
+    (toy.root / "cfltr_core" / "claims.yml").write_text(yaml.safe_dump([CLAIM]))
+    return toy
+
+
+CODE = '''"""A module."""
+
+# a comment
+class Thing:
+    """A thing."""
+
+    def double(self, x, y=1):
+        """Twice x."""
+        text = """not a docstring"""
+        return 2 * x + y  # doubled
+'''
+CLAIM: dict[str, object] = {
+    "id": "toy-one",
+    "source": "Toy 2026",
+    "statement": "It is one.",
+    "kind": "number",
+    "chapter": "91",
+    "corpora": ["yahoo-like"],
+    "scale": "smoke",
+    "expect": "supported",
+    "reason": "by construction",
+    "margin": 0.1,
+    "tolerance": 0.1,
+    "value": 1.0,
+    "control": "toy-two",
+}
+
+
+def test_a_change_in_the_package_makes_every_chapter_stale(toy: Toy) -> None:
+    toy.chapter("91_alpha", "x = 1")
+    toy.contents("91_alpha")
+    seen = [fingerprints(toy)]
+    for package in ("cfltr_core",):
+        (toy.root / package).mkdir()
+        for name, text in (("module.py", "x = 1\n"), ("module.py", "x = 2\n"), ("half.py", "def f(:"), ("a.txt", "a")):
+            (toy.root / package / name).write_text(text)
+            assert fingerprints(toy) not in seen
+            seen.append(fingerprints(toy))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"""A module."""\n', ""),
+        ('"""A thing."""', '"""Another word for it,\n\n    in two lines.\n    """'),
+        ('        """Twice x."""\n', ""),
+        ("# a comment\n", "# two\n# comments\n\n"),
+        ("  # doubled", ""),
+        ("(self, x, y=1)", "(\n        self,\n        x,\n        y=1,\n    )"),
+    ],
+)
+def test_comments_docstrings_and_layout_make_nothing_stale(two: Toy, old: str, new: str) -> None:
+    before = fingerprints(two)
+    assert CODE.count(old) == 1
+    (two.root / "cfltr_core" / "module.py").write_text(CODE.replace(old, new))
+    assert fingerprints(two) == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("2 * x", "3 * x"), ("y=1", "y=2"), ("not a doc", "no doc"), ("double(", "twice("), ("+ y", "- y")]
+)
+def test_code_makes_every_chapter_stale(two: Toy, old: str, new: str) -> None:
+    before = fingerprints(two)
+    (two.root / "cfltr_core" / "module.py").write_text(CODE.replace(old, new))
+    assert all(before[number] != now for number, now in fingerprints(two).items())
+
+
+@pytest.mark.parametrize("field", sorted(CLAIM))
+def test_a_claim_makes_its_chapter_stale_only_when_its_measurement_changes(two: Toy, field: str) -> None:
+    before = fingerprints(two)
+    changed = {**CLAIM, field: ["digits"] if field == "corpora" else "93" if field == "chapter" else 0.7}
+    (two.root / "cfltr_core" / "claims.yml").write_text(yaml.safe_dump([changed]))
+    now = fingerprints(two)
+    assert (now["91"] != before["91"]) == (field in MEASURED_BY)
+    assert now["92"] == before["92"]
+
+
+def test_a_new_claim_makes_its_chapter_stale_and_no_other(two: Toy) -> None:
+    before = fingerprints(two)
+    # The level of every statistical claim of a chapter depends on how many there are.
+    (two.root / "cfltr_core" / "claims.yml").write_text(yaml.safe_dump([CLAIM, {**CLAIM, "id": "toy-two"}]))
+    now = fingerprints(two)
+    assert now["91"] != before["91"]
+    assert now["92"] == before["92"]
+
+
+def test_every_module_that_executes_a_chapter_exists_and_counts() -> None:
+    folder = Path(book_tools.__file__).parent
+    assert [name for name in fingerprint.EXECUTION_MODULES if not (folder / name).is_file()] == []
+    named = {f"execution/{name}.py" for name in ("execute", "normalise", "papermill_child")}
+    assert named <= set(fingerprint.EXECUTION_MODULES)
+
+
+def test_a_registry_that_cannot_be_read_is_named(two: Toy) -> None:
+    (two.root / "cfltr_core" / "claims.yml").write_text("- id: [")
+    result = two.cli("run", "--scale", "smoke")
+    assert result.returncode == 2
+    assert "claims.yml: not valid YAML" in result.stdout
+    assert "Traceback" not in result.stdout
+
+
+def test_a_claim_of_another_chapter_is_refused_before_it_is_kept(toy: Toy) -> None:
+    name, spec = next(iter(published.registry().items()))
+    arrays = {"values": [1.0, 1.0]}
+    one = replace(spec, kind="number", value=1.0, margin=1.0)
+    record = published.Measurement(published.verdict_of(one, arrays), "smoke", "yahoo-like", arrays).as_record()
+    toy.chapter("91_alpha", CLAIM_CELL.format(name=name, record=json.dumps(record)))
+    toy.contents("91_alpha")
+    result = toy.cli("run", "--scale", "smoke")
+    assert result.returncode == 1
+    assert f"91_alpha.ipynb: claim {name} belongs to chapter {spec.chapter}; move it, or correct" in result.stdout
+
+
+CLAIM_CELL = """
+import os, pathlib
+path = pathlib.Path(os.environ["CFLTR_RUN_DIR"]) / "claims" / "{name}.json"
+path.write_text({record!r})
+"""
+
+
+def test_one_chapter_of_a_book(toy: Toy) -> None:
+    toy.chapter("91_alpha", "x = 1")
+    toy.chapter("92_beta", "x = 2")
+    toy.contents("91_alpha", "92_beta")
+    toy.chapter("03_gamma", "x = 3")
+    toy.contents("91_alpha", "92_beta", "03_gamma")
+    result = toy.cli("run", "--scale", "smoke", "--chapter", "3")
+    assert "ran   03_gamma" in result.stdout, "3 is 03"
+    toy.contents("91_alpha", "92_beta")
+    assert toy.cli("run", "--scale", "smoke", "--chapter", "92").returncode == 0
+    chapters = manifest(toy)["chapters"]
+    assert isinstance(chapters, dict)
+    assert {name: entry["complete"] for name, entry in chapters.items()} == {"91_alpha": False, "92_beta": True}
+    assert manifest(toy)["complete"] is False
+    # A chapter that leaves the book takes its artefacts with it.
+    toy.contents("91_alpha")
+    assert toy.cli("run", "--scale", "smoke").returncode == 0
+    assert not toy.done("92_beta").exists()
+
+
+def test_a_chapter_that_raises(toy: Toy) -> None:
+    toy.chapter("91_alpha", "numerator = 1\nnumerator / 0")
+    toy.chapter("92_beta", "x = 1")
+    toy.contents("91_alpha", "92_beta")
+    result = toy.cli("run", "--scale", "smoke")
+    assert result.returncode == 1
+    assert "91_alpha.ipynb: this cell failed with ZeroDivisionError: division by zero" in result.stdout
+    assert "    numerator / 0" in result.stdout
+    assert "\x1b[" not in result.stdout
+    assert "1 of 2 chapters failed" in result.stdout
+    assert not toy.done("91_alpha").exists()
+    assert (toy.done("92_beta") / "stamp.json").is_file()
+
+
+def test_a_kernel_that_dies(toy: Toy) -> None:
+    toy.chapter("91_alpha", "import os\nos._exit(3)")
+    toy.contents("91_alpha")
+    result = toy.cli("run", "--scale", "smoke")
+    assert result.returncode == 1
+    assert "91_alpha.ipynb: could not be executed" in result.stdout
+    assert "Kernel died" in result.stdout
+
+
+def test_artefacts_that_no_page_could_use(toy: Toy) -> None:
+    toy.chapter("91_alpha", FIGURE.replace("Bar chart with one bar of length 60.", "fig-toy.svg"))
+    toy.chapter("92_beta", RECORD.replace('"text": "60.25"', '"txt": "60.25"'))
+    toy.contents("91_alpha", "92_beta")
+    result = toy.cli("run", "--scale", "smoke")
+    assert result.returncode == 1
+    assert "91_alpha.ipynb: figures/fig-toy.json: its alt text is 'fig-toy.svg'" in result.stdout
+    assert "92_beta.ipynb: records/toy-length.json: has no 'text'" in result.stdout
+    assert not toy.done("91_alpha").exists()
+
+
+def test_a_chapter_reads_no_relative_file(toy: Toy) -> None:
+    toy.chapter("91_alpha", "import os\nassert os.listdir() == []")
+    toy.contents("91_alpha")
+    result = toy.cli("run", "--scale", "smoke")
+    assert result.returncode == 0, result.stdout
+
+
+def test_one_run_at_a_time(executed: Toy) -> None:
+    with (executed.root / "_build" / "run" / ".lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        result = executed.cli("run", "--scale", "smoke")
+    assert result.returncode == 2
+    assert "another run of this book is in progress" in result.stdout
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_an_interrupted_run_loses_nothing_and_leaves_no_half(toy: Toy, tmp_path: Path, how: signal.Signals) -> None:
+    toy.chapter("91_alpha", FIGURE)
+    toy.chapter("92_beta", RECORD, WAIT)
+    toy.contents("91_alpha", "92_beta")
+    gate = tmp_path / "gate"
+    process = subprocess.Popen(
+        [sys.executable, "-c", LISTENING, *toy.command("run", "--scale", "smoke", "--jobs", "1")],
+        cwd=REPOSITORY,
+        env=surroundings(TOY_GATE=str(gate)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    partial = toy.root / "_build" / "run" / ".partial"
+    wait_until(lambda: any(partial.glob("92_beta*/records/*.json")))
+    first = toy.done("91_alpha").stat().st_mtime_ns
+    process.send_signal(how)
+    said, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == (-how if how == signal.SIGKILL else 130)
+    assert how == signal.SIGKILL or "interrupted; finished chapters are kept" in said
+    assert not toy.done("92_beta").exists()
+    # Its papermill and kernel must end too, or they would go on computing for nobody.
+    wait_until(lambda: not processes_naming(str(partial)))
+
+    gate.touch()
+    result = toy.cli("run", "--scale", "smoke", "--jobs", "1", TOY_GATE=str(gate))
+    assert result.returncode == 0, result.stdout
+    assert "kept  91_alpha" in result.stdout
+    assert toy.done("91_alpha").stat().st_mtime_ns == first
+    assert not list(partial.glob("*"))
+    resumed = toy.artefacts()
+    assert toy.cli("run", "--scale", "smoke", "--force", TOY_GATE=str(gate)).returncode == 0
+    assert toy.artefacts() == resumed
+
+
+def processes_naming(text: str) -> list[str]:
+    """Return the processes whose command line or environment holds ``text``, where the system shows them."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            known = (folder / "cmdline").read_bytes() + (folder / "environ").read_bytes()
+        except OSError:
+            continue
+        if os.fsencode(text) in known:
+            found.append(folder.name)
+    return found

@@ -1,0 +1,129 @@
+"""What is wrong with a request or a chapter is said before the first cell runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from toy import PARAMETERS, Toy
+
+from book_tools.cli import main
+from cfltr_core.reporting import claims
+
+
+def refused(toy: Toy, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Return what a refused command says, after checking that it was refused and started nothing."""
+    assert main(["--root", str(toy.root), *arguments]) == 2
+    assert not (toy.root / "_build").exists()
+    return capsys.readouterr().err
+
+
+@pytest.fixture
+def plain(toy: Toy) -> Toy:
+    toy.chapter("91_alpha", "x = 1")
+    toy.contents("91_alpha")
+    return toy
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--parameter", "sacle=ci"], "no parameter 'sacle'; use one of scale, corpus, seed"),
+        (["--parameter", "seed"], "expected NAME=VALUE"),
+        (["--parameter", "seed=one"], "the seed is a whole number"),
+        (["--seed", "-1"], "seeds start at 0"),
+        (["--scale", "huge"], "choose one of smoke, ci, paper"),
+        (["--corpus", "bing"], "choose yahoo-like, digits or letor:<folder>"),
+        (["--corpus", "letor:MQ2008"], "CFLTR_DATA is not set"),
+        (["--chapter", "07"], "--chapter 07: not in _toc.yml; choose from 91_alpha"),
+    ],
+)
+def test_a_request_that_cannot_be_met(
+    plain: Toy,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    message: str,
+) -> None:
+    monkeypatch.delenv("CFLTR_DATA", raising=False)
+    assert message in refused(plain, capsys, "run", *options)
+
+
+def test_a_collection_that_is_not_in_the_data_folder(
+    plain: Toy, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    monkeypatch.setenv("CFLTR_DATA", str(data))
+    for name in ("mslr", "istella", ".cache"):
+        (data / name).mkdir(parents=True)
+    said = refused(plain, capsys, "run", "--corpus", "letor:MQ2008")
+    assert f"there is no folder {data.resolve() / 'MQ2008'}" in said
+    assert f"CFLTR_DATA is {data}, which holds istella, mslr" in said
+    monkeypatch.setenv("CFLTR_DATA", str(tmp_path / "nowhere"))
+    said = refused(plain, capsys, "run", "--corpus", "letor:MQ2008")
+    assert f"there is no folder {(tmp_path / 'nowhere').resolve()}, which CFLTR_DATA names" in said
+
+
+def test_a_registry_with_a_slip(
+    plain: Toy, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "registry", lambda: claims.parse_registry([{"id": "a", "corpora": []}]))
+    assert "claims.yml, a: corpora is a list of at least one" in refused(plain, capsys, "run", "--scale", "smoke")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ((), "0 cells are tagged 'parameters', expected exactly one"),
+        ((PARAMETERS, PARAMETERS), "2 cells are tagged 'parameters', expected exactly one"),
+        ((f"{PARAMETERS}\nclicks = 5",), "assigns 'clicks', which no run sets"),
+        (('scale = "ci"\nseed = 0',), "does not assign 'corpus'"),
+    ],
+)
+def test_a_wrong_parameters_cell(
+    toy: Toy, capsys: pytest.CaptureFixture[str], parameters: tuple[str, ...], message: str
+) -> None:
+    toy.chapter("91_alpha", "x = 1", parameters=parameters)
+    toy.contents("91_alpha")
+    said = refused(toy, capsys, "run")
+    assert "91_alpha.ipynb" in said
+    assert message in said
+
+
+def test_a_stored_output(plain: Toy, capsys: pytest.CaptureFixture[str]) -> None:
+    path = plain.root / "chapters" / "91_alpha.ipynb"
+    content = json.loads(path.read_text())
+    content["cells"][2]["execution_count"] = 7
+    path.write_text(json.dumps(content))
+    assert "91_alpha.ipynb, cell 2: has a stored output" in refused(plain, capsys, "check")
+
+
+def test_files_that_are_not_what_they_should_be(toy: Toy, capsys: pytest.CaptureFixture[str]) -> None:
+    toy.chapter("Alpha", "x = 1")
+    (toy.root / "chapters" / "92_beta.ipynb").write_text("{")
+    toy.contents("Alpha", "92_beta")
+    said = refused(toy, capsys, "check")
+    assert "Alpha.ipynb: chapters are called NN_snake_case.ipynb" in said
+    assert "92_beta.ipynb: not a readable notebook" in said
+
+
+def test_a_page_without_a_file(toy: Toy, capsys: pytest.CaptureFixture[str]) -> None:
+    toy.contents("91_alpha", "scoreboard")
+    said = refused(toy, capsys, "check")
+    assert "chapters/91_alpha has neither chapters/91_alpha.ipynb nor chapters/91_alpha.md" in said
+    assert "scoreboard" not in said, "generated pages need no file"
+
+
+def test_a_folder_without_a_book(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--root", str(tmp_path), "check"]) == 2
+    assert "is --root right?" in capsys.readouterr().err
+
+
+def test_everything_is_reported_at_once(toy: Toy, capsys: pytest.CaptureFixture[str]) -> None:
+    toy.chapter("91_alpha", parameters=())
+    toy.chapter("92_beta", parameters=())
+    toy.contents("91_alpha", "92_beta")
+    said = refused(toy, capsys, "run")
+    assert "91_alpha" in said
+    assert "92_beta" in said

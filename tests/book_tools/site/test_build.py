@@ -1,0 +1,198 @@
+"""The site is built from a complete run, strictly, and is there as a whole or not at all."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import yaml
+from bs4 import BeautifulSoup
+from toy import IMAGE_WITHOUT_ALT, REPOSITORY, Toy
+
+from book_tools.book import Book
+from book_tools.parameters import Parameters
+from book_tools.site.pages import scoreboard
+from book_tools.site.stage import configuration
+from cfltr_core.files import write_json
+from cfltr_core.reporting import claims
+
+
+def page(toy: Toy, name: str) -> BeautifulSoup:
+    path = toy.root / "_build" / "html" / "chapters" / f"{name}.html"
+    return BeautifulSoup(path.read_text(), "html.parser")
+
+
+def test_a_site_with_everything_a_reader_needs(executed: Toy) -> None:
+    result = executed.cli("book", "--scale", "smoke")
+    assert result.returncode == 0, result.stdout
+    assert "kept  91_alpha" in result.stdout
+    assert "every verdict that must hold at this scale and corpus is the expected one" in result.stdout
+
+    alpha = page(executed, "91_alpha")
+    (figure,) = alpha.select("article figure")
+    (image,) = figure.select("img")
+    assert image["alt"] == "Bar chart with one bar of length 60."
+    assert figure["id"] == "fig-toy"
+    (link,) = figure.select("figcaption a.download")
+    data = (executed.root / "_build" / "html" / "chapters" / str(link["href"])).resolve()
+    assert data.read_text() == "name,length\nbar,60.25\n"
+    text = " ".join(part.get_text() for part in alpha.select("article p, article .cell_output"))
+    assert "Figure: a bar." not in text, "the caption for plain readers is dropped"
+    assert "See Fig. 1" in text
+    assert 'scale = "smoke"' not in alpha.get_text(), "the injected parameters are not shown"
+
+    assert "yahoo-like" in page(executed, "scoreboard").get_text()
+    assert "The chapter 92_beta" in page(executed, "status").get_text()
+    assert (executed.root / "_build" / "html" / "_static" / "mathjax" / "tex-chtml.js").is_file()
+    assert not list((executed.root / "_build").glob(".*")), "no scratch folder is left"
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("Text\n\nSee {numref}`fig-nowhere`.", "chapters/92_beta.ipynb, cell 2, line 3: WARNING"),
+        ("import sys\nprint('oops', file=sys.stderr)", "stderr"),
+        (IMAGE_WITHOUT_ALT, "92_beta.ipynb, cell 2 ('from IPython.display import display'): an image without"),
+    ],
+)
+def test_a_page_with_a_fault_leaves_no_site(executed: Toy, source: str, message: str) -> None:
+    old = executed.root / "_build" / "html"
+    old.mkdir()
+    (old / "index.html").write_text("the old site")
+    executed.chapter("92_beta", source)
+    assert executed.cli("run", "--scale", "smoke").returncode == 0
+    result = executed.cli("site")
+    assert result.returncode == 1
+    assert message in result.stdout
+    assert not old.exists()
+
+
+def test_a_partial_run_gives_no_site_and_touches_nothing(executed: Toy) -> None:
+    old = executed.root / "_build" / "html"
+    old.mkdir()
+    executed.chapter("93_gamma", "x = 1")
+    executed.contents("91_alpha", "93_gamma")
+    result = executed.cli("site")
+    assert result.returncode == 2
+    assert "93_gamma: not executed" in result.stdout
+    assert "built from a complete run only; nothing was changed" in result.stdout
+    assert old.exists()
+
+
+def test_the_same_artefact_from_two_chapters(executed: Toy) -> None:
+    original = executed.root / "chapters" / "91_alpha.ipynb"
+    (executed.root / "chapters" / "93_gamma.ipynb").write_bytes(original.read_bytes())
+    executed.contents("91_alpha", "93_gamma")
+    assert executed.cli("run", "--scale", "smoke").returncode == 0
+    result = executed.cli("verify")
+    assert result.returncode == 1
+    assert "fig-toy: written by both 91_alpha and 93_gamma" in result.stdout
+
+
+def test_the_scoreboard_lists_every_claim_of_the_registry(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    toy.chapter("91_alpha", "x = 1")
+    toy.contents("91_alpha", "scoreboard")
+    (toy.done("91_alpha") / "claims").mkdir(parents=True)
+
+    def entry(name: str, chapter: str) -> dict[str, Any]:
+        return {
+            "id": name,
+            "source": "T1, Table 2",
+            "statement": f"{name} holds",
+            "kind": "number",
+            "chapter": chapter,
+            "corpora": ["yahoo-like"],
+            "scale": "ci",
+            "expect": "supported",
+            "reason": "r",
+            "margin": 0.1,
+            "value": 1.0,
+        }
+
+    names = {"toy-one": "91", "toy-two": "91", "toy-none": "91", "toy-three": "92"}
+    registry = claims.parse_registry([entry(name, chapter) for name, chapter in names.items()])
+    monkeypatch.setattr(claims, "registry", lambda: registry)
+    found = claims.ClaimResult("toy-one", "number", "contradicted", -0.5, (-0.75, math.inf), 0.975, 0.1, 5)
+    none = claims.judge(registry["toy-none"], {"values": [math.nan]})
+    for result in (found, none):
+        record = claims.Measurement(result, "smoke", "yahoo-like", {})
+        write_json(toy.done("91_alpha") / "claims" / f"{result.id}.json", record.as_record())
+
+    text = scoreboard(Book(toy.root), Parameters("smoke"))
+    assert "scale smoke, corpus yahoo-like, seed 0" in text
+    assert "| Chapter | Claims | Supported | Contradicted | Inconclusive | No verdict | As expected |" in text
+    assert "| [The chapter 91_alpha](91_alpha.ipynb) | 3 | 0 | 1 | 0 | 1 | 0 |" in text
+    assert claims.BUDGET in text
+    assert "## [The chapter 91_alpha](91_alpha.ipynb)" in text
+    assert "- **Contradicted** (expected: supported). toy-one holds *(T1, Table 2)*" in text
+    assert "Measured: -0.5, 97.5% interval [-0.75, ∞] over 5 seeds; threshold 0.1. `toy-one`" in text
+    assert "- **Not measured** (expected: supported). toy-two holds" in text
+    assert "- **No verdict** (expected: supported). toy-none holds" in text
+    assert "Measured: toy-none, values: expected finite numbers, but values[0] is nan. `toy-none`" in text
+    assert "toy-three" not in text, "its chapter is not in the book"
+
+
+UNMEASURABLE = """
+import numpy as np
+import cfltr_core as cf
+rate = np.log10(np.array([-1.0, 10.0]))
+"""
+
+
+def test_a_claim_that_does_not_gate_and_a_number_that_is_not_there_never_cost_the_site(toy: Toy) -> None:
+    """With everything that comes with them: what NumPy says of them on the error stream."""
+    kinds = {"ordering": "larger=rate, smaller=[0.0, 0.0]", "number": "values=rate"}
+    spec = next(
+        spec
+        for spec in claims.registry().values()
+        if spec.kind in kinds and not spec.gates("smoke", "yahoo-like") and spec.gates("ci", "yahoo-like")
+    )
+    measure = f'cf.claim("{spec.id}", scale=scale, corpus=corpus, {kinds[spec.kind]})'
+    name = f"{spec.chapter}_toy"
+    toy.chapter(name, UNMEASURABLE, measure, 'cf.record("toy-rate", rate[0])', "Text\n\nIt is {glue:text}`toy-rate`.")
+    toy.contents(name, "scoreboard")
+    result = toy.cli("book", "--scale", "smoke")
+    assert result.returncode == 0, result.stdout
+    assert (
+        f"{name}, cell 2: RuntimeWarning: invalid value encountered in log10 (not shown on the page)" in result.stdout
+    )
+    assert f"chapter {spec.chapter}: 1 no verdict" in result.stdout
+    text = page(toy, name).get_text()
+    assert f"Claim {spec.id}: no verdict." in text
+    assert "It is —." in text
+    assert "RuntimeWarning" not in text
+    assert "No verdict" in page(toy, "scoreboard").get_text()
+    # Where the claim must hold the chapter stops, and says which number was not finite.
+    result = toy.cli("run", "--scale", "ci")
+    assert result.returncode == 1
+    assert f"NotMeasured: {spec.id}, " in result.stdout
+    assert "[0] is nan" in result.stdout
+
+
+def test_a_copy_that_is_not_the_published_one_says_so_on_every_page(executed: Toy) -> None:
+    assert executed.cli("site").returncode == 0
+    for name in ("91_alpha", "92_beta", "scoreboard", "status"):
+        (banner,) = page(executed, name).select(".bd-header-announcement")
+        assert " ".join(banner.get_text().split()) == (
+            "This copy was built at scale smoke, corpus yahoo-like: its numbers are not those of the book."
+        )
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        (Parameters("paper"), "at scale paper, corpus yahoo-like: its"),
+        (
+            Parameters(corpus="letor:a<b@2,normalise,drop=1+2"),
+            "at scale ci, corpus letor:a&lt;b@2,normalise,drop=1+2: its",
+        ),
+        (Parameters(seed=3), "at scale ci, corpus yahoo-like, seed 3: its"),
+    ],
+)
+def test_what_the_notice_names(parameters: Parameters, words: str) -> None:
+    published = (REPOSITORY / "_config.yml").read_text()
+    assert configuration(REPOSITORY / "_config.yml", Parameters()) == published
+    changed = yaml.safe_load(configuration(REPOSITORY / "_config.yml", parameters))
+    assert words in changed["html"].pop("announcement")
+    assert changed == yaml.safe_load(published), "nothing else changes"

@@ -1,0 +1,136 @@
+"""Alternative text, caption and data reach the page through the notebook's metadata."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nbformat import NotebookNode, from_dict
+
+from book_tools.errors import BookError
+from book_tools.execution.artefacts import Figure
+from book_tools.site.dress import dress, drop_numeric_warnings, rewrite_claims
+from cfltr_core.reporting import claims, evidence
+
+ALT = "Line chart: the error falls from 3 to 1."
+
+
+def figure(name: str) -> Figure:
+    return Figure(name, "Errors *fall*.", ALT, Path(f"{name}.svg"), Path(f"{name}.csv"))
+
+
+def image(**mark: str) -> dict[str, Any]:
+    data = {"image/svg+xml": "<svg/>", "text/html": "<b>", "text/plain": ALT}
+    return {"output_type": "display_data", "data": data, "metadata": {"cfltr": mark} if mark else {}}
+
+
+def caption(name: str) -> dict[str, Any]:
+    return {"output_type": "display_data", "data": {"text/markdown": "*x*"}, "metadata": {"cfltr": {"caption": name}}}
+
+
+def notebook(*cells: list[dict[str, Any]]) -> NotebookNode:
+    return from_dict(
+        {
+            "cells": [{"cell_type": "markdown", "metadata": {}, "source": "# T"}]
+            + [
+                {"cell_type": "code", "metadata": {}, "outputs": outputs, "source": "\nplot(it)\nmore"}
+                for outputs in cells
+            ],
+            "metadata": {},
+            "nbformat": 4,
+            "nbformat_minor": 5,
+        }
+    )
+
+
+def test_a_figure_gets_what_the_page_needs() -> None:
+    book = notebook([image(figure="fig-a"), caption("fig-a")])
+    dress(book, "91.ipynb", [figure("fig-a")])
+    cell = book.cells[1]
+    assert cell.metadata.mystnb == {
+        "image": {"alt": ALT},
+        "figure": {"caption": "Errors *fall*. {download}`Data (CSV) <figures/fig-a.csv>`", "name": "fig-a"},
+    }
+    assert len(cell.outputs) == 1, "the caption for plain readers would stand twice"
+    assert set(cell.outputs[0].data) == {"image/svg+xml", "text/plain"}
+
+
+@pytest.mark.parametrize(
+    ("cells", "figures", "message"),
+    [
+        ([[image()]], [], r"91.ipynb, cell 1 \('plot\(it\)'\): an image without alternative text"),
+        ([[image(figure="fig-a"), image()]], ["fig-a"], "an image without alternative text"),
+        ([[image(figure="fig-a"), image(figure="fig-b")]], ["fig-a", "fig-b"], "a cell shows one figure"),
+        ([[image(figure="fig-a")]], [], "shows fig-a, but no such figure was saved"),
+        ([[image(figure="fig-a")], [image(figure="fig-a")]], ["fig-a"], "cell 2 .* a second time"),
+        ([[]], ["fig-a"], "fig-a was saved but is not shown"),
+    ],
+)
+def test_a_figure_that_does_not_fit_its_record(
+    cells: list[list[dict[str, Any]]], figures: list[str], message: str
+) -> None:
+    with pytest.raises(BookError, match=message):
+        dress(notebook(*cells), "91.ipynb", [figure(name) for name in figures])
+
+
+def test_a_claim_is_shown_as_the_registry_has_it_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry: dict[str, Any] = {
+        "id": "toy-one",
+        "source": "Toy 2026",
+        "statement": "Old words.",
+        "kind": "number",
+        "chapter": "91",
+        "corpora": ["digits"],
+        "scale": "ci",
+        "expect": "supported",
+        "reason": "r",
+        "margin": 1.0,
+        "value": 1.0,
+    }
+
+    def publish(statement: str) -> claims.ClaimResult:
+        parsed = claims.parse_registry([{**entry, "statement": statement}])
+        for module in (claims, evidence):
+            monkeypatch.setattr(module, "registry", lambda: parsed)
+        return claims.verdict_of(parsed["toy-one"], {"values": [1.0, 1.0]})
+
+    data, metadata = publish("Old words.")._repr_mimebundle_()
+    shown = {"output_type": "execute_result", "data": data, "metadata": metadata, "execution_count": 1}
+    other = {"output_type": "execute_result", "data": {"text/plain": "1"}, "metadata": {}, "execution_count": 1}
+    book = notebook([other, shown])
+    result = publish("New words.")
+    rewrite_claims(book, [claims.Measurement(result, "ci", "digits", {})])
+    assert book.cells[1].outputs[0].data == {"text/plain": "1"}
+    text = book.cells[1].outputs[1].data["text/markdown"]
+    assert "Old words" in data["text/markdown"]
+    assert text == data["text/markdown"].replace("Old words", "New words")
+    # A table of several claims is written anew in the same way.
+    table = evidence.Evidence([result], corpus="digits", scale="ci")
+    publish("Old words.")
+    data, metadata = table._repr_mimebundle_()
+    several = {"output_type": "execute_result", "data": data, "metadata": metadata, "execution_count": 2}
+    page = notebook([several])
+    publish("New words.")
+    rewrite_claims(page, [claims.Measurement(result, "ci", "digits", {})])
+    assert page.cells[1].outputs[0].data["text/html"] == data["text/html"].replace("Old words", "New words")
+    # A claim that the registry lost stays as it was; the check of the run names it.
+    monkeypatch.setattr(claims, "registry", dict)
+    rewrite_claims(book, [claims.Measurement(result, "ci", "digits", {})])
+    assert book.cells[1].outputs[1].data["text/markdown"] == text
+
+
+def test_numeric_warnings_and_nothing_else_leave_the_page() -> None:
+    def stderr(text: str) -> dict[str, Any]:
+        return {"output_type": "stream", "name": "stderr", "text": text}
+
+    warned = "RuntimeWarning: divide by zero\n  1 / x\n"
+    out = {"output_type": "stream", "name": "stdout", "text": warned}
+    book = notebook([stderr(warned * 2), out], [stderr(f"before\n{warned}UserWarning: look\n  here()\n")], [])
+    assert drop_numeric_warnings(book) == [
+        "cell 1: RuntimeWarning: divide by zero",
+        "cell 1: RuntimeWarning: divide by zero",
+        "cell 2: RuntimeWarning: divide by zero",
+    ]
+    assert book.cells[1].outputs == [out]
+    assert [output.text for output in book.cells[2].outputs] == ["before\nUserWarning: look\n  here()\n"]

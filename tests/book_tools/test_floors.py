@@ -1,0 +1,86 @@
+"""The pipeline's four wings stand on one ground floor, and imports between them point down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from floors import REST, floor_problems, modules_of
+from toy import REPOSITORY
+
+PIPELINE = REPOSITORY / "book_tools"
+WINGS = ("execution", "colab", "site", "checks")
+FLOORS = {
+    REST: 0,
+    **{wing: floor for floor, wing in enumerate(WINGS, start=1)},
+    "cli": len(WINGS) + 1,
+    "__main__": len(WINGS) + 2,
+}
+
+
+def test_the_pipeline_keeps_to_its_floors() -> None:
+    assert floor_problems(PIPELINE, FLOORS) == []
+
+
+def test_every_folder_is_a_wing_and_every_wing_is_inhabited() -> None:
+    rooms = {name.split(".")[1] for name in modules_of(PIPELINE) if name.count(".") == 2}
+    assert rooms == set(WINGS)
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A sound package: a ground floor of two modules, two rooms on the first floor, a door."""
+    files = {
+        "__init__.py": "",
+        "ground.py": "import os\n\n\ndef _hidden(): ...\n",
+        "earth.py": "from house.ground import __doc__ as doc\n",
+        "left/__init__.py": "",
+        "left/low.py": "from house import ground\nfrom house.earth import doc\n",
+        "left/high.py": "import house.left.low\nfrom . import low as other\nfrom .low import ground\n",
+        "right/__init__.py": "",
+        "right/only.py": "class Only:\n    _own = 1\n\n    def show(self):\n        return self._own\n",
+        "door.py": "from house.left import high, low\nfrom house.right.only import Only\n",
+    }
+    for name, text in files.items():
+        path = tmp_path / "house" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "house"
+
+
+HOUSE = {REST: 0, "left": 1, "right": 1, "door": 2}
+
+
+def test_a_sound_package(package: Path) -> None:
+    assert floor_problems(package, HOUSE) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "message"),
+    [
+        ("ground", "from house.left.low import doc", "house.ground, line 1: imports house.left.low, which stands on"),
+        ("ground", "def f():\n    from house import door", "house.ground, line 2: imports house.door, which stands on"),
+        ("left/low", "import house.right.only", "house.left.low, line 1: imports house.right.only, a room beside"),
+        ("left/low", "from ..right import only", "house.left.low, line 1: imports house.right.only, a room beside"),
+        ("ground", "from house import earth", "a circle of imports: house.earth ← house.ground ← house.earth"),
+        ("left/low", "from house.left.high import other", "a circle of imports: house.left"),
+        ("door", "from house.ground import _hidden", "house.door, line 1: takes the private _hidden of house.ground"),
+        ("door", "import house.ground as g\ng._hidden()", "house.door, line 2: takes the private _hidden of house.gro"),
+        ("door", "import house.ground\nhouse.ground._hidden", "house.door, line 2: takes the private _hidden of house"),
+        ("door", "from house import ground\ngetattr(ground, '_hidden')", "line 2: takes the private _hidden of house"),
+        ("door", "from house.right.only import Only\nOnly._own", "line 2: takes the private _own of house.right.only"),
+    ],
+)
+def test_what_breaks_the_plan(package: Path, module: str, line: str, message: str) -> None:
+    path = package / f"{module}.py"
+    path.write_text(f"{line}\n{path.read_text()}")
+    assert any(message in problem for problem in floor_problems(package, HOUSE))
+
+
+def test_a_room_beside_may_be_allowed_and_a_room_without_a_floor_is_not(package: Path) -> None:
+    path = package / "left" / "low.py"
+    path.write_text("from house.right import only\n" + path.read_text())
+    assert floor_problems(package, HOUSE, {("left", "right")}) == []
+    assert len(floor_problems(package, HOUSE, {("right", "left")})) == 1
+    (problem, *_) = floor_problems(package, {"left": 1, "right": 1, "door": 2, "ground": 0})
+    assert "earth has no floor" in problem

@@ -1,0 +1,279 @@
+"""The files around the book: what installs, builds and publishes it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from toy import REPOSITORY
+
+from book_tools.book import Book
+from book_tools.parameters import Parameters, with_assignments
+
+SETTINGS: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+PYPROJECT: dict[str, Any] = SETTINGS["project"]
+LOCK = (REPOSITORY / "requirements.lock").read_text()
+WORKFLOW: dict[Any, Any] = yaml.safe_load((REPOSITORY / ".github" / "workflows" / "book.yml").read_text())
+
+# Written in pieces, so that this file does not name what it forbids.
+REGISTRY = re.compile(
+    r"\b(?:pypi|pythonhosted|anaconda|npmjs|debian|pytorch)" + r"\.(?:org|com|io)\b|/" + r"simple/|file" + "://"
+)
+TORCH_CPU_INDEX = "https://download.pytorch" + ".org/whl/cpu"
+MACHINE_PATH = re.compile(r"(?<![\w.~-])/" + r"(?:home|root|Users|tmp)/\w")
+
+
+def make(*arguments: str, folder: Path = REPOSITORY) -> subprocess.CompletedProcess[str]:
+    """Run make without the variables of a make that runs these tests."""
+    own = re.findall(r"^(\w+) *\?=", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
+    hidden = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", *own}
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    return subprocess.run(
+        ["make", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def names(requirements: list[str]) -> set[str]:
+    return {re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0].lower() for requirement in requirements}
+
+
+def committed_texts(folder: Path = REPOSITORY) -> list[tuple[str, str]]:
+    """Return every text file under version control, with its content; what else lies in a clone is the user's own."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    texts = []
+    for name in listed:
+        path = folder / name
+        try:
+            texts.append((name, path.read_text(encoding="utf-8")))
+        except (UnicodeDecodeError, FileNotFoundError):
+            continue
+    return texts
+
+
+def test_make_alone_lists_every_target() -> None:
+    result = make()
+    assert result.returncode == 0
+    phony = re.search(r"^\.PHONY: (.*)$", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
+    assert phony is not None
+    targets = phony[1].split()
+    named = {"setup", "book", "chapter", "browser", "colab", "test", "verify", "lint", "lock", "serve", "clean"}
+    assert named <= set(targets)
+    listed = [line.split()[0] for line in result.stdout.splitlines() if line.startswith("  ")]
+    assert sorted(listed) == sorted(targets)
+
+
+def test_an_old_python_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    shutil.copy(REPOSITORY / "Makefile", tmp_path)
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "requirements.lock").touch()
+    old = tmp_path / "python"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    result = make("setup", f"PYTHON={old}", folder=tmp_path)
+    assert result.returncode == 2
+    assert "Python 3.11 or newer is needed" in result.stderr
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_a_chapter_must_be_named(tmp_path: Path) -> None:
+    shutil.copy(REPOSITORY / "Makefile", tmp_path)
+    for name in ("pyproject.toml", "requirements.lock", ".venv/.whole"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    result = make("chapter", folder=tmp_path)
+    assert result.returncode == 2
+    assert "CHAPTER is not set" in result.stderr
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """A folder with the Makefile and an environment that stands for a whole one: what is run is only printed."""
+    shutil.copy(REPOSITORY / "Makefile", tmp_path)
+    for name in ("pyproject.toml", "requirements.lock", ".venv/.whole"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("scale=smoke", "SCALE='smoke'"), ("corpus=letor:a@2,log1p", "CORPUS='letor:a@2,log1p'"), ("seed=1", "SEED='1'")],
+)
+def test_a_variable_in_small_letters_is_refused(bare: Path, given: str, meant: str) -> None:
+    result = make("-n", "book", given, folder=bare)
+    assert result.returncode == 2
+    assert f"{given} sets nothing: variables are written in capitals, {meant}" in result.stderr
+    assert result.stdout == ""
+    assert make("-n", "book", meant.replace("'", ""), folder=bare).returncode == 0
+
+
+def test_a_corpus_with_options_reaches_the_pipeline_as_it_is(bare: Path) -> None:
+    """Through make, the shell and the command line, to the parameters of a chapter and its copy."""
+    corpus = "letor:my lists@2,normalise,log1p,drop=12+13"
+    result = make("-n", "book", f"CORPUS={corpus}", folder=bare)
+    words = shlex.split(result.stdout)
+    assert words[words.index("--corpus") + 1] == corpus
+    for assigned in (
+        with_assignments(Parameters(), [f"corpus={corpus}"]),
+        with_assignments(Parameters(corpus=corpus), ["seed=1"]),
+    ):
+        assert assigned.corpus == corpus
+
+
+def test_the_tests_run_on_as_many_workers_as_jobs(bare: Path) -> None:
+    command = shlex.split(make("-n", "test", "JOBS=3", "PYTEST_ARGS=-k 'one or two'", folder=bare).stdout)
+    assert command[command.index("-n") + 1] == "3"
+    assert command[-2:] == ["-k", "one or two"]
+
+
+def test_the_canary_is_not_in_the_way_of_a_push() -> None:
+    group = WORKFLOW["concurrency"]["group"]
+    assert "github.event_name == 'schedule' && 'canary' || github.ref" in group
+    assert WORKFLOW["concurrency"]["cancel-in-progress"] == "${{ github.event_name == 'pull_request' }}"
+
+
+def test_the_lock_pins_exact_public_versions() -> None:
+    pin = re.compile(r"[a-z0-9._-]+==[0-9][0-9a-z.]*( ; .+)?")
+    odd = [line for line in LOCK.splitlines() if not pin.fullmatch(line)]
+    assert odd == [], "no host, no path, no local version such as +cpu"
+
+
+def test_the_lock_covers_every_requirement() -> None:
+    wanted = names(PYPROJECT["dependencies"])
+    for extra in PYPROJECT["optional-dependencies"].values():
+        wanted |= names(extra)
+    assert wanted <= names(LOCK.splitlines())
+
+
+def test_the_conda_environment_is_the_lock() -> None:
+    environment = yaml.safe_load((REPOSITORY / "environment.yml").read_text())
+    assert environment["name"] == "cfltr"
+    assert f"python{PYPROJECT['requires-python']}" in environment["dependencies"]
+    (pip,) = [entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict)]
+    constraint, package = pip
+    assert constraint == "-c requirements.lock"
+    extras = re.fullmatch(r"-e \.\[(.*)\]", package)
+    assert extras is not None
+    assert set(extras[1].split(",")) == set(PYPROJECT["optional-dependencies"])
+
+
+def test_the_makefile_installs_every_extra_with_the_torch_of_the_lock() -> None:
+    makefile = (REPOSITORY / "Makefile").read_text()
+    extras = re.search(r"--editable '\.\[(.*)\]'", makefile)
+    assert extras is not None
+    assert set(extras[1].split(",")) == set(PYPROJECT["optional-dependencies"])
+    version = re.search(r"^TORCH_VERSION \?= (\S+)$", makefile, re.MULTILINE)
+    assert version is not None
+    assert f"torch=={version[1]}" in LOCK.splitlines()
+
+
+def test_the_package_is_installed_typed_and_checked() -> None:
+    assert [path.parent.name for path in REPOSITORY.glob("*/py.typed")] == ["cfltr_core"]
+    setuptools = SETTINGS["tool"]["setuptools"]
+    assert setuptools["packages"]["find"]["include"] == ["cfltr_core*"]
+    assert SETTINGS["tool"]["mypy"]["files"] == ["cfltr_core"]
+    for name in setuptools["package-data"]["cfltr_core"]:
+        assert (REPOSITORY / "cfltr_core" / name).is_file()
+    assert "/mypy cfltr_core book_tools\n" in (REPOSITORY / "Makefile").read_text()
+    assert [path.name for path in Book(REPOSITORY).packages] == ["cfltr_core"]
+
+
+def test_no_file_names_a_registry_or_a_folder_of_one_machine() -> None:
+    found = []
+    for name, text in committed_texts():
+        allowed = f"TORCH_INDEX ?= {TORCH_CPU_INDEX}" if name == "Makefile" else None
+        for line in text.splitlines():
+            if line != allowed and (REGISTRY.search(line) or MACHINE_PATH.search(line)):
+                found.append(f"{name}: {line.strip()[:100]}")
+    assert found == []
+
+
+def test_a_file_of_the_users_own_is_not_read(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    (tmp_path / "ours.txt").write_text("ours")
+    subprocess.run(["git", "-C", str(tmp_path), "add", "ours.txt"], check=True)
+    (tmp_path / "my.log").write_text("theirs")
+    assert committed_texts(tmp_path) == [("ours.txt", "ours")]
+
+
+def test_the_workflow_only_calls_make() -> None:
+    commands = [step["run"] for job in WORKFLOW["jobs"].values() for step in job["steps"] if "run" in step]
+    assert commands
+    assert [command for command in commands if not re.fullmatch(r"make \w+( LOCK=| SCALE=smoke)?", command)] == []
+
+
+def test_only_the_deployment_may_write_and_only_from_main() -> None:
+    assert WORKFLOW["permissions"] == {"contents": "read"}
+    writing = {name: job["permissions"] for name, job in WORKFLOW["jobs"].items() if "permissions" in job}
+    assert writing == {"deploy": {"pages": "write", "id-token": "write"}, "publish": {"contents": "write"}}
+    for name in writing:
+        job = WORKFLOW["jobs"][name]
+        assert "github.ref == 'refs/heads/main' && github.event_name != 'pull_request'" in job["if"]
+        assert set(job["needs"]) == {"test", "book", "colab"}
+
+
+def test_ci_runs_what_the_readme_promises_with_the_tests_last() -> None:
+    script = (REPOSITORY / ".ci" / "run").read_text()
+    targets = re.findall(r"^ *make --no-print-directory (\w+)", script, re.MULTILINE)
+    assert targets == ["book", "browser", "verify", "colab", "lint", "test"]
+    assert (REPOSITORY / ".ci" / "run").stat().st_mode & 0o111
+
+
+@pytest.mark.parametrize("kind", ["favicon", "logo"])
+def test_the_pictures_of_the_theme_exist(kind: str) -> None:
+    config = yaml.safe_load((REPOSITORY / "_config.yml").read_text())
+    name = config["html"]["favicon"] if kind == "favicon" else config["logo"]
+    assert "<title" in (REPOSITORY / name).read_text()
+
+
+def test_half_an_environment_is_never_taken_for_a_whole_one(tmp_path: Path) -> None:
+    """An installation that breaks off is started from nothing; only one that was whole is brought up to date."""
+    shutil.copy(REPOSITORY / "Makefile", tmp_path)
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "requirements.lock").touch()
+    log, broken = tmp_path / "log", tmp_path / "broken"
+    # Stands for Python: notes its arguments, "makes" an environment, and fails to install while told so.
+    script = f"""#!/bin/sh
+echo "$*" >> {log}
+case "$*" in
+  *venv*) mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+  *--editable*) [ ! -e {broken} ] ;;
+esac
+"""
+    python = tmp_path / "python"
+    python.write_text(script)
+    python.chmod(0o755)
+
+    def setup() -> tuple[int, list[str]]:
+        log.write_text("")
+        code = make("setup", f"PYTHON={python}", folder=tmp_path).returncode
+        return code, [line for line in log.read_text().splitlines() if "-m" in line]
+
+    broken.touch()
+    assert setup()[0] == 2
+    broken.unlink()
+    code, calls = setup()
+    assert code == 0
+    assert calls[0] == "-m venv --clear .venv"
+    assert ["torch" in call for call in calls[1:]] == [True, False], "torch first, then the rest"
+    assert all("-c requirements.lock" in call for call in calls[1:])
+    assert setup() == (0, []), "a whole environment is left alone"
+    os.utime(tmp_path / "pyproject.toml", (4e9, 4e9))
+    code, calls = setup()
+    assert code == 0
+    assert calls
+    assert not any("venv" in call for call in calls)

@@ -1,0 +1,103 @@
+"""Names, fractions and missing values where the number of a document or a count is expected: each is told apart."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import oracles
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cfltr_core import ClickLog, DeterministicPolicy, PositionBasedUser, aggregate_clicks, checks
+
+CUTS = [0, 2, 3]
+POLICY = DeterministicPolicy([2, 1, 1], CUTS)
+USER = PositionBasedUser([1.0, 0.5])
+ROW = "the row of a document among the features, 0 … 2"
+LOOK_UP = f"expected {ROW}; look names up in the order of the rows, as in pandas.Index(names).get_indexer(clicked)"
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        (["a", "c"], f"documents[0] is 'a': {LOOK_UP}"),
+        (np.array([1, "c"], dtype=object), f"documents[1] is 'c': {LOOK_UP}"),
+        (["0", "2"], f"documents[0] is '0': {LOOK_UP}"),
+        ([0, None], f"documents[1] is None: {LOOK_UP}"),
+        (pd.Series(["a", "c"]), f"documents[0] is 'a': {LOOK_UP}"),
+        (pd.Series(["a", "c"], dtype="category"), f"documents[0] is 'a': {LOOK_UP}"),
+        ([0, 2**70], f"documents[1] is {2**70}: {LOOK_UP}"),
+        ([0.0, 1.5], f"documents[1] is 1.5: expected a whole number, {ROW}; drop missing ones"),
+        (pd.Series([0, 2, None]), f"documents[2] is nan: expected a whole number, {ROW}; drop missing ones"),
+        (
+            [0, -1],
+            "documents[1] is -1.0, outside [0, 2]: no such document; −1 is what a look-up gives for a name that is ",
+        ),
+    ],
+)
+def test_a_click_on_what_is_no_row_is_named(documents: object, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        aggregate_clicks(documents, POLICY, user=USER, sessions=[4, 2])
+
+
+@pytest.mark.parametrize("sessions", [["4", "2"], pd.Series(["4", "2"]), np.array(["4", "2"], dtype=object)])
+def test_sessions_that_are_text(sessions: object) -> None:
+    with pytest.raises(ValueError, match=r"^sessions\[0\] is '4': expected a whole number$"):
+        aggregate_clicks([0, 2], POLICY, user=USER, sessions=sessions)
+
+
+def test_the_remedy_of_the_message_works() -> None:
+    names = ["q1-a", "q1-b", "q2-a"]
+    clicked = pd.Series(["q2-a", "q1-b", "q1-b", "q1-a"])
+    with pytest.raises(ValueError, match="get_indexer"):
+        aggregate_clicks(clicked, POLICY, user=USER, sessions=[4, 2])
+    log = aggregate_clicks(pd.Index(names).get_indexer(clicked), POLICY, user=USER, sessions=[4, 2])
+    assert log.clicks.tolist() == [sum(click == name for click in clicked) for name in names]
+    with pytest.raises(ValueError, match=r"documents\[0\] is -1.*a name that is not there"):
+        aggregate_clicks(pd.Index(names).get_indexer(["q9"]), POLICY, user=USER, sessions=[4, 2])
+
+
+@pytest.mark.parametrize(
+    "whole", [[2, 1], [2.0, 1.0], np.array([2, 1], dtype=object), pd.Series([2, 1], dtype="Int64")]
+)
+def test_whole_numbers_are_taken_in_any_clothes(whole: object) -> None:
+    assert aggregate_clicks(whole, POLICY, user=USER, sessions=np.array([4, 2], dtype=object)).clicks.tolist() == [
+        0,
+        1,
+        1,
+    ]
+
+
+def test_a_log_of_names_is_refused_by_its_argument() -> None:
+    one = np.ones(2, dtype=int)
+    rest = {"impressions": one, "clicks": one, "propensity": np.ones(2), "sessions": [1, 1], "offsets": CUTS}
+    with pytest.raises(ValueError, match=re.escape(f"document[0] is 'a': {LOOK_UP}")):
+        ClickLog(document=["a", "c"], rank=one, **rest)
+    with pytest.raises(ValueError, match=r"^rank\[1\] is 'two': expected a whole number$"):
+        ClickLog(document=[0, 2], rank=np.array([1, "two"], dtype=object), **rest)
+
+
+@pytest.mark.oracle("checks.numbers")
+@given(
+    st.lists(st.one_of(st.integers(-5, 5), st.integers(), st.text(max_size=2), st.none(), st.just(10**30)), max_size=5)
+)
+def test_the_first_that_is_no_number_is_named(values: list) -> None:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    wrong = oracles.first_not_a_number(values)
+    if wrong is None:
+        found = checks.numbers(array, "ids", "a row")
+        assert found.dtype == np.int64
+        assert found.tolist() == values
+    else:
+        with pytest.raises(ValueError, match=f"^{re.escape(f'ids[{wrong}] is {values[wrong]!r}: expected a row')}$"):
+            checks.numbers(array, "ids", "a row")
+
+
+@pytest.mark.parametrize("kind", [np.bool_, np.int8, np.uint16, np.int64, np.float32, np.float64])
+def test_numbers_stay_as_they_are(kind: type) -> None:
+    array = np.array([0, 1], dtype=kind)
+    assert checks.numbers(array, "ids", "a row") is array

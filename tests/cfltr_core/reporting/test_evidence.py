@@ -1,0 +1,177 @@
+"""The table of claims: what each verdict is called, and what its summary counts."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import oracles
+import pytest
+
+from cfltr_core.reporting import claims
+from cfltr_core.reporting import evidence as room
+from cfltr_core.reporting.claims import Claim, parse_registry, verdict_of
+from cfltr_core.reporting.evidence import Evidence
+
+NUMBERS = {"supported": [2.0, 2.01, 1.99], "contradicted": [5.0, 5.01, 4.99], "inconclusive": [2.0, 9.0, -5.0]}
+ARRAYS = {
+    "identity": {"left": [1.0, 2.0], "right": [1.0, 2.25]},
+    "inequality": {"lower": [1.5], "upper": [1.0]},
+    "ordering": {"larger": [1.0, 1.01, 0.99], "smaller": [2.0, 2.0, 2.0]},
+    "equivalence": {"left": [2.0, 2.01, 1.99], "right": [1.0, 1.0, 1.0]},
+    "number": {"values": [5.0, 5.01, 4.99]},
+    "limit": {"x": [1.0, 2.0, 4.0], "errors": [[1.0, 0.25, 0.0625]] * 2},
+}
+FAILS = {
+    "identity": "equality fails: off by up to 0.25",
+    "inequality": "the bound fails: exceeded by up to 0.5",
+    "ordering": "there is no such advantage: on average -1",
+    "equivalence": "they differ: on average by 1",
+    "number": "the value is another: 5",
+    "limit": "the slope is another: -2",
+}
+
+
+def entry(id: str, kind: str = "number", **changes: Any) -> dict[str, Any]:
+    fields = {
+        "id": id,
+        "source": "Table <1>",
+        "statement": "A & B hold.",
+        "kind": kind,
+        "chapter": "01",
+        "corpora": ["yahoo-like", "digits"],
+        "scale": "ci",
+        "expect": "supported",
+        "reason": "a test",
+    }
+    fields |= {"margin": 0.5, "value": 2.0} if kind in ("number", "limit", "equivalence", "ordering") else {}
+    return {**fields, **({"tolerance": 1e-9} if kind in claims.EXACT else {}), **changes}
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> dict[str, Claim]:
+    entries = [entry(f"{kind}-fails", kind, expect="contradicted", control="control-one") for kind in ARRAYS]
+    entries += [entry("holds", control="control-one"), entry("control-one"), entry("open", expect="inconclusive")]
+    found = parse_registry(entries)
+    for module in (claims, room):
+        monkeypatch.setattr(module, "registry", lambda: found)
+    return found
+
+
+def measured(known: dict[str, Claim], id: str, verdict: str = "supported") -> claims.ClaimResult:
+    return verdict_of(known[id], {"values": NUMBERS[verdict]})
+
+
+def test_verdicts_in_words(known: dict[str, Claim]) -> None:
+    for kind, arrays in ARRAYS.items():
+        result = verdict_of(known[f"{kind}-fails"], arrays)
+        words = Evidence([result], "digits", "ci").words(result)
+        assert words == f"contradicted: as expected, {FAILS[kind]}"
+    # (claim, verdict, corpus, scale) and what is said of it.
+    cases = {
+        ("holds", "supported", "digits", "ci"): "supported",
+        ("holds", "supported", "digits", "smoke"): "supported",
+        ("holds", "contradicted", "digits", "ci"): "contradicted, but supported was expected",
+        ("holds", "inconclusive", "digits", "paper"): "inconclusive, but supported was expected",
+        ("open", "inconclusive", "digits", "ci"): "inconclusive, as expected",
+        ("open", "supported", "digits", "ci"): "supported, but inconclusive was expected",
+        ("holds", "inconclusive", "digits", "smoke"): "inconclusive; a verdict is due from scale ci on, with "
+        "yahoo-like or digits: supported",
+        ("holds", "contradicted", "letor:mine", "ci"): "contradicted; a verdict is due from scale ci on, with "
+        "yahoo-like or digits: supported",
+    }
+    for (id, verdict, corpus, scale), words in cases.items():
+        result = measured(known, id, verdict)
+        assert result.verdict == verdict
+        assert Evidence([result], corpus, scale).words(result) == words
+    assert oracles.count_words([verdict for _, verdict, _, _ in cases])["supported"] == 3
+
+
+def test_the_summary_counts(known: dict[str, Claim]) -> None:
+    def summary(*pairs: tuple[str, str], scale: str = "ci") -> str:
+        return Evidence([measured(known, *pair) for pair in pairs], "digits", scale).summary
+
+    six = [("holds", "supported")] * 5 + [("number-fails", "contradicted")]
+    counted = oracles.count_words([verdict for _, verdict in six])
+    assert (
+        summary(*six) == f"Evidence: 6 claims, {counted['supported']} supported, {counted['contradicted']} contradicted"
+    )
+    assert summary(("holds", "supported"), ("control-one", "supported")) == (
+        "Evidence: 1 claim, 1 supported; 1 control held"
+    )
+    assert summary(("control-one", "supported"), ("control-one", "contradicted")) == (
+        "Evidence: 2 controls: 1 held, 1 did not hold; 1 not as expected"
+    )
+    assert summary(("holds", "supported"), ("control-one", "inconclusive"), scale="smoke") == (
+        "Evidence: 1 claim, 1 supported; 1 control is undecided here"
+    )
+    assert summary(("holds", "inconclusive")) == "Evidence: 1 claim, 1 inconclusive; 1 not as expected"
+    assert summary(("holds", "inconclusive"), scale="smoke") == "Evidence: 1 claim, 1 inconclusive"
+
+
+class Table(HTMLParser):
+    """Cells of the rows, and whether the block stands open."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.open, self.summary, self.tag = False, "", ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tag = tag
+        self.open |= tag == "details" and ("open", None) in attrs
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.tag == "summary":
+            self.summary += data
+        if self.tag in ("td", "th"):
+            self.rows[-1][-1] += data
+
+
+def test_the_table(known: dict[str, Claim]) -> None:
+    shown = [measured(known, "holds"), verdict_of(known["identity-fails"], ARRAYS["identity"])]
+    table = Table(Evidence(shown, "digits", "ci").html())
+    head, first, second = table.rows
+    assert head == ["claim", "measured", "verdict", "control"]
+    mean, low, high = oracles.mean_interval(NUMBERS["supported"], shown[0].level or 0)
+    assert first[0] == "A & B hold. (holds; Table <1>)"
+    assert first[1] == (
+        f"mean {mean:.3g}, {shown[0].level:.1%} interval [{low:.3g}, {high:.3g}] over 3 seeds; must lie within 2 ± 0.5"
+    )
+    assert first[2:] == ["supported", "control-one (elsewhere in this chapter)"]
+    assert second[1] == "largest |left − right| 0.25; must not exceed 1e-09"
+    assert table.summary == Evidence(shown, "digits", "ci").summary
+    assert not table.open
+    both = [measured(known, "holds"), measured(known, "control-one", "contradicted")]
+    surprising = Table(Evidence(both, "digits", "ci").html())
+    assert surprising.open
+    assert surprising.rows[1][3] == "control-one did not hold"
+    assert not Table(Evidence(both, "digits", "smoke").html()).open
+    assert Table(Evidence([measured(known, "holds"), measured(known, "control-one")], "digits", "ci").html()).rows[1][
+        3
+    ] == ("control-one held")
+
+
+def test_a_notebook_is_shown_the_table_and_others_the_text(known: dict[str, Claim]) -> None:
+    evidence = Evidence([measured(known, "holds")], "digits", "ci")
+    bundle, about = evidence._repr_mimebundle_()
+    assert bundle == {"text/html": evidence.html(), "text/plain": str(evidence)}
+    assert about == {"cfltr": {"evidence": ["holds"]}}
+    summary, line = str(evidence).splitlines()
+    assert summary == evidence.summary
+    assert re.match(r"- A & B hold\. \(holds; Table <1>\); mean 2, .*; supported; control-one", line)
+
+
+@pytest.mark.parametrize(
+    ("results", "message"),
+    [([], "results: there is none"), (["supported"], r"results\[0\] is a str: pass what run\.claim")],
+)
+def test_only_results_are_shown(results: list[Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Evidence(results, "digits", "ci")

@@ -1,0 +1,135 @@
+"""Same seed, same numbers; another seed, others: for every function that draws."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import oracles
+import pytest
+
+import cfltr_core
+import cfltr_core.data.letor
+from cfltr_core import (
+    DeterministicPolicy,
+    EpsilonGreedyPolicy,
+    MixturePolicy,
+    PlackettLucePolicy,
+    PositionBasedUser,
+    RankingData,
+    Run,
+    additive_metric,
+    aggregate_clicks,
+    click_sampler,
+    dcg,
+    draw_sessions,
+    expand_clicks,
+    fit_linear_ranker,
+    load_corpus,
+    power_examination,
+    rank_weights,
+    ranks,
+    simulate_clicks,
+    train_sgd,
+)
+from cfltr_core.data.generated import YAHOO_LIKE, generate
+from cfltr_core.data.letor import read_collection
+from cfltr_core.data.letor.reader import fold_of
+from cfltr_core.sampling import AliasTable
+
+N = 40
+CUTS = np.arange(N + 1) * 5
+TIED = np.tile([1.0, 1.0, 0.0, 0.0, 0.0], N)
+RELEVANCE = np.tile([1, 0, 1, 1, 0], N)
+USER = PositionBasedUser(power_examination(1.0), epsilon_plus=0.9, epsilon_minus=0.2)
+POLICY = DeterministicPolicy(np.tile([1, 2, 3, 4, 5], N), CUTS)
+EXPLORING = EpsilonGreedyPolicy(np.tile([1, 2, 3, 4, 5], N), CUTS, epsilon=[0.3, 0.3, 0.3])
+PLACKETT_LUCE = PlackettLucePolicy(TIED, CUTS, cutoff=3)
+MIXTURE = MixturePolicy([POLICY, EXPLORING], [0.5, 0.5])
+DATA = RankingData(np.random.default_rng(0).normal(size=(5 * N, 3)), RELEVANCE, offsets=CUTS)
+LOG = aggregate_clicks(np.repeat(np.arange(5 * N), 3), POLICY, user=USER, sessions=np.full(N, 9))
+
+
+def generator(seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def one_file(folder: Path, seed: int) -> np.ndarray:
+    text = oracles.svmlight_text(DATA.features.tolist(), RELEVANCE.tolist(), oracles.query_index(CUTS.tolist()))
+    (folder / "all.txt").write_text(text, encoding="utf-8")
+    return read_collection(folder, seed)[0].features
+
+
+def five_parts(folder: Path) -> Path:
+    for i in range(1, 6):
+        (folder / f"S{i}.txt").touch()
+    return folder
+
+
+DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
+    "metrics.ranks": lambda s, _: ranks(TIED, CUTS, ties="random", rng=generator(s)),
+    "metrics.rank_weights": lambda s, _: rank_weights(TIED, CUTS, metric=dcg(), ties="random", rng=generator(s)).lam,
+    "metrics.additive_metric": lambda s, _: additive_metric(
+        TIED, CUTS, relevance=RELEVANCE, metric=dcg(), ties="random", rng=generator(s)
+    ),
+    "policies.rank_by": lambda s, _: DeterministicPolicy.rank_by(TIED, CUTS, rng=generator(s)).displayed_rank,
+    "policies.sample": lambda s, _: MIXTURE.sample(np.arange(N), generator(s)),
+    "policies.impressions": lambda s, _: MIXTURE.impressions([9] * N, generator(s))[2],
+    "stochastic_policies.rank_by": lambda s, _: (
+        EpsilonGreedyPolicy.rank_by(TIED, CUTS, rng=generator(s), epsilon=[1.0]).greedy_rank
+    ),
+    "stochastic_policies.sample": lambda s, _: PLACKETT_LUCE.sample(np.arange(N), generator(s)),
+    "stochastic_policies.impressions": lambda s, _: EXPLORING.impressions([9] * N, generator(s))[2],
+    "stochastic_policies.estimate_exposure": lambda s, _: PLACKETT_LUCE.estimate_exposure(USER, 9, rng=generator(s))[0],
+    "loggers.fit_linear_ranker": lambda s, _: fit_linear_ranker(DATA, 0.5, rng=generator(s)).weights,
+    "logs.draw_sessions": lambda s, _: draw_sessions(1000, N, rng=generator(s)),
+    "logs.simulate_clicks": lambda s, _: (
+        simulate_clicks(POLICY, USER, relevance=RELEVANCE, sessions=[9] * N, rng=generator(s)).clicks
+    ),
+    "run.load": lambda s, _: Run("smoke", "digits").load(s).train.features,
+    "run.rng": lambda s, _: Run("smoke", "digits").rng(s, 7).random(5),
+    "run.simulate": lambda s, _: (
+        Run.simulate(POLICY, USER, relevance=RELEVANCE, n_sessions=400, rng=generator(s)).clicks
+    ),
+    "logs.expand_clicks": lambda s, _: expand_clicks(LOG, generator(s)).session,
+    "sampling.draw": lambda s, _: AliasTable.build([1.0, 2.0, 5.0]).draw(50, generator(s)),
+    "countersample.train_sgd": lambda s, _: (
+        train_sgd(DATA.features, click_sampler(LOG, "ips"), learning_rates=0.1, steps=20, rng=generator(s)).last
+    ),
+    "generated.generate": lambda s, _: generate(YAHOO_LIKE, (5, 2, 2), n_features=8, seed=s).train.features,
+    "corpora.load_corpus": lambda s, _: load_corpus("digits", "smoke", seed=s).train.features,
+    "reader.fold_of": lambda s, folder: np.array([fold_of(five_parts(folder), s)]),
+    "reader.read_collection": lambda s, folder: one_file(folder, s),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_same_seed_same_numbers(name: str, tmp_path: Path) -> None:
+    once, again, other = (DRAWS[name](seed, tmp_path) for seed in (3, 3, 4))
+    np.testing.assert_array_equal(once, again)
+    assert once.shape != other.shape or not np.array_equal(once, other)
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_the_global_generator_is_neither_read_nor_moved(name: str, tmp_path: Path) -> None:
+    results = []
+    for state in (0, 1):
+        np.random.seed(state)  # noqa: NPY002 (this very generator must not matter)
+        before = np.random.get_state()[1].copy()  # noqa: NPY002
+        results.append(DRAWS[name](3, tmp_path))
+        np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+    np.testing.assert_array_equal(*results)
+
+
+def test_the_list_of_functions_that_draw_is_complete() -> None:
+    """Every public function with an argument ``rng`` or ``seed`` is above."""
+    found = set()
+    for path in Path(cfltr_core.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                names = {a.arg for a in (*node.args.args, *node.args.kwonlyargs)}
+                if names & {"rng", "seed"} and path.stem != "checks":
+                    found.add(f"{path.stem}.{node.name}")
+    assert found == set(DRAWS)

@@ -1,0 +1,1394 @@
+"""References for the tests: every definition once more, as a literal loop.
+
+Only numpy and the standard library are imported here, never the code under test; ``test_public_surface`` checks
+that, and that every public function is compared with something from this file.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+Weight = Callable[[float], float]
+Curve = Callable[[float], float] | Sequence[float]
+# One session of a log: the query it asked and the clicks (0 or 1) on the documents of that query.
+Session = tuple[int, tuple[int, ...]]
+
+
+# --- lists ------------------------------------------------------------------------------------------------
+
+
+def lists(offsets: Sequence[int]) -> list[list[int]]:
+    """The documents of each query."""
+    return [list(range(int(offsets[q]), int(offsets[q + 1]))) for q in range(len(offsets) - 1)]
+
+
+def lengths(offsets: Sequence[int]) -> list[int]:
+    return [len(documents) for documents in lists(offsets)]
+
+
+def query_index(offsets: Sequence[int]) -> list[int]:
+    return [q for q, documents in enumerate(lists(offsets)) for _ in documents]
+
+
+def document_index(queries: Sequence[int], offsets: Sequence[int]) -> list[int]:
+    return [d for q in queries for d in lists(offsets)[q]]
+
+
+def segment_sum(values: Sequence[float], offsets: Sequence[int]) -> list[float]:
+    return [math.fsum(values[d] for d in documents) for documents in lists(offsets)]
+
+
+def segment_max(values: Sequence[float], offsets: Sequence[int]) -> list[float]:
+    out = []
+    for documents in lists(offsets):
+        largest = values[documents[0]]
+        for d in documents:
+            if values[d] > largest:
+                largest = values[d]
+        out.append(largest)
+    return out
+
+
+def relevant_queries(relevance: Sequence[float], offsets: Sequence[int]) -> list[bool]:
+    return [any(relevance[d] > 0 for d in documents) for documents in lists(offsets)]
+
+
+def length_groups(offsets: Sequence[int]) -> dict[int, list[int]]:
+    """Queries of each length, in order."""
+    groups: dict[int, list[int]] = {}
+    for q, documents in enumerate(lists(offsets)):
+        groups.setdefault(len(documents), []).append(q)
+    return groups
+
+
+def wrong_offset(offsets: Sequence[int], n_docs: int) -> int | None:
+    """Index of the first offset that breaks the rules, -1 for a wrong end, None when all is well."""
+    if offsets[0] != 0:
+        return 0
+    for i in range(1, len(offsets)):
+        if offsets[i] <= offsets[i - 1]:
+            return i
+    return -1 if offsets[-1] != n_docs else None
+
+
+def first_outside(values: Sequence[float], low: float, high: float) -> int | None:
+    """Index of the first value outside [low, high] or not a number."""
+    for i, value in enumerate(values):
+        if math.isnan(value) or value < low or value > high:
+            return i
+    return None
+
+
+def first_not_count(values: Sequence[float]) -> int | None:
+    """Index of the first value that is no whole number; if there is none, of the first negative one."""
+    for i, value in enumerate(values):
+        if not math.isfinite(value) or value != math.floor(value):
+            return i
+    return first_outside(values, 0, math.inf)
+
+
+def first_not_a_number(values: Sequence[object]) -> int | None:
+    """Index of the first value that is no number as a machine holds it; text is none, whatever it spells."""
+    for i, value in enumerate(values):
+        if not isinstance(value, (bool, int, float)) or (isinstance(value, int) and not -(2**63) <= value < 2**63):
+            return i
+    return None
+
+
+def whole_numbers(values: object) -> list[int] | None:
+    """The values themselves when they are a flat list of ints; None for a mask, a fraction or a nested list."""
+    out = []
+    for value in np.asarray(values).tolist():
+        if type(value) is not int:
+            return None
+        out.append(value)
+    return out
+
+
+def is_generator(value: object) -> bool:
+    return type(value).__name__ == "Generator" and type(value).__module__.startswith("numpy.random")
+
+
+# --- metrics ----------------------------------------------------------------------------------------------
+
+
+def average_rank(rank: float) -> float:
+    return rank
+
+
+def dcg(rank: float) -> float:
+    return -1.0 / math.log2(1.0 + rank)
+
+
+def dcg_at(k: int) -> Weight:
+    return lambda rank: dcg(rank) if rank <= k else 0.0
+
+
+def precision_at(k: int) -> Weight:
+    return lambda rank: -1.0 / k if rank <= k else 0.0
+
+
+def rbp(p: float) -> Weight:
+    return lambda rank: -(1.0 - p) * p ** (rank - 1.0)
+
+
+def report(risk: float, larger_is_better: bool) -> float:
+    return -risk if larger_is_better else risk
+
+
+def tied_ranks(scores: Sequence[float], d: int) -> list[int]:
+    """The ranks that document ``d`` of one list shares with those of equal score."""
+    above = sum(1 for s in scores if s > scores[d])
+    equal = sum(1 for s in scores if s == scores[d])
+    return list(range(above + 1, above + equal + 1))
+
+
+def ranks(scores: Sequence[float], offsets: Sequence[int], ties: str) -> list[float]:
+    out: list[float] = []
+    for documents in lists(offsets):
+        of_query = [scores[d] for d in documents]
+        for position in range(len(documents)):
+            shared = tied_ranks(of_query, position)
+            if ties == "optimistic":
+                out.append(shared[0])
+            elif ties == "pessimistic":
+                out.append(shared[-1])
+            else:
+                out.append(sum(shared) / len(shared))
+    return out
+
+
+def orders(scores: Sequence[float]) -> Iterator[tuple[int, ...]]:
+    """Every order of one list, best first, that no score contradicts."""
+    for order in itertools.permutations(range(len(scores))):
+        if all(scores[a] >= scores[b] for a, b in itertools.pairwise(order)):
+            yield order
+
+
+def is_order(scores: Sequence[float], rank: Sequence[float]) -> bool:
+    """True when ``rank`` is a permutation of 1 … n that no score contradicts."""
+    if sorted(rank) != list(range(1, len(scores) + 1)):
+        return False
+    return all(rank[a] < rank[b] for a in range(len(scores)) for b in range(len(scores)) if scores[a] > scores[b])
+
+
+def weights_over_orders(scores: Sequence[float], weight: Weight) -> list[float]:
+    """Mean of λ(rank) of each document of one list over all orders of the tied documents."""
+    found = list(orders(scores))
+    return [math.fsum(weight(order.index(d) + 1) for order in found) / len(found) for d in range(len(scores))]
+
+
+def rank_weights(scores: Sequence[float], offsets: Sequence[int], weight: Weight, ties: str = "average") -> list[float]:
+    if ties != "average":
+        return [weight(r) for r in ranks(scores, offsets, ties)]
+    out: list[float] = []
+    for documents in lists(offsets):
+        of_query = [scores[d] for d in documents]
+        for position in range(len(documents)):
+            shared = tied_ranks(of_query, position)
+            out.append(math.fsum(weight(r) for r in shared) / len(shared))
+    return out
+
+
+def additive_metric(
+    scores: Sequence[float], relevance: Sequence[float], offsets: Sequence[int], weight: Weight, ties: str = "average"
+) -> list[float]:
+    lam = rank_weights(scores, offsets, weight, ties)
+    return segment_sum([a * b for a, b in zip(lam, relevance, strict=True)], offsets)
+
+
+def ndcg(
+    scores: Sequence[float], grades: Sequence[int], offsets: Sequence[int], k: int, gain: str, empty: str
+) -> tuple[float, list[float], float]:
+    """Mean, value of each query, share of dropped queries."""
+    values = [float(2 ** int(y) - 1) if gain == "exponential" else float(y) for y in grades]
+    discount = rank_weights(scores, offsets, lambda r: 1.0 / math.log2(1.0 + r) if r <= k else 0.0)
+    per_query = []
+    for documents in lists(offsets):
+        achieved = math.fsum(values[d] * discount[d] for d in documents)
+        best = sorted((values[d] for d in documents), reverse=True)[:k]
+        ideal = math.fsum(v / math.log2(2.0 + i) for i, v in enumerate(best))
+        per_query.append(achieved / ideal if ideal > 0 else {"drop": math.nan, "zero": 0.0, "one": 1.0}[empty])
+    counted = [v for v in per_query if not math.isnan(v)]
+    mean = math.fsum(counted) / len(counted) if counted else math.nan
+    return mean, per_query, 1.0 - len(counted) / len(per_query)
+
+
+# --- users and policies -----------------------------------------------------------------------------------
+
+
+def power(eta: float, shift: float, rank: float) -> float:
+    return (1.0 / (shift + rank)) ** eta
+
+
+def examined(curve: Curve, rank: float) -> float:
+    """θ at one displayed rank: 0 when not shown (rank 0) or beyond the end of a table."""
+    if rank == 0:
+        return 0.0
+    if callable(curve):
+        return curve(rank)
+    return curve[int(rank) - 1] if rank <= len(curve) else 0.0
+
+
+def clicked(curve: Curve, plus: float, minus: float, rank: float, relevance: float) -> float:
+    attraction = plus if relevance == 1 else minus
+    return examined(curve, rank) * attraction
+
+
+def is_display(rank: Sequence[int], offsets: Sequence[int]) -> bool:
+    """True when the shown documents of each query hold the places 1, 2, … once each."""
+    for documents in lists(offsets):
+        shown = sorted(rank[d] for d in documents if rank[d] > 0)
+        if shown != list(range(1, len(shown) + 1)):
+            return False
+    return True
+
+
+def click_log_fault(
+    document: Sequence[int],
+    rank: Sequence[int],
+    impressions: Sequence[int],
+    clicks: Sequence[int],
+    propensity: Sequence[float],
+    sessions: Sequence[int],
+    offsets: Sequence[int],
+) -> tuple[str, int] | None:
+    """The argument and the index of the first broken rule of a click log."""
+    query = query_index(offsets)
+    terms = range(len(document))
+    rules = (
+        ("document", lambda t: document[t] >= 0),
+        ("document", lambda t: document[t] < len(query)),
+        ("rank", lambda t: rank[t] >= 1),
+        ("impressions", lambda t: impressions[t] >= 0),
+        ("clicks", lambda t: clicks[t] >= 0),
+        ("propensity", lambda t: 0 <= propensity[t] <= 1),
+        ("clicks", lambda t: clicks[t] <= impressions[t]),
+        ("propensity", lambda t: clicks[t] == 0 or propensity[t] > 0),
+        ("impressions", lambda t: impressions[t] <= sessions[query[document[t]]]),
+    )
+    for name, holds in rules:
+        for t in terms:
+            if not holds(t):
+                return name, t
+    return None
+
+
+def solve(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[float]:
+    """Gaussian elimination with partial pivoting."""
+    rows = [[*map(float, row), float(r)] for row, r in zip(matrix, right, strict=True)]
+    n = len(rows)
+    for column in range(n):
+        pivot = max(range(column, n), key=lambda i: abs(rows[i][column]))
+        rows[column], rows[pivot] = rows[pivot], rows[column]
+        for i in range(column + 1, n):
+            factor = rows[i][column] / rows[column][column]
+            for j in range(column, n + 1):
+                rows[i][j] -= factor * rows[column][j]
+    out = [0.0] * n
+    for i in reversed(range(n)):
+        out[i] = (rows[i][n] - math.fsum(rows[i][j] * out[j] for j in range(i + 1, n))) / rows[i][i]
+    return out
+
+
+def ridge_weights(features: Sequence[Sequence[float]], target: Sequence[float], ridge: float) -> list[float]:
+    """Minimiser of Σ (y − ȳ − z·v)² + ridge ‖v‖² over standardised features z, in raw features."""
+    n, m = len(features), len(features[0])
+    mean = [math.fsum(row[j] for row in features) / n for j in range(m)]
+    spread = [math.sqrt(math.fsum((row[j] - mean[j]) ** 2 for row in features) / n) for j in range(m)]
+    alive = [j for j in range(m) if spread[j] > 1e-12]
+    z = [[(row[j] - mean[j]) / spread[j] for j in alive] for row in features]
+    centre = math.fsum(target) / n
+    gram = [
+        [math.fsum(row[a] * row[b] for row in z) + (ridge if a == b else 0.0) for b in range(len(alive))]
+        for a in range(len(alive))
+    ]
+    right = [math.fsum(row[a] * (y - centre) for row, y in zip(z, target, strict=True)) for a in range(len(alive))]
+    out = [0.0] * m
+    for j, v in zip(alive, solve(gram, right), strict=True):
+        out[j] = v / spread[j]
+    return out
+
+
+# --- every log there can be -------------------------------------------------------------------------------
+
+
+def every_session(
+    theta: Sequence[float], relevance: Sequence[int], plus: float, minus: float
+) -> list[tuple[float, tuple[int, ...]]]:
+    """``(probability, clicks)`` of every examination vector with every click vector; impossible ones left out."""
+    out = []
+    for looked in itertools.product((0, 1), repeat=len(theta)):
+        for clicks in itertools.product((0, 1), repeat=len(theta)):
+            probability = 1.0
+            for d in range(len(theta)):
+                probability *= theta[d] if looked[d] else 1.0 - theta[d]
+                click = (plus if relevance[d] else minus) if looked[d] else 0.0
+                probability *= click if clicks[d] else 1.0 - click
+            if probability > 0.0:
+                out.append((probability, clicks))
+    return out
+
+
+def every_log(
+    theta: Sequence[Sequence[float]],
+    relevance: Sequence[Sequence[int]],
+    plus: float,
+    minus: float,
+    sessions: Sequence[int],
+) -> Iterator[tuple[float, tuple[Session, ...]]]:
+    """Every log of ``sessions[q]`` sessions of query q, with its probability."""
+    asked = [q for q, n in enumerate(sessions) for _ in range(n)]
+    one = [every_session(theta[q], relevance[q], plus, minus) for q in range(len(theta))]
+    for outcome in itertools.product(*(one[q] for q in asked)):
+        probability = math.prod(p for p, _ in outcome)
+        yield probability, tuple((q, clicks) for q, (_, clicks) in zip(asked, outcome, strict=True))
+
+
+def every_drawn_log(
+    theta: Sequence[Sequence[float]],
+    relevance: Sequence[Sequence[int]],
+    plus: float,
+    minus: float,
+    n_sessions: int,
+) -> Iterator[tuple[float, tuple[Session, ...]]]:
+    """Every log of ``n_sessions`` sessions that each draw their query uniformly, with its probability."""
+    one = [
+        (p / len(theta), (q, clicks))
+        for q in range(len(theta))
+        for p, clicks in every_session(theta[q], relevance[q], plus, minus)
+    ]
+    for outcome in itertools.product(one, repeat=n_sessions):
+        yield math.prod(p for p, _ in outcome), tuple(session for _, session in outcome)
+
+
+def per_session(
+    log: Sequence[Session], rank_weight: Sequence[Sequence[float]], weight: Sequence[Sequence[float]]
+) -> float:
+    """(1/S) Σ over sessions and documents of click · λ · weight."""
+    total = 0.0
+    for query, clicks in log:
+        for d, click in enumerate(clicks):
+            if click:
+                total += rank_weight[query][d] * weight[query][d]
+    return total / len(log)
+
+
+def self_normalised(
+    log: Sequence[Session], rank_weight: Sequence[Sequence[float]], weight: Sequence[Sequence[float]]
+) -> float:
+    """Σ click · λ · weight / Σ click · weight; NaN without a click."""
+    above = below = 0.0
+    for query, clicks in log:
+        for d, click in enumerate(clicks):
+            if click:
+                above += rank_weight[query][d] * weight[query][d]
+                below += weight[query][d]
+    return above / below if below > 0 else math.nan
+
+
+def tally(log: Sequence[Session], sizes: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Sessions of each query and clicks on each document (flat)."""
+    sessions = [0] * len(sizes)
+    clicks = [[0] * n for n in sizes]
+    for query, vector in log:
+        sessions[query] += 1
+        for d, click in enumerate(vector):
+            clicks[query][d] += click
+    return tuple(sessions), tuple(c for row in clicks for c in row)
+
+
+def moments(outcomes: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Mean and variance of ``(probability, value)`` pairs."""
+    mean = math.fsum(p * x for p, x in outcomes)
+    return mean, math.fsum(p * (x - mean) ** 2 for p, x in outcomes)
+
+
+# --- stochastic policies: every page, every examination, every click ----------------------------------------
+
+# The pages of one query: documents of the page (place 1 first), and their probability.
+Pages = dict[tuple[int, ...], float]
+
+
+def fixed_page(rank: Sequence[int]) -> Pages:
+    """The one page of displayed ranks, 0 = not shown."""
+    shown = [(r, d) for d, r in enumerate(rank) if r > 0]
+    return {tuple(d for _, d in sorted(shown)): 1.0}
+
+
+def exploring_pages(greedy_rank: Sequence[int], epsilon: Sequence[float]) -> Pages:
+    """Place r holds a uniform remaining document with probability ε_r, else the best remaining one."""
+    n, out = len(greedy_rank), {}
+    for page in itertools.permutations(range(n), min(len(epsilon), n)):
+        probability = 1.0
+        for place, document in enumerate(page):
+            remaining = [d for d in range(n) if d not in page[:place]]
+            best = min(remaining, key=lambda d: greedy_rank[d])
+            probability *= epsilon[place] / len(remaining) + (1.0 - epsilon[place]) * (document == best)
+        if probability > 0:
+            out[page] = probability
+    return out
+
+
+def rank_difference(left: Sequence[float], right: Sequence[float]) -> list[float]:
+    """λ under one ranker minus λ under another, document by document."""
+    return [a - b for a, b in zip(left, right, strict=True)]
+
+
+def is_positive(value: float) -> bool:
+    """A finite number above 0."""
+    return 0 < value < math.inf
+
+
+def list_of(document: int, offsets: Sequence[int]) -> int:
+    """The list that holds a document."""
+    for q in range(len(offsets) - 1):
+        if offsets[q] <= document < offsets[q + 1]:
+            return q
+    raise ValueError(document)
+
+
+def weights_of(propensity: Sequence[float]) -> list[float]:
+    """1/p, and 0 where p is 0."""
+    return [1 / p if p > 0 else 0.0 for p in propensity]
+
+
+def masses_of(clicks: Sequence[int], propensity: Sequence[float]) -> list[float]:
+    """clicks / (p · all clicks), and 0 without a click."""
+    total = sum(clicks)
+    return [c / (p * total) if c else 0.0 for c, p in zip(clicks, propensity, strict=True)]
+
+
+def counted_displays(pages: Sequence[Sequence[int]], n_docs: int, places: int) -> list[list[int]]:
+    """How often each document stood at each place; −1 is an empty place."""
+    counts = [[0] * places for _ in range(n_docs)]
+    for page in pages:
+        for place, document in enumerate(page):
+            if document >= 0:
+                counts[document][place] += 1
+    return counts
+
+
+def positive_entries(counts: Sequence[Sequence[int]]) -> list[tuple[int, int, int]]:
+    """``(document, rank, count)`` of every count that is not 0."""
+    return [
+        (document, place + 1, count) for document, row in enumerate(counts) for place, count in enumerate(row) if count
+    ]
+
+
+def alias_law(keep: Sequence[float], other: Sequence[int], offsets: Sequence[int]) -> list[float]:
+    """Chance of each document of a list: a column is drawn with 1/n and kept, or exchanged for its other document."""
+    law = [0.0] * offsets[-1]
+    for start, end in itertools.pairwise(offsets):
+        for column in range(start, end):
+            law[column] += keep[column] / (end - start)
+            law[other[column]] += (1.0 - keep[column]) / (end - start)
+    return law
+
+
+def shows_one_ranking(
+    document: Sequence[int], impressions: Sequence[int], sessions: Sequence[int], offsets: Sequence[int]
+) -> bool:
+    """Whether each document stands at one rank and was shown in every session of its query."""
+    for i, d in enumerate(document):
+        for q in range(len(sessions)):
+            if offsets[q] <= d < offsets[q + 1] and impressions[i] != sessions[q]:
+                return False
+    return len(set(document)) == len(document)
+
+
+def plackett_luce_pages(scores: Sequence[float], places: int, temperature: float) -> Pages:
+    """Place r holds a remaining document with probability ∝ exp(score / temperature)."""
+    n, top, out = len(scores), max(scores), {}
+    weight = [math.exp((s - top) / temperature) for s in scores]
+    for page in itertools.permutations(range(n), min(places, n)):
+        probability = 1.0
+        for place, document in enumerate(page):
+            probability *= weight[document] / math.fsum(weight[d] for d in range(n) if d not in page[:place])
+        out[page] = probability
+    return out
+
+
+def mixed_pages(parts: Sequence[Pages], shares: Sequence[float]) -> Pages:
+    out: Pages = {}
+    for pages, share in zip(parts, shares, strict=True):
+        for page, probability in pages.items():
+            out[page] = out.get(page, 0.0) + share * probability
+    return out
+
+
+def page_mean(pages: Pages, n: int, value: Weight) -> list[float]:
+    """Σ over pages of probability · value(place) for each of n documents, 0 where it is not on the page."""
+    return [
+        math.fsum(p * value(page.index(d) + 1) for page, p in pages.items() if d in page and p > 0) for d in range(n)
+    ]
+
+
+def every_page_session(
+    pages: Pages, curve: Curve, relevance: Sequence[int], plus: float, minus: float
+) -> list[tuple[float, tuple[int, ...], tuple[int, ...]]]:
+    """``(probability, page, clicks on the page)`` of every display, examination and click of one session."""
+    out = []
+    for page, shown in pages.items():
+        theta = [examined(curve, place + 1) for place in range(len(page))]
+        for probability, clicks in every_session(theta, [relevance[d] for d in page], plus, minus):
+            if shown * probability > 0:
+                out.append((shown * probability, page, clicks))
+    return out
+
+
+def oblivious(curve: Curve) -> Callable[[int, int], float]:
+    """Weight 1 / θ_place of a click."""
+    return lambda document, place: 1.0 / examined(curve, place)
+
+
+def aware(exposure: Sequence[float]) -> Callable[[int, int], float]:
+    """Weight 1 / P(E = 1 | π, d) of a click, wherever it was."""
+    return lambda document, place: 1.0 / exposure[document]
+
+
+def page_estimate(
+    sessions: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
+    rank_weight: Sequence[float],
+    weight: Callable[[int, int], float],
+) -> tuple[float, float]:
+    """Sums over the clicks of ``(page, clicks)`` sessions: weight · λ divided by the sessions, and weight alone."""
+    above = below = 0.0
+    for page, clicks in sessions:
+        for place, (document, click) in enumerate(zip(page, clicks, strict=True), start=1):
+            if click:
+                above += weight(document, place) * rank_weight[document]
+                below += weight(document, place)
+    return above / len(sessions), below
+
+
+def impression_table(pages: Sequence[tuple[int, ...]]) -> tuple[tuple[int, int, int], ...]:
+    """``(document, rank, impressions)`` of some displays, in order of document and rank."""
+    counts: dict[tuple[int, int], int] = {}
+    for page in pages:
+        for place, document in enumerate(page, start=1):
+            counts[document, place] = counts.get((document, place), 0) + 1
+    return tuple((d, r, n) for (d, r), n in sorted(counts.items()))
+
+
+# --- standard errors and intervals ------------------------------------------------------------------------
+
+
+def error_by_query(
+    clicks: Sequence[int],
+    offsets: Sequence[int],
+    sessions: Sequence[int],
+    coefficient: Sequence[float],
+    centre: float,
+    denominator: float,
+) -> float:
+    """Standard error of a ratio, one residual per query that was asked."""
+    residuals = [
+        math.fsum(clicks[d] * coefficient[d] for d in documents) - sessions[q] * centre
+        for q, documents in enumerate(lists(offsets))
+        if sessions[q] > 0
+    ]
+    n = len(residuals)
+    return math.sqrt(n / (n - 1) * math.fsum(e * e for e in residuals)) / denominator
+
+
+def error_by_session(
+    clicks: Sequence[int],
+    offsets: Sequence[int],
+    sessions: Sequence[int],
+    coefficient: Sequence[float],
+    centre: float,
+    denominator: float,
+) -> float:
+    """Standard error of a ratio, one residual per session, averaged over *every* way of handing the clicks on each
+    document out to the sessions of its query."""
+    total = 0.0
+    for q, documents in enumerate(lists(offsets)):
+        ways = [list(itertools.combinations(range(sessions[q]), clicks[d])) for d in documents]
+        sums = []
+        for way in itertools.product(*ways):
+            squares = 0.0
+            for s in range(sessions[q]):
+                e = -centre
+                for d, holders in zip(documents, way, strict=True):
+                    if s in holders:
+                        e += coefficient[d]
+                squares += e * e
+            sums.append(squares)
+        total += math.fsum(sums) / len(sums)
+    n = sum(sessions)
+    return math.sqrt(n / (n - 1) * total) / denominator
+
+
+def standard_error(
+    unit: str,
+    clicks: Sequence[int],
+    offsets: Sequence[int],
+    sessions: Sequence[int],
+    coefficient: Sequence[float],
+    centre: float,
+    denominator: float,
+) -> float:
+    """By query or by session; NaN for fewer than two of them."""
+    units = sum(sessions) if unit == "session" else sum(1 for n in sessions if n > 0)
+    if units < 2:
+        return math.nan
+    one = error_by_session if unit == "session" else error_by_query
+    return one(clicks, offsets, sessions, coefficient, centre, denominator)
+
+
+def bisect(function: Callable[[float], float], target: float, low: float, high: float) -> float:
+    """Where an increasing function reaches ``target``."""
+    for _ in range(200):
+        middle = (low + high) / 2
+        if function(middle) < target:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def normal_interval(value: float, error: float, level: float) -> tuple[float, float]:
+    z = bisect(lambda x: 0.5 * (1.0 + math.erf(x / math.sqrt(2.0))), 0.5 + level / 2, 0.0, 40.0)
+    return value - z * error, value + z * error
+
+
+def student_cdf(x: float, df: int) -> float:
+    """Distribution function of Student's t for x >= 0, by Simpson's rule on t = √df · tan(φ)."""
+    steps = 500
+    end = math.atan(x / math.sqrt(df))
+    total = 0.0
+    for i in range(steps + 1):
+        factor = 1 if i in (0, steps) else 4 if i % 2 else 2
+        total += factor * math.cos(i * end / steps) ** (df - 1)
+    constant = math.exp(math.lgamma((df + 1) / 2) - math.lgamma(df / 2)) / math.sqrt(math.pi)
+    return 0.5 + constant * total * end / steps / 3
+
+
+def mean_interval(values: Sequence[float], level: float) -> tuple[float, float, float]:
+    """Mean with its two-sided Student interval."""
+    n = len(values)
+    mean = math.fsum(values) / n
+    if n == 1:
+        return mean, -math.inf, math.inf
+    deviation = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1))
+    low, high = 0.0, 1e6
+    for _ in range(70):
+        middle = (low + high) / 2
+        low, high = (middle, high) if student_cdf(middle, n - 1) < 0.5 + level / 2 else (low, middle)
+    half = low * deviation / math.sqrt(n)
+    return mean, mean - half, mean + half
+
+
+def slope(x: Sequence[float], y: Sequence[float]) -> float:
+    """Least-squares slope of log y on log x."""
+    u, v = [math.log(a) for a in x], [math.log(b) for b in y]
+    mean_u, mean_v = math.fsum(u) / len(u), math.fsum(v) / len(v)
+    return math.fsum((a - mean_u) * (b - mean_v) for a, b in zip(u, v, strict=True)) / math.fsum(
+        (a - mean_u) ** 2 for a in u
+    )
+
+
+def verdict(low: float, high: float, bottom: float, top: float) -> str:
+    """Where the interval low … high lies with respect to the zone bottom … top."""
+    if low > bottom and high < top:
+        return "supported"
+    if high < bottom or low > top:
+        return "contradicted"
+    return "inconclusive"
+
+
+# --- corpora ----------------------------------------------------------------------------------------------
+
+# The frozen numbers of the generated corpus, once more: a change of either copy must be made twice, on purpose.
+YAHOO_LIKE = {
+    "mean_length": 23.0,
+    "shape": 2.0,
+    "longest": 139,
+    "shares": (0.26, 0.36, 0.28, 0.08, 0.02),
+    "factors": 8,
+    "nuisance": 12,
+    "interaction": 1.0,
+    "saturation": 0.4,
+    "noise": 0.7,
+    "query_shift": 0.35,
+    "feature_noise": 0.8,
+    "query_level": 0.15,
+    "redundancy": 2.0,
+}
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Linear interpolation between the order statistics."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
+
+
+def warped(signal: float, kind: int) -> float:
+    """A feature value from its signal: 0 smooth, 1 heavy-tailed, 2 counts, 3 binary."""
+    grown = math.exp(min(signal, 5.0))
+    if kind == 0:
+        return 1.0 / (1.0 + math.exp(-1.5 * signal))
+    if kind == 1:
+        return min(grown**1.2 / 20.0, 1.0)
+    if kind == 2:
+        return min(math.floor(grown), 10.0) / 10.0
+    return 1.0 if signal > 0.5 else 0.0
+
+
+def yahoo_like(
+    seed: int, sizes: Sequence[int], n_features: int, n_checked: int
+) -> list[tuple[list[int], list[int], list[list[float]]]]:
+    """``(offsets, grades, features of the first n_checked queries)`` of train, validation and test.
+
+    The random numbers are drawn as the generator draws them; all else is a loop over documents.
+    """
+    k = YAHOO_LIKE
+    factors, total = k["factors"], k["factors"] + k["nuisance"]
+    rng = np.random.default_rng([seed, 0])
+    direction = rng.normal(size=factors).tolist()
+    norm = math.sqrt(math.fsum(v * v for v in direction))
+    direction = [v / norm for v in direction]
+    pairs = rng.permutation(factors).tolist()
+    pairs = [(pairs[2 * i], pairs[2 * i + 1]) for i in range(factors // 2)]
+    loadings = []
+    for _ in range(n_features):
+        row = [0.0] * total
+        drawn = rng.normal(size=2).tolist()
+        for place, value in zip(rng.choice(factors, size=2, replace=False).tolist(), drawn, strict=True):
+            row[place] = value
+        drawn = rng.normal(size=2).tolist()
+        for place, value in zip(rng.choice(k["nuisance"], size=2, replace=False).tolist(), drawn, strict=True):
+            row[factors + place] = k["redundancy"] * value
+        length = math.sqrt(math.fsum(v * v for v in row))
+        loadings.append([v / length for v in row])
+    spread = [k["feature_noise"] * v for v in rng.uniform(0.3, 1.7, size=n_features).tolist()]
+    warp = rng.choice(4, size=n_features, p=(0.4, 0.25, 0.2, 0.15)).tolist()
+    of_query = (rng.random(n_features) < k["query_level"]).tolist()
+
+    parts = []
+    for part, n_queries in enumerate(sizes, start=1):
+        rng = np.random.default_rng([seed, part])
+        drawn = rng.gamma(k["shape"], (k["mean_length"] - 0.5) / k["shape"], size=n_queries).tolist()
+        offsets = [0]
+        for length in drawn:
+            offsets.append(offsets[-1] + 1 + math.floor(min(length, k["longest"] - 1)))
+        topic = 0.5 * rng.normal(size=(n_queries, total))
+        own = rng.normal(size=(offsets[-1], total))
+        heavy = rng.standard_t(3, size=offsets[-1]).tolist()
+        shift = rng.normal(size=n_queries).tolist()
+        noise = rng.normal(size=(offsets[-1], n_features))
+        shared = rng.normal(size=(n_queries, n_features))
+        utilities: list[float] = []
+        features: list[list[float]] = []
+        for q, documents in enumerate(lists(offsets)):
+            about = topic[q].tolist()
+            for d in documents:
+                z = [about[j] + math.sqrt(0.75) * own[d, j] for j in range(total)]
+                utilities.append(
+                    math.fsum(direction[j] * z[j] for j in range(factors))
+                    + k["interaction"] * math.fsum(z[a] * z[b] for a, b in pairs) / math.sqrt(len(pairs))
+                    + k["saturation"] * math.tanh(2.0 * z[pairs[0][0]])
+                    + k["noise"] * heavy[d]
+                    + k["query_shift"] * shift[q]
+                )
+                if q < n_checked:
+                    row = []
+                    for i in range(n_features):
+                        source, extra = (about, shared[q, i]) if of_query[i] else (z, spread[i] * noise[d, i])
+                        signal = math.fsum(loadings[i][j] * source[j] for j in range(total)) + extra
+                        row.append(warped(signal, warp[i]))
+                    features.append(row)
+        parts.append((offsets, utilities, features))
+    cuts = [quantile(parts[0][1], math.fsum(k["shares"][: i + 1])) for i in range(len(k["shares"]) - 1)]
+    return [
+        (offsets, [sum(1 for cut in cuts if cut < u) for u in utilities], features)
+        for offsets, utilities, features in parts
+    ]
+
+
+def digits(
+    images: np.ndarray, labels: Sequence[int], seed: int, sizes: Sequence[int], candidates: int = 30
+) -> list[tuple[list[int], list[list[int]], list[list[float]], list[int]]]:
+    """``(query images, candidate images, features, relevance)`` of train, validation and test."""
+    rng = np.random.default_rng([seed, 10])
+    order = rng.permutation(len(images)).tolist()
+    cuts = [0, len(order) // 2, 2 * len(order) // 3, len(order)]
+    out = []
+    for part, n_queries in enumerate(sizes):
+        pool = order[cuts[part] : cuts[part + 1]]
+        asked = rng.choice(len(pool), size=n_queries, replace=False).tolist()
+        shown, features, relevance = [], [], []
+        for query in asked:
+            others = [image for place, image in enumerate(pool) if place != query]
+            row = [others[i] for i in rng.choice(len(others), size=candidates, replace=False).tolist()]
+            shown.append(row)
+            for image in row:
+                features.append([abs(a - b) for a, b in zip(images[pool[query]], images[image], strict=True)])
+                relevance.append(int(labels[pool[query]] == labels[image]))
+        out.append(([pool[query] for query in asked], shown, features, relevance))
+    return out
+
+
+def svmlight_text(features: Sequence[Sequence[float]], grades: Sequence[int], queries: Sequence[int]) -> str:
+    """SVMlight lines with every feature, and a comment at the end of each."""
+    lines = []
+    for row, grade, query in zip(features, grades, queries, strict=True):
+        values = " ".join(f"{i}:{value!r}" for i, value in enumerate(map(float, row), start=1))
+        lines.append(f"{grade} qid:{query} {values} # document {len(lines)}\n")
+    return "".join(lines)
+
+
+def svmlight_parse(text: str, n_features: int) -> tuple[list[list[float]], list[int], list[int]]:
+    """Features, grades and offsets of SVMlight lines whose queries stand together."""
+    features, grades, offsets, last = [], [], [0], None
+    for line in text.splitlines():
+        label, qid, *pairs = line.split("#")[0].split()
+        row = [0.0] * n_features
+        for pair in pairs:
+            index, value = pair.split(":")
+            row[int(index) - 1] = float(value)
+        if last is not None and qid != last:
+            offsets.append(len(features))
+        last = qid
+        features.append(row)
+        grades.append(int(float(label)))
+    return features, grades, [*offsets, len(features)]
+
+
+# The sizes that the design states, once more.
+SCALES = {
+    "smoke": {"generated": (200, 80, 120), "features": 20, "clicks": (500, 5_000)},
+    "ci": {"generated": (3_000, 1_000, 1_000), "features": 60, "clicks": (1_700, 17_000, 170_000, 1_700_000)},
+    "paper": {"generated": (20_000, 3_000, 7_000), "features": 700, "clicks": (1_700, 17_000, 170_000, 1_700_000)},
+}
+
+
+def collection_layout(names: Sequence[str], seed: int) -> list[list[str]]:
+    """Which files of a collection make train, validation and test."""
+    fold = seed % 5
+    parts = [f"S{(fold + i) % 5 + 1}" for i in range(5)]
+    if all(part in names for part in parts):
+        return [parts[:3], [parts[3]], [parts[4]]]
+    for triple in (("train", "vali", "test"), ("train", "valid", "test"), ("set1.train", "set1.valid", "set1.test")):
+        if all(name in names for name in triple):
+            return [[name] for name in triple]
+    raise LookupError(names)
+
+
+def split_queries(n_queries: int, seed: int) -> list[list[int]]:
+    """60 / 20 / 20 of a single file, each part in the order of the file."""
+    order = np.random.default_rng([seed, 20]).permutation(n_queries).tolist()
+    first, second = round(0.6 * n_queries), round(0.8 * n_queries)
+    return [sorted(order[:first]), sorted(order[first:second]), sorted(order[second:])]
+
+
+# --- claims and figures -----------------------------------------------------------------------------------
+
+EFFECTS = {
+    "identity": "largest |left − right|",
+    "inequality": "largest excess",
+    "ordering": "mean difference",
+    "equivalence": "mean difference",
+    "number": "mean",
+    "limit": "log-log slope",
+}
+
+
+def required(kind: str, tolerance: float, margin: float, value: float) -> str:
+    """What a claim's effect must meet, for numbers that have a short decimal form."""
+    if kind in ("identity", "inequality"):
+        return f"must not exceed {tolerance:g}"
+    if kind == "ordering":
+        return f"must exceed {margin:g}"
+    return f"must lie within ±{margin:g}" if kind == "equivalence" else f"must lie within {value:g} ± {margin:g}"
+
+
+def claim_ids(text: str) -> list[str]:
+    """The ids in a file of claims, in order."""
+    return [line.removeprefix("- id:").strip() for line in text.splitlines() if line.startswith("- id:")]
+
+
+def gates(corpora: Sequence[str], least: str, scale: str, corpus: str) -> bool:
+    """Whether a claim on ``corpora`` from scale ``least`` on must be met at this scale and corpus."""
+    order = ("smoke", "ci", "paper")
+    named = False
+    for name in corpora:
+        if corpus == name or (name == "letor" and corpus.startswith("letor:")):
+            named = True
+    return named and order.index(scale) >= order.index(least)
+
+
+def expected(expect: str | dict[str, str], corpora: Sequence[str], corpus: str) -> str:
+    if isinstance(expect, str):
+        return expect
+    for name, verdict_there in expect.items():
+        if corpus == name or (name == "letor" and corpus.startswith("letor:")):
+            return verdict_there
+    return expect[corpora[0]]
+
+
+def family_level(chapters: Sequence[str], kinds: Sequence[str], chapter: str) -> float:
+    """1 − 0.05 / m for the m statistical claims of a chapter."""
+    m = 0
+    for name, kind in zip(chapters, kinds, strict=True):
+        if name == chapter and kind not in ("identity", "inequality"):
+            m += 1
+    return 1.0 - 0.05 / max(m, 1)
+
+
+def exchanged(larger: object, smaller: object) -> dict[str, object]:
+    return {"larger": smaller, "smaller": larger}
+
+
+def uniforms(entropy: list[int], n: int) -> list[float]:
+    """n uniform draws of the generator seeded with ``entropy``, one by one."""
+    rng = np.random.default_rng(entropy)
+    return [float(rng.random()) for _ in range(n)]
+
+
+def each_seed(seeds: list[int], settings: list[dict[str, float]], stream: list[int]) -> list[list[dict[str, object]]]:
+    """The results of ``test_sweeps.experiment`` for every seed and setting, by nested loops."""
+    out: list[list[dict[str, object]]] = []
+    for seed in seeds:
+        row: list[dict[str, object]] = []
+        for setting in settings:
+            draws = uniforms([seed, *stream], 3)
+            total = 0.0
+            for draw in draws:
+                total += draw * setting["eta"]
+            row.append({"sum": total, "draws": draws, "seed": seed, "eta": setting["eta"]})
+        out.append(row)
+    return out
+
+
+def run_log(seed: int, stream: int, click_chance: list[float], cuts: list[int], n_clicks: float) -> list[list[int]]:
+    """Sessions of each query and clicks of each document, when every list is shown whole in its own order.
+
+    S = round(n_clicks / clicks expected of a session); the sessions draw their queries, then the clicks are drawn.
+    """
+    n_queries = len(cuts) - 1
+    per_session = 0.0
+    for chance in click_chance:
+        per_session += chance / n_queries
+    rng = np.random.default_rng([seed, stream])
+    sessions = rng.multinomial(round(n_clicks / per_session), [1 / n_queries] * n_queries)
+    shown = []
+    for q in range(n_queries):
+        shown += [int(sessions[q])] * (cuts[q + 1] - cuts[q])
+    return [[int(s) for s in sessions], [int(c) for c in rng.binomial(shown, click_chance)]]
+
+
+def replaced_once(text: str, old: str, new: str) -> str:
+    """``text`` with the only occurrence of ``old`` replaced."""
+    before, found, after = text.partition(old)
+    assert found
+    assert old not in after
+    return before + new + after
+
+
+def texts(folder: str) -> dict[str, str]:
+    """Name and text of every file below a folder that is text."""
+    found = {}
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with open(os.path.join(place, name), "rb") as stream:
+                found[name] = stream.read().decode("utf-8")
+    return found
+
+
+def raw_bytes(rows: list[list[float]]) -> bytes:
+    """Numbers in double precision, one after the other."""
+    out = b""
+    for row in rows:
+        for number in row:
+            out += np.float64(number).tobytes()
+    return out
+
+
+def same(a: object, b: object) -> bool:
+    """True when two values have the same types and the same numbers, all the way down."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and same(a.tolist(), b.tolist())
+    return repr(a) == repr(b)
+
+
+def seeds_of(first: int, number: int) -> list[int]:
+    """``number`` seeds, one after the other."""
+    out: list[int] = []
+    while len(out) < number:
+        out.append(first + len(out))
+    return out
+
+
+def count_words(words: list[str]) -> dict[str, int]:
+    """How often each word stands in a list."""
+    out: dict[str, int] = {}
+    for word in words:
+        out[word] = out.get(word, 0) + 1
+    return out
+
+
+# --- stochastic gradient descent and its convergence ------------------------------------------------------------
+
+
+def single_weights(clicks: Sequence[int], propensity: Sequence[float]) -> list[float]:
+    """The weight 1/p of each single click."""
+    return [1.0 / p for c, p in zip(clicks, propensity, strict=True) for _ in range(c)]
+
+
+def weight_constants(clicks: Sequence[int], propensity: Sequence[float]) -> tuple[float, float, float]:
+    """Mean, root mean square and maximum of the weights, click by click."""
+    weights = single_weights(clicks, propensity)
+    mean = math.fsum(weights) / len(weights)
+    return mean, math.sqrt(math.fsum(w * w for w in weights) / len(weights)), max(weights)
+
+
+def second_moments(
+    weights: Sequence[float], norms: Sequence[float], counts: Sequence[int]
+) -> tuple[float, float, float]:
+    """E‖g‖² of IPS-SGD and of CounterSample click by click, and Cov(w, w‖∇f‖²)."""
+    w = [a for a, c in zip(weights, counts, strict=True) for _ in range(c)]
+    square = [a * a for a, c in zip(norms, counts, strict=True) for _ in range(c)]
+    n, total = len(w), math.fsum(w)
+    uniform = math.fsum((wi * wi * s) / n for wi, s in zip(w, square, strict=True))
+    weighted = math.fsum((wi / total) * (total / n) ** 2 * s for wi, s in zip(w, square, strict=True))
+    mean_w, mean_ws = total / n, math.fsum(wi * s for wi, s in zip(w, square, strict=True)) / n
+    covariance = math.fsum((wi - mean_w) * (wi * s - mean_ws) for wi, s in zip(w, square, strict=True)) / n
+    return uniform, weighted, covariance
+
+
+def hinge_risk(features: Sequence[Sequence[float]], offsets: Sequence[int], document: int, w: Sequence[float]) -> float:
+    """1 + Σ_{y ≠ d} max(0, 1 − ⟨w, x_d − x_y⟩)."""
+    total = 1.0
+    for y in next(documents for documents in lists(offsets) if document in documents):
+        if y != document:
+            margin = math.fsum(a * (b - c) for a, b, c in zip(w, features[document], features[y], strict=True))
+            total += max(0.0, 1.0 - margin)
+    return total
+
+
+def hinge_gradient(
+    features: Sequence[Sequence[float]], offsets: Sequence[int], document: int, w: Sequence[float]
+) -> list[float]:
+    """Σ (x_y − x_d) over the documents y ≠ d of the list with ⟨w, x_d − x_y⟩ < 1."""
+    out = [0.0] * len(w)
+    for y in next(documents for documents in lists(offsets) if document in documents):
+        if y != document:
+            margin = sum(a * (b - c) for a, b, c in zip(w, features[document], features[y], strict=True))
+            if margin < 1:
+                out = [o + b - c for o, b, c in zip(out, features[y], features[document], strict=True)]
+    return out
+
+
+def largest_gradient(features: Sequence[Sequence[float]], offsets: Sequence[int], document: int) -> float:
+    """Σ ‖x_y − x_d‖ over the other documents of the list."""
+    documents = next(documents for documents in lists(offsets) if document in documents)
+    return math.fsum(math.dist(features[y], features[document]) for y in documents)
+
+
+def sgd(
+    features: Sequence[Sequence[float]],
+    offsets: Sequence[int],
+    batches: Sequence[Sequence[tuple[int, float]]],
+    learning_rate: float,
+    optimizer: str,
+) -> tuple[list[float], list[float], int]:
+    """(last weights, average of the weights before each step, documents scored); a batch holds (document, scale)."""
+    d = len(features[0])
+    w, total, first, second = [0.0] * d, [0.0] * d, [0.0] * d, [0.0] * d
+    scored = 0
+    for step, batch in enumerate(batches, start=1):
+        total = [a + b for a, b in zip(total, w, strict=True)]
+        gradient = [0.0] * d
+        for document, scale in batch:
+            one = hinge_gradient(features, offsets, document, w)
+            gradient = [a + scale * b / len(batch) for a, b in zip(gradient, one, strict=True)]
+            scored += next(len(documents) for documents in lists(offsets) if document in documents)
+        for j, g in enumerate(gradient):
+            if optimizer == "sgd":
+                w[j] -= learning_rate * g
+            elif optimizer == "adagrad":
+                second[j] += g**2
+                w[j] -= learning_rate * g / (math.sqrt(second[j]) + 1e-10)
+            else:
+                first[j] = 0.9 * first[j] + (1 - 0.9) * g
+                second[j] = 0.999 * second[j] + (1 - 0.999) * g**2
+                up, down = first[j] / (1 - 0.9**step), second[j] / (1 - 0.999**step)
+                w[j] -= learning_rate * up / (math.sqrt(down) + 1e-8)
+    return w, [a / len(batches) for a in total], scored
+
+
+def implied(keep: Sequence[float], alias: Sequence[int]) -> list[float]:
+    """The probability of each category under an alias table, column by column."""
+    out = [0.0] * len(keep)
+    for j, (own, other) in enumerate(zip(keep, alias, strict=True)):
+        out[j] += own / len(keep)
+        out[other] += (1 - own) / len(keep)
+    return out
+
+
+def alias_draws(keep: Sequence[float], alias: Sequence[int], size: int, seed: int) -> list[int]:
+    """``size`` columns and then ``size`` comparisons from one generator."""
+    rng = np.random.default_rng(seed)
+    columns = rng.integers(len(keep), size=size).tolist()
+    return [j if u < keep[j] else alias[j] for j, u in zip(columns, rng.random(size).tolist(), strict=True)]
+
+
+def sgd_laws(clicks: Sequence[int], propensity: Sequence[float]) -> dict[str, tuple[list[float], list[float]]]:
+    """P(term) and the factor of its gradient for the three methods, from single clicks."""
+    n = sum(clicks)
+    mean = math.fsum(c / p for c, p in zip(clicks, propensity, strict=True)) / n
+    share = [c / n for c in clicks]
+    inverse = [1 / p for p in propensity]
+    tilted = [c / p / (n * mean) for c, p in zip(clicks, propensity, strict=True)]
+    ones = [1.0] * len(share)
+    return {"biased": (share, ones), "ips": (share, inverse), "countersample": (tilted, [mean] * len(share))}
+
+
+def bound_of_theorem(radius: float, gradient: float, scale: float, steps: int, rate: float) -> float:
+    """B²/(2αT) + (α/2)(scale · G)², the right-hand side of Eq. 16 before the learning rate is put in."""
+    return radius**2 / (2 * rate * steps) + rate / 2 * (scale * gradient) ** 2
+
+
+def sequences(
+    gradient: Callable[[int, list[float]], list[float]],
+    probability: Sequence[float],
+    scale: Sequence[float],
+    rate: float,
+    steps: int,
+    d: int,
+) -> list[tuple[float, list[list[float]], list[list[float]]]]:
+    """(probability, w_1 … w_T, g_1 … g_T) of every sequence of indices, the first index slowest."""
+    out = []
+    for indices in itertools.product(range(len(probability)), repeat=steps):
+        w, path, sampled = [0.0] * d, [], []
+        for i in indices:
+            g = [scale[i] * a for a in gradient(i, w)]
+            path.append(w)
+            sampled.append(g)
+            w = [a - rate * b for a, b in zip(w, g, strict=True)]
+        out.append((math.prod(probability[i] for i in indices), path, sampled))
+    return out
+
+
+def inner(u: Sequence[float], v: Sequence[float]) -> float:
+    return math.fsum(a * b for a, b in zip(u, v, strict=True))
+
+
+def ladder(
+    runs: list[tuple[float, list[list[float]], list[list[float]]]],
+    risk: Callable[[list[float]], float],
+    risk_gradient: Callable[[list[float]], list[float]],
+    star: list[float],
+    rate: float,
+    radius: float,
+    largest: float,
+    moment: float,
+) -> tuple[list[float], list[float]]:
+    """The seven expectations of the proof and its four smallest slacks, run after run."""
+    best = risk(star)
+    sums = [0.0] * 5
+    slack = [math.inf] * 4
+    for chance, path, sampled in runs:
+        t = len(path)
+        average = [math.fsum(w[j] for w in path) / t for j in range(len(star))]
+        risks = [risk(w) for w in path]
+        away = [[a - b for a, b in zip(w, star, strict=True)] for w in path]
+        exact = [inner(v, risk_gradient(w)) for v, w in zip(away, path, strict=True)]
+        noisy = [inner(v, g) for v, g in zip(away, sampled, strict=True)]
+        squares = [inner(g, g) for g in sampled]
+        lemma = inner(star, star) / (2 * rate) + rate / 2 * math.fsum(squares)
+        values = (
+            risk(average) - best,
+            math.fsum(risks) / t - best,
+            math.fsum(exact) / t,
+            math.fsum(noisy) / t,
+            lemma / t,
+        )
+        sums = [s + chance * v for s, v in zip(sums, values, strict=True)]
+        found = (
+            math.fsum(risks) / t - risk(average),
+            min(e - (r - best) for e, r in zip(exact, risks, strict=True)),
+            lemma - math.fsum(noisy),
+            largest - math.sqrt(max(squares)),
+        )
+        slack = [min(a, b) for a, b in zip(slack, found, strict=True)]
+    t = len(runs[0][1])
+    start = radius**2 / (2 * rate * t)
+    return [*sums, start + rate / 2 * moment, start + rate / 2 * largest**2], slack
+
+
+# --- surrogate bounds and ranking machines ----------------------------------------------------------------
+
+
+def surrogate(gap: float, kind: str = "hinge", sigma: float = 1.0, smoothing: float = 0.0) -> float:
+    """What stands for 1[s_y >= s_d], as a function of gap = s_d − s_y."""
+    if kind == "logistic":
+        x = -sigma * gap
+        return (math.log1p(math.exp(x)) if x < 0 else x + math.log1p(math.exp(-x))) / math.log(2)
+    z = 1 - gap
+    if z <= -smoothing / 2:
+        return 0.0
+    if z >= smoothing / 2:
+        return z
+    return smoothing / 2 * (0.5 + z / smoothing) ** 2
+
+
+def surrogate_slope(gap: float, kind: str = "hinge", sigma: float = 1.0, smoothing: float = 0.0) -> float:
+    """Minus its derivative in the gap, 0 at the kink of the hinge."""
+    if kind == "logistic":
+        x = -sigma * gap
+        return sigma / math.log(2) * (1 / (1 + math.exp(-x)) if x > 0 else math.exp(x) / (1 + math.exp(x)))
+    z = 1 - gap
+    if z <= -smoothing / 2:
+        return 0.0
+    if z >= smoothing / 2:
+        return 1.0
+    return 0.5 + z / smoothing
+
+
+def rivals(offsets: Sequence[int], d: int) -> list[int]:
+    """The other documents of the list of ``d``."""
+    return [y for documents in lists(offsets) if d in documents for y in documents if y != d]
+
+
+def surrogate_sums(
+    scores: Sequence[float],
+    offsets: Sequence[int],
+    documents: Sequence[int],
+    kind: str = "hinge",
+    sigma: float = 1.0,
+    smoothing: float = 0.0,
+) -> list[float]:
+    """S_d of each of ``documents``, the rank bound without its 1."""
+    out = []
+    for d in documents:
+        out.append(math.fsum(surrogate(scores[d] - scores[y], kind, sigma, smoothing) for y in rivals(offsets, d)))
+    return out
+
+
+def bound(
+    scores: Sequence[float],
+    offsets: Sequence[int],
+    documents: Sequence[int],
+    weights: Sequence[float],
+    weight: Weight,
+    slope: Weight,
+    kind: str = "hinge",
+    sigma: float = 1.0,
+    smoothing: float = 0.0,
+) -> tuple[float, list[float]]:
+    """Σ_t weights_t λ(1 + S_t) and its derivative in every score."""
+    sums = surrogate_sums(scores, offsets, documents, kind, sigma, smoothing)
+    gradient = [0.0] * len(scores)
+    for d, c, total in zip(documents, weights, sums, strict=True):
+        for y in rivals(offsets, d):
+            pull = c * slope(1 + total) * surrogate_slope(scores[d] - scores[y], kind, sigma, smoothing)
+            gradient[d] -= pull
+            gradient[y] += pull
+    return math.fsum(c * weight(1 + total) for c, total in zip(weights, sums, strict=True)), gradient
+
+
+def dcg_slope(rank: float) -> float:
+    return math.log(2) / ((1 + rank) * math.log(1 + rank) ** 2)
+
+
+def derivative(weight: Weight, rank: float, step: float = 1e-3) -> float:
+    """λ′ by two central differences and Richardson's extrapolation."""
+
+    def central(h: float) -> float:
+        return (weight(rank + h) - weight(rank - h)) / (2 * h)
+
+    return (4 * central(step / 2) - central(step)) / 3
+
+
+def curvature(weight: Weight, longest: int) -> str:
+    """ "linear", "convex", "concave", "decreasing" or "neither", from slopes of λ between neighbouring ranks."""
+    slopes = [weight(r + 1.0) - weight(float(r)) for r in range(1, longest)]
+    turns = [b - a for a, b in itertools.pairwise(slopes)]
+    if min(slopes) < -1e-12:
+        return "decreasing"
+    if max(map(abs, turns)) < 1e-12:
+        return "linear"
+    if min(turns) >= -1e-12:
+        return "convex"
+    return "concave" if max(turns) <= 1e-12 else "neither"
+
+
+def click_masses(
+    document: Sequence[int], clicks: Sequence[int], propensity: Sequence[float], C: float
+) -> dict[int, float]:
+    """c_d = (C/n) Σ 1/p over the single clicks on each document, n clicks in all; only clicked documents."""
+    n = sum(clicks)
+    out: dict[int, float] = {}
+    for d, count, p in sorted(zip(document, clicks, propensity, strict=True)):
+        for _ in range(int(count)):
+            out[int(d)] = out.get(int(d), 0.0) + C / n / p
+    return out
+
+
+def linear_scores(features: Sequence[Sequence[float]], w: Sequence[float]) -> list[float]:
+    return [math.fsum(float(a) * float(b) for a, b in zip(x, w, strict=True)) for x in features]
+
+
+def machine(
+    features: Sequence[Sequence[float]],
+    offsets: Sequence[int],
+    masses: dict[int, float],
+    w: Sequence[float],
+    weight: Weight = lambda rank: rank - 1,
+) -> float:
+    """½‖w‖² + Σ_d c_d λ(1 + S_d(w)); by default λ(1 + S) = S, the ranking SVM."""
+    s = linear_scores(features, w)
+    sums = surrogate_sums(s, offsets, list(masses))
+    loss = math.fsum(c * weight(1 + total) for c, total in zip(masses.values(), sums, strict=True))
+    return 0.5 * math.fsum(float(a) ** 2 for a in w) + loss
+
+
+def svm_pairs(
+    features: Sequence[Sequence[float]], offsets: Sequence[int], masses: dict[int, float]
+) -> list[tuple[list[float], float, int]]:
+    """x_d − x_y, its weight c_d and the number of its term, for every clicked d and every other y of its list."""
+    out = []
+    for t, (d, c) in enumerate(masses.items()):
+        for y in rivals(offsets, d):
+            out.append(([float(a) - float(b) for a, b in zip(features[d], features[y], strict=True)], c, t))
+    return out
+
+
+def dual_bound(pairs: Sequence[tuple[list[float], float, int]], a: Sequence[float], n_features: int) -> float:
+    """Σ a − ½‖Σ a (x_d − x_y)‖², a lower bound on the ranking SVM for every 0 ≤ a ≤ c."""
+    v = [math.fsum(b * x[i] for (x, _, _), b in zip(pairs, a, strict=True)) for i in range(n_features)]
+    return math.fsum(a) - 0.5 * math.fsum(value**2 for value in v)
+
+
+def snips(
+    scores: Sequence[float],
+    offsets: Sequence[int],
+    document: Sequence[int],
+    clicks: Sequence[int],
+    propensity: Sequence[float],
+    weight: Weight,
+) -> float:
+    """Σ λ(rank) / p divided by Σ 1 / p over single clicks."""
+    lam = rank_weights(scores, offsets, weight)
+    above, below = [], []
+    for d, count, p in zip(document, clicks, propensity, strict=True):
+        above += [lam[d] / p] * int(count)
+        below += [1 / p] * int(count)
+    return math.fsum(above) / math.fsum(below)

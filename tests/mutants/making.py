@@ -1,0 +1,143 @@
+"""Mutants of the package: mutmut's operators, one at a time, as whole modules."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = "cfltr_core"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One changed place: what stood there and what stands there now, with all else in its line."""
+
+    path: str  # below the root, with slashes
+    function: str  # ``Class.method``, or "" at the top of the module
+    lines: tuple[int, ...]  # of the statement that was changed
+    before: str
+    after: str
+    source: str  # of the whole changed module
+
+    @property
+    def module(self) -> str:
+        """``clicks.logs``"""
+        return self.path.removeprefix(f"{PACKAGE}/").removesuffix(".py").replace("/", ".")
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What stays the same when lines move."""
+        return self.module, self.function, self.before, self.after
+
+    def diff(self, context: int = 3) -> str:
+        old = (ROOT / self.path).read_text(encoding="utf-8").splitlines()
+        return "\n".join(difflib.unified_diff(old, self.source.splitlines(), self.path, self.path, "", "", context, ""))
+
+
+def statement_at(tree: ast.Module, line: int) -> tuple[str, tuple[int, ...]]:
+    """The function around a line, and the lines of its innermost statement: of an ``if`` or a loop only its head."""
+    names: list[str] = []
+    lines: tuple[int, ...] = (line,)
+    body: list[ast.stmt] = tree.body
+    while True:
+        for node in body:
+            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+            if first <= line <= (node.end_lineno or node.lineno):
+                break
+        else:
+            return ".".join(names), lines
+        inner = blocks_of(node)
+        end = min((child.lineno for child in inner), default=(node.end_lineno or node.lineno) + 1)
+        lines = tuple(range(node.lineno, max(end, node.lineno + 1)))
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.append(node.name)
+        body = inner
+
+
+def blocks_of(node: ast.stmt) -> list[ast.stmt]:
+    """The statements inside a statement."""
+    found: list[ast.stmt] = []
+    for field in ("body", "orelse", "finalbody"):
+        found += [child for child in getattr(node, field, []) if isinstance(child, ast.stmt)]
+    for part in [*getattr(node, "handlers", []), *getattr(node, "cases", [])]:
+        found += part.body
+    return found
+
+
+def mutants_of(path: Path) -> list[Mutant]:
+    """Every mutant of a module, in the order of its lines.
+
+    Left out are the texts of messages, ``raise ValueError("…")``, which tests compare in part, and ``__all__``.
+    """
+    if importlib.util.find_spec("mutmut") is None:
+        raise ModuleNotFoundError("mutmut is not installed: pip install -e '.[mutants]', or 'make mutants'")
+    import libcst as cst
+    from libcst import matchers
+    from mutmut.mutation.file_mutation import create_mutations, deep_replace
+
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    module, mutations, *_ = create_mutations(str(path), text)
+    exports = matchers.Assign(targets=[matchers.AssignTarget(target=matchers.Name("__all__"))])
+    spared = set()
+    for node in matchers.findall(module, matchers.Raise() | exports):
+        spared |= {id(part) for part in matchers.findall(node, matchers.SimpleString())}
+        if isinstance(node, cst.Assign):
+            spared.add(id(node))
+    out = []
+    for mutation in mutations:
+        if id(mutation.original_node) in spared:
+            continue
+        source = deep_replace(module, mutation.original_node, mutation.mutated_node).code
+        try:
+            ast.parse(source)
+        except SyntaxError:
+            continue
+        first, before, after = change(text, source)
+        function, lines = statement_at(tree, first)
+        out.append(Mutant(path.relative_to(ROOT).as_posix(), function, lines, before, after, source))
+    return sorted(out, key=lambda mutant: mutant.lines)
+
+
+def change(old: str, new: str) -> tuple[int, str, str]:
+    """The first changed line, and the changed lines before and after, without their indentation."""
+    before, after = old.splitlines(), new.splitlines()
+    start = next(i for i in range(max(len(before), len(after))) if before[i : i + 1] != after[i : i + 1])
+    end = 0
+    while before[len(before) - 1 - end] == after[len(after) - 1 - end] and end < min(len(before), len(after)) - start:
+        end += 1
+    return (
+        start + 1,
+        " ".join(line.strip() for line in before[start : len(before) - end]),
+        " ".join(line.strip() for line in after[start : len(after) - end]),
+    )
+
+
+def modules(names: list[str]) -> list[Path]:
+    """The modules with these names: ``metrics``, ``clicks.logs``; a folder stands for its modules, none for all."""
+    paths = sorted(path for path in (ROOT / PACKAGE).rglob("*.py") if not path.stem.startswith("__"))
+    dotted = {".".join(path.relative_to(ROOT / PACKAGE).with_suffix("").parts): path for path in paths}
+    chosen = []
+    for name in names or list(dotted):
+        found = [path for dots, path in dotted.items() if f".{name}." in f".{dots}."]
+        if not found:
+            raise ValueError(f"there is no module {name!r}; choose among {', '.join(dotted)}")
+        chosen += [path for path in found if path not in chosen]
+    return chosen
+
+
+def draw(every: dict[str, list[Mutant]], size: int, rng: np.random.Generator) -> list[Mutant]:
+    """``size`` mutants, as many from each module as from any other, as far as each has them."""
+    left = {module: list(rng.permutation(len(mutants))) for module, mutants in every.items()}
+    chosen: list[Mutant] = []
+    while len(chosen) < size and any(left.values()):
+        for module in [module for module in rng.permutation(sorted(left)) if left[module]]:
+            if len(chosen) < size:
+                chosen.append(every[module][left[module].pop()])
+    return sorted(chosen, key=lambda mutant: (mutant.path, mutant.lines))

@@ -1,0 +1,101 @@
+"""Which tests run a line, and how long each takes: measured once for a state of the package and of a file of tests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from making import PACKAGE, ROOT, Mutant
+
+# What reads the source, the chapters or a clock, and the mistakes that stand as documentation, say nothing of a mutant.
+LEFT_OUT = (
+    "tests/book",  # and book_tools
+    "tests/chapters",
+    "tests/mutants",
+    "tests/cfltr_core/test_public_surface.py",
+    "tests/test_of_name.py",
+)
+
+
+def files_of_tests() -> list[str]:
+    """The files whose tests are run against mutants."""
+    paths = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("test_*.py"))
+    return [path for path in paths if not path.startswith(LEFT_OUT)]
+
+
+def digest(paths: list[Path]) -> str:
+    out = hashlib.sha256()
+    for path in sorted(paths):
+        out.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return out.hexdigest()[:16]
+
+
+class Tests:
+    """The tests that run each line of the package: everything that was measured of the state they are in now."""
+
+    def __init__(self, folder: Path, states: dict[str, str]) -> None:
+        from coverage import CoverageData
+
+        self.seconds: dict[str, float] = {}
+        self.lines: dict[str, dict[int, set[str]]] = {}
+        for run in sorted(folder.glob("run-*.json")):
+            measured = json.loads(run.read_text(encoding="utf-8"))
+            current = {file for file, state in measured["states"].items() if states.get(file) == state}
+            seconds = {t: s for t, s in measured["seconds"].items() if t.partition("::")[0] in current}
+            self.seconds |= seconds
+            data = CoverageData(str(run.with_suffix(".coverage")))
+            data.read()
+            for name in data.measured_files():
+                of_file = self.lines.setdefault(Path(name).relative_to(ROOT).as_posix(), {})
+                for line, contexts in data.contexts_by_lineno(name).items():
+                    tests = {context.rpartition("|")[0] for context in contexts}
+                    of_file.setdefault(line, set()).update(test for test in tests if not test or test in seconds)
+
+    def of(self, mutant: Mutant) -> tuple[set[str], bool]:
+        """The tests that run a mutant, and whether its own line is run by a test at all.
+
+        A line that runs while tests are imported, or in another process, may matter to every test of its module.
+        """
+        lines = self.lines.get(mutant.path, {})
+        tests = {test for line in mutant.lines for test in lines.get(line, ())}
+        if tests and "" not in tests:
+            return tests, True
+        every = {test for found in lines.values() for test in found}
+        return (tests | every) - {""}, bool(tests)
+
+
+def measure(store: Path, jobs: int) -> Tests:
+    """Run under coverage the tests that were not run in this state before; they must pass."""
+    helpers = [*(ROOT / "tests" / "helpers").rglob("*.py"), *(ROOT / "tests").rglob("conftest.py")]
+    shared = digest([*(ROOT / PACKAGE).rglob("*.py"), *(ROOT / PACKAGE).rglob("*.yml"), *helpers])
+    folder = store / shared
+    states = {file: digest([ROOT / file]) for file in files_of_tests()}
+    known: dict[str, str] = {}
+    for run in sorted(folder.glob("run-*.json")):
+        known |= json.loads(run.read_text(encoding="utf-8"))["states"]
+    new = {file: state for file, state in states.items() if known.get(file) != state}
+    if new:
+        folder.mkdir(parents=True, exist_ok=True)
+        target = folder / f"run-{len(list(folder.glob('run-*.json'))):03}.json"
+        print(f"the tests of {len(new)} files, to see which lines they run ({jobs} workers) …", flush=True)
+        command = [sys.executable, "-m", "pytest", *sorted(new), "-q", "-p", "seconds", "-p", "no:cacheprovider"]
+        command += ["-n", str(jobs), "--dist", "worksteal", "--cov", PACKAGE, "--cov-context", "test"]
+        command += ["--cov-report", "", "--no-cov-on-fail"]
+        environment = os.environ | {
+            "COVERAGE_FILE": str(target.with_suffix(".coverage")),
+            "SECONDS_FILE": str(target.with_suffix(".seconds")),
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(ROOT), os.environ.get("PYTHONPATH", "")]),
+        }
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+        if done.returncode != 0:
+            tail = done.stdout[-3000:] + done.stderr[-1000:]
+            raise RuntimeError(f"the tests must pass before mutants are tried:\n{tail}")
+        seconds = json.loads(target.with_suffix(".seconds").read_text(encoding="utf-8"))
+        part = target.with_suffix(".part")
+        part.write_text(json.dumps({"states": new, "seconds": seconds}), encoding="utf-8")
+        part.replace(target)
+    return Tests(folder, states)

@@ -1,0 +1,364 @@
+"""Wrong formulas that a reader might write, and the test that notices each.
+
+One expression of the package is replaced, a fresh copy of the package is imported, and the one test that is named must
+fail.  These are kept because each stands for a mistake that is easy to make; ``make mutants`` tries all the others.
+
+An expression is found by what it says, not by where it stands: in whatever module, however it is set.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import itertools
+import runpy
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parents[1]
+PACKAGE = Path(importlib.util.find_spec("cfltr_core").origin).parent
+# Seconds for one mistake: a mutant must be wrong, not slow.
+LIMIT = 60
+# A solver that is wrong may never close its gap, which is an error; NumPy's warnings fail a test as well.
+FAILURES = (AssertionError, RuntimeError, RuntimeWarning, pytest.fail.Exception)
+
+# What is wrong: what stands there, what is put instead, and who notices.
+WRONG = {
+    # estimators
+    "no inverse propensity": (
+        "_per_session(log, _lam(log, rank_weights, lam), log.weights, unit)",
+        "_per_session(log, _lam(log, rank_weights, lam), np.ones(len(log.document)), unit)",
+        "test_expectations.py::test_ips_is_unbiased_without_noise",
+    ),
+    "divided by clicks, not by sessions": (
+        "float((log.clicks * a).sum()) / log.n_sessions",
+        "float((log.clicks * a).sum()) / max(1, log.n_clicks)",
+        "test_negative_controls.py::test_dividing_by_clicks_is_biased",
+    ),
+    "clipped from below": (
+        "np.minimum(log.weights, cap)",
+        "np.maximum(log.weights, cap)",
+        "test_expectations.py::test_naive_and_clipped_have_the_expectation_of_their_weights",
+    ),
+    "self-normalised by clicks": (
+        "float(counted.sum())",
+        "float(log.clicks.sum())",
+        "test_expectations.py::test_self_normalised_given_at_least_one_click",
+    ),
+    "variance without n / (n − 1)": (
+        "size / (size - 1) * squares",
+        "squares",
+        "test_variances.py::test_estimated_variance_is_unbiased",
+    ),
+    "variance not centred": (
+        "_with_error(log, value, a, value, float(log.n_sessions), unit, given.metric)",
+        "_with_error(log, value, a, 0.0, float(log.n_sessions), unit, given.metric)",
+        "test_variances.py::test_estimated_variance_is_unbiased",
+    ),
+    "clicks of a session always apart": (
+        "coefficient**2 * log.clicks * (1 - share)",
+        "coefficient**2 * log.clicks",
+        "test_variances.py::test_standard_errors_over_every_way_of_handing_out_the_clicks",
+    ),
+    "Poisson instead of Bernoulli": (
+        "rho * (1 - rho) * (values * w) ** 2",
+        "rho * (values * w) ** 2",
+        "test_variances.py::test_variance_with_fixed_sessions",
+    ),
+    "no variance between queries": (
+        "within.mean() + between",
+        "within.mean()",
+        "test_variances.py::test_variance_when_sessions_draw_their_query",
+    ),
+    "exposure times examination": (
+        "replace(log, propensity=chance[log.document])",
+        "replace(log, propensity=chance[log.document] * log.propensity)",
+        "test_displays.py::test_policy_aware_ips_is_unbiased_over_displays_and_clicks",
+    ),
+    # metrics
+    "ties share the weight of their average rank": (
+        "RankWeights(_shared(table, best, worst), metric)",
+        "RankWeights(metric((best + worst) / 2.0), metric)",
+        "test_metric_loops.py::test_average_weight_is_not_the_weight_of_the_average_rank",
+    ),
+    "tied documents all come first": (
+        "(best + worst) / 2.0",
+        "best.astype(np.float64)",
+        "test_every_small_list.py::test_ranks",
+    ),
+    "gain 2^y": ("np.exp2(grade) - 1.0", "np.exp2(grade)", "test_every_small_list.py::test_ndcg"),
+    "precision one place short": (
+        "np.where(r <= k, -1.0 / k, 0.0)",
+        "np.where(r < k, -1.0 / k, 0.0)",
+        "test_every_small_list.py::test_additive_metrics",
+    ),
+    "RBP as Table 1 prints it": (
+        "-leaves * stays ** (r - 1.0)",
+        "-leaves / stays**r",
+        "test_every_small_list.py::test_additive_metrics",
+    ),
+    "slope of DCG without ln 2": (
+        "np.log(2.0) / ((1.0 + r) * np.log1p(r) ** 2)",
+        "1.0 / ((1.0 + r) * np.log1p(r) ** 2)",
+        "test_bounds.py::test_slope_of_a_rank_weight",
+    ),
+    # users and policies
+    "noise on relevant documents too": (
+        "self.epsilon_plus * rel + self.epsilon_minus * (1.0 - rel)",
+        "self.epsilon_plus * rel + self.epsilon_minus",
+        "test_expectations.py::test_noise_scales_and_shifts_the_risk",
+    ),
+    "documents that are not shown are examined": (
+        "np.where(shown, values, 0.0)",
+        "values",
+        "test_displays.py::test_what_is_not_shown_is_not_examined",
+    ),
+    "mixture without its shares": (
+        "share * policy.display_mean(value)",
+        "policy.display_mean(value)",
+        "test_displays.py::test_exposure_is_the_sum_over_every_page",
+    ),
+    "explores among all documents, not the remaining ones": (
+        "alive.sum(axis=1) * eps / m",
+        "alive.sum(axis=1) * eps / n",
+        "test_displays.py::test_exposure_is_the_sum_over_every_page",
+    ),
+    "Plackett–Luce with replacement": (
+        "above == here",
+        "above < -1",
+        "test_displays.py::test_sampled_pages_have_the_law_of_the_loops",
+    ),
+    "order of sessions counted once": (
+        "ways * prod(shown[i][0] ** c for i, c in times.items())",
+        "prod(shown[i][0] ** c for i, c in times.items())",
+        "test_displays.py::test_policy_aware_ips_is_unbiased_over_displays_and_clicks",
+    ),
+    "alias table forgets what is left": (
+        "1.0 - left[low]",
+        "left[low]",
+        "test_sgd.py::test_an_alias_table_implies_its_weights",
+    ),
+    # convergence
+    "mean square for RMS": ("float(np.sqrt(square))", "float(square)", "test_sgd.py::test_weight_summary"),
+    "the bound falls as 1/T": ("b * s / np.sqrt(t)", "b * s / t", "test_sgd.py::test_bounds_are_their_formulas"),
+    "second moments exchanged": (
+        "sampling == 'uniform'",
+        "sampling == 'weighted'",
+        "test_sgd.py::test_second_moments_and_their_difference",
+    ),
+    "Lemma 14.1 without its half": (
+        "alpha / 2 * squares.sum(axis=1)",
+        "alpha * squares.sum(axis=1)",
+        "test_sgd.py::test_every_step_of_the_proof",
+    ),
+    "Eq. 17a as printed": ("alpha / 2 * top**2", "alpha * top**2", "test_sgd.py::test_every_step_of_the_proof"),
+    "Jensen the other way": (
+        "at.mean(axis=1) - at_average",
+        "at_average - at.mean(axis=1)",
+        "test_sgd.py::test_every_step_of_the_proof",
+    ),
+    # stochastic gradient descent
+    "CounterSample draws by weight, not by clicks times weight": (
+        "(counts * weights, np.full(len(clicked), summary.mean))",
+        "(weights, np.full(len(clicked), summary.mean))",
+        "test_sgd.py::test_samplers_have_their_laws_and_factors",
+    ),
+    "M in place of the mean weight": (
+        "np.full(len(clicked), summary.mean)",
+        "np.full(len(clicked), summary.maximum)",
+        "test_sgd.py::test_samplers_have_their_laws_and_factors",
+    ),
+    "hinge without its margin": (
+        "scores > scores[d] - 1.0",
+        "scores > scores[d]",
+        "test_sgd.py::test_training_follows_the_algorithm",
+    ),
+    "Adam without bias correction": (
+        "alpha * first / (1 - 0.9**step) / size",
+        "alpha * first / size",
+        "test_sgd.py::test_training_follows_the_algorithm",
+    ),
+    # bounds and learners
+    "a document competes with itself": (
+        "value.sum(axis=1) - own[terms]",
+        "value.sum(axis=1)",
+        "test_bounds.py::test_bound_and_gradient",
+    ),
+    "λ for its slope in the gradient": (
+        "c[rows] * lam.slope(1.0 + total)",
+        "c[rows] * lam(1.0 + total)",
+        "test_bounds.py::test_bound_and_gradient",
+    ),
+    "the logarithm of base e": (
+        "(float(sigma), math.log(2))",
+        "(float(sigma), 1.0)",
+        "test_bounds.py::test_steps_and_their_slopes",
+    ),
+    "C per session": (
+        "C / log.n_clicks",
+        "C / log.n_sessions",
+        "test_proprank.py::test_primal_and_dual_are_what_literal_loops_give",
+    ),
+    "the dual without its ½": (
+        "point.dual - 0.5 * v @ v",
+        "point.dual - v @ v",
+        "test_proprank.py::test_primal_and_dual_are_what_literal_loops_give",
+    ),
+    "the primal of the smoothed hinge": (
+        "0.5 * w @ w + point.exact",
+        "0.5 * w @ w + point.smooth",
+        "test_proprank.py::test_primal_and_dual_are_what_literal_loops_give",
+    ),
+    "a rank weight that bends both ways is accepted": (
+        "over.any() and under.any()",
+        "False",
+        "test_propdcg.py::test_curvature",
+    ),
+    "the objective without its clicks": (
+        "mass @ lam(1 + s)",
+        "lam(1 + s).sum()",
+        "test_propdcg.py::test_every_value_of_the_objective_is_that_of_its_weights",
+    ),
+    "C chosen by the largest risk": (
+        "min(tried, key=estimates.__getitem__)",
+        "max(tried, key=estimates.__getitem__)",
+        "test_propdcg.py::test_the_choice_has_the_smallest_estimate",
+    ),
+}
+
+
+@cache
+def expressions() -> dict[str, list[Path]]:
+    """Every expression of the package, however it is set, and the modules that hold it, once for each time."""
+    out: dict[str, list[Path]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.expr):
+                out.setdefault(ast.dump(node), []).append(path)
+    return out
+
+
+def expression(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+class Replace(ast.NodeTransformer):
+    def __init__(self, old: str, new: str) -> None:
+        self.old, self.new = ast.dump(expression(old)), new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, ast.expr) and ast.dump(node) == self.old:
+            return expression(self.new)
+        return self.generic_visit(node)
+
+
+class Mutator(importlib.abc.MetaPathFinder):
+    """Imports one module of the package from changed source."""
+
+    def __init__(self, path: Path, source: str) -> None:
+        self.name = ".".join((PACKAGE.name, *path.relative_to(PACKAGE).with_suffix("").parts))
+        self.path, self.source = str(path), source
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname != self.name:
+            return None
+        loader = importlib.machinery.SourceFileLoader(fullname, self.path)
+        loader.get_code = lambda _: compile(self.source, self.path, "exec")
+        return importlib.util.spec_from_loader(fullname, loader)
+
+
+@contextmanager
+def mutated(old: str, new: str) -> Iterator[None]:
+    """Within, ``import cfltr_core`` gives a fresh package with that one change."""
+    places = expressions().get(ast.dump(expression(old)), [])
+    assert len(places) == 1, f"{old} stands {len(places)} times in the package: bring the mistake up to date"
+    path = places[0]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    finder = Mutator(path, ast.unparse(ast.fix_missing_locations(Replace(old, new).visit(tree))))
+    whole = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == PACKAGE.name}
+    # Helpers of the tests keep what they imported, and what they computed with it.
+    helpers = {path.stem for path in (TESTS / "helpers").glob("*.py")}
+    kept = {name: sys.modules.pop(name) for name in helpers & sys.modules.keys()}
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE.name or name in helpers]:
+            del sys.modules[name]
+        sys.modules.update(whole | kept)
+
+
+def cases(test: Callable[..., None]) -> Iterator[dict[str, object]]:
+    """The arguments of every case that pytest would make of a test."""
+    choices = []
+    for mark in getattr(test, "pytestmark", []):
+        if mark.name == "parametrize":
+            names = mark.args[0] if isinstance(mark.args[0], tuple) else (mark.args[0],)
+            choices.append([dict(zip(names, v if len(names) > 1 else (v,), strict=True)) for v in mark.args[1]])
+    for choice in itertools.product(*choices):
+        yield {name: value for part in choice for name, value in part.items()}
+
+
+def noticed(where: str) -> bool:
+    """Whether a test fails with the package as it can be imported now."""
+    file, _, name = where.partition("::")
+    (path,) = TESTS.rglob(file)
+    test = runpy.run_path(str(path))[name]
+    for arguments in cases(test):
+        try:
+            test(**arguments)
+        except FAILURES:
+            return True
+    return False
+
+
+@contextmanager
+def at_most(seconds: int) -> Iterator[None]:
+    """An endless mutant is no caught mutant: it ends with an error."""
+
+    def stop(number: int, frame: object) -> None:
+        raise TimeoutError(f"still running after {seconds} s: a mutant must be wrong, not slow")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("mistake", WRONG)
+def test_the_mistake_is_noticed(mistake: str) -> None:
+    old, new, where = WRONG[mistake]
+    with mutated(old, new), at_most(LIMIT):
+        assert noticed(where)
+
+
+def test_the_right_formula_passes() -> None:
+    """The comparison above can fail: the same replacement, by itself."""
+    old, _, where = WRONG["no inverse propensity"]
+    with mutated(old, old):
+        assert not noticed(where)
+
+
+def test_the_package_is_whole_again() -> None:
+    import cfltr_core
+
+    with mutated(*WRONG["gain 2^y"][:2]):
+        import cfltr_core as changed
+
+        assert changed is not cfltr_core
+        assert changed.ndcg([2.0, 1.0], [0, 2], relevance=[1, 2]).mean > 2 / 3
+    import cfltr_core as again
+
+    assert again is cfltr_core

@@ -1,0 +1,182 @@
+"""Mutants against tests: each in a process forked from one that has the libraries in memory, fastest test first."""
+
+from __future__ import annotations
+
+import ast
+import compileall
+import gc
+import importlib
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from making import PACKAGE, ROOT, Mutant
+
+sys.path.insert(0, str(ROOT / "tests" / "helpers"))
+import of_name
+from selecting import Tests, files_of_tests
+
+# A test may take as many seconds of processor time as it did, five times over, and these.
+GRACE = 20.0
+# What is imported from the checkout, and what no test of the package needs.
+OWN = {path.stem for path in (ROOT / "tests").rglob("*.py")} | {PACKAGE, "book_tools", "mutmut", "libcst", "selenium"}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    mutant: Mutant
+    kind: str  # killed, time-out, survived
+    by: str  # the first test that failed, or why there was none
+    tests: int  # how many were chosen
+    covered: bool
+
+
+class Order:
+    """A plugin for pytest in the child: the chosen tests, fastest first, each with its time limit."""
+
+    def __init__(self, chosen: set[str], full: set[str], seconds: dict[str, float]) -> None:
+        self.chosen, self.full, self.seconds = chosen, full, seconds
+        self.failed, self.ran = "", 0
+
+    def pytest_configure(self) -> None:
+        # A counterexample is enough; the smallest one is of no use here.
+        from hypothesis import Phase, settings
+
+        book = settings.get_profile("book")
+        settings.register_profile("mutants", book, phases=[Phase.explicit, Phase.generate])
+        settings.load_profile("mutants")
+
+    def pytest_collection_modifyitems(self, items: list) -> None:
+        kept = [item for item in items if item.nodeid in self.chosen or (self.full and of_name.is_of(item, self.full))]
+        items[:] = sorted(kept, key=lambda item: self.seconds.get(item.nodeid, 0.0))
+        self.ran = len(items)
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        signal.setitimer(signal.ITIMER_PROF, GRACE + 5 * self.seconds.get(nodeid, 0.0))
+
+    def pytest_runtest_logreport(self, report) -> None:
+        if report.failed:
+            self.failed = report.nodeid
+
+
+def preload() -> None:
+    """Do once for all children what they share: import the libraries of package and tests, and read the tests."""
+    compileall.compile_dir(ROOT / PACKAGE, quiet=1)
+    for file in files_of_tests():
+        of_name.helpers_of(ROOT / file)
+    for folder in (PACKAGE, "tests"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+                for name in names:
+                    root = name.partition(".")[0]
+                    if root not in OWN and importlib.util.find_spec(root) is not None:
+                        importlib.import_module(name)
+    gc.freeze()
+
+
+def run_child(mutant: Mutant, chosen: set[str], tests: Tests, folder: Path) -> None:
+    """In the child: put the mutant into a copy of the package, and run the tests against it."""
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_PROF, 60.0)  # to import and to collect
+    log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    # With the compiled files, which hold as long as times and sizes agree: only the mutant is compiled again.
+    shutil.copytree(ROOT / PACKAGE, folder / PACKAGE)
+    (folder / mutant.path).write_text(mutant.source, encoding="utf-8")
+    sys.path.insert(0, str(folder))
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    os.chdir(ROOT)
+    name = mutant.function.partition(".")[0]
+    full = {f"{Path(mutant.path).stem}.{name}"} if name and not name.startswith("_") else set()
+    files = {nodeid.partition("::")[0] for nodeid in chosen}
+    files |= {path for path in files_of_tests() if name in Path(path).read_text(encoding="utf-8")} if full else set()
+    order = Order(chosen, full, tests.seconds)
+    try:
+        importlib.import_module(PACKAGE)
+        options = ["-x", "-q", "--tb=line", "-p", "no:cacheprovider", "--basetemp", str(folder / "tmp")]
+        # Libraries with plugins were imported before pytest was started.
+        options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+        code = int(pytest.main([*options, *sorted(files)], plugins=[order]))
+    except BaseException as error:
+        code, order.failed = 1, f"import: {type(error).__name__}"
+    found = {"code": code, "by": order.failed, "ran": order.ran}
+    (folder / "found.json").write_text(json.dumps(found), encoding="utf-8")
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def outcome_of(mutant: Mutant, folder: Path, status: int, late: bool, covered: bool) -> Outcome:
+    """What a child left behind."""
+    found = {"code": None, "by": "", "ran": 0}
+    if (folder / "found.json").exists():
+        found = json.loads((folder / "found.json").read_text(encoding="utf-8"))
+    if found["code"] is None:
+        stopped = late or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGPROF)
+        return Outcome(mutant, "time-out" if stopped else "killed", "the process ended", found["ran"], covered)
+    if found["code"] in (0, 5):
+        return Outcome(mutant, "survived", "" if covered else "no test runs this line", found["ran"], covered)
+    return Outcome(mutant, "killed", found["by"] or "while the tests were collected", found["ran"], covered)
+
+
+def check(mutants: list[Mutant], tests: Tests) -> None:
+    """The package as it is must survive the same procedure, or every mutant would seem to be killed."""
+    one = sorted(mutants, key=lambda mutant: len(tests.of(mutant)[0]))[len(mutants) // 2]
+    same = replace(one, source=(ROOT / one.path).read_text(encoding="utf-8"))
+    (found,) = run_all([same], tests, 1)
+    if found.kind != "survived" or not found.tests:
+        raise RuntimeError(f"the package itself, not mutated, was {found.kind}: {found.by} ({found.tests} tests)")
+
+
+def try_all(mutants: list[Mutant], tests: Tests, jobs: int) -> Iterator[Outcome]:
+    """The outcome of each mutant, in the order in which they end."""
+    preload()
+    check(mutants, tests)
+    yield from run_all(mutants, tests, jobs)
+
+
+def run_all(mutants: list[Mutant], tests: Tests, jobs: int) -> Iterator[Outcome]:
+    todo = list(reversed(mutants))
+    running: dict[int, tuple[Mutant, Path, float, bool]] = {}
+    with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
+        number = 0
+        while todo or running:
+            while todo and len(running) < jobs:
+                mutant = todo.pop()
+                chosen, covered = tests.of(mutant)
+                number += 1
+                folder = Path(scratch) / str(number)
+                folder.mkdir()
+                # Processor time is what is limited; this ends a child that only waits.
+                limit = 300.0 + 20 * sum(tests.seconds[test] for test in chosen)
+                pid = os.fork()
+                if pid == 0:
+                    try:
+                        os.setpgid(0, 0)
+                        run_child(mutant, chosen, tests, folder)
+                    finally:
+                        os._exit(70)
+                running[pid] = (mutant, folder, time.monotonic() + limit, covered)
+            time.sleep(0.02)
+            for pid, (mutant, folder, deadline, covered) in list(running.items()):
+                late = time.monotonic() > deadline
+                if late:
+                    os.killpg(pid, signal.SIGKILL)
+                done, status = os.waitpid(pid, 0 if late else os.WNOHANG)
+                if done:
+                    del running[pid]
+                    yield outcome_of(mutant, folder, status, late, covered)
+                    shutil.rmtree(folder, ignore_errors=True)
