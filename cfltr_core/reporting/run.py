@@ -232,7 +232,8 @@ class Run:
         -----
         The calls run through joblib, which is not told how many workers to use: alone they run one after the
         other; inside ``joblib.parallel_config(backend="loky", n_jobs=8)``, or on a cluster with
-        ``joblib.parallel_config(backend="dask")``, they run there.
+        ``joblib.parallel_config(backend="dask")``, they run there.  The function travels with all that it
+        reads, which must be picklable; a function under ``functools.cache`` that is defined in a notebook is not.
 
         Raises
         ------
