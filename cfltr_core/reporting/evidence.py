@@ -66,7 +66,7 @@ class Evidence:
             line += f"{'; ' if claims else ''}{_count(len(controls), 'control')}"
             line += f" {next(iter(outcomes))}" if len(outcomes) == 1 else ""
             line += ": " + ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items()) if len(outcomes) > 1 else ""
-        changed = sum(self._is_news(r) for r in self.results)
+        changed = sum(self._changed(r) for r in self.results)
         return line + (f"; {changed} not as expected" if changed else "")
 
     def words(self, result: ClaimResult) -> str:
@@ -82,7 +82,9 @@ class Evidence:
             return f"contradicted: as expected, {_FAILS[spec.kind]} {result.effect:.3g}"
         if result.verdict == expected:
             return f"{result.verdict}, as expected"
-        if self._is_news(result):
+        if spec.is_news(result.verdict, self.corpus):
+            return f"{result.verdict}, where {expected} was expected"
+        if self._changed(result):
             return f"{result.verdict}, but {expected} was expected"
         where = f"from scale {spec.scale} on, with {' or '.join(spec.corpora)}"
         return f"{result.verdict}; a verdict is due {where}: {expected}"
@@ -100,7 +102,7 @@ class Evidence:
         """The table as a folded block of HTML."""
         head = "".join(f'<th scope="col">{name}</th>' for name in _HEAD)
         rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in self._rows())
-        is_open = " open" if any(map(self._is_news, self.results)) else ""
+        is_open = " open" if any(map(self._changed, self.results)) else ""
         return (
             f'<details class="evidence"{is_open}><summary>{escape(self.summary)}</summary>'
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></details>"
@@ -119,13 +121,11 @@ class Evidence:
         return out
 
     def _outcome(self, control: ClaimResult) -> str:
-        if control.verdict == _expected(control, self.corpus):
-            return "held"
-        return "did not hold" if self._is_news(control) else "is undecided here"
+        return {"supported": "held", "contradicted": "did not hold"}.get(control.verdict, "is undecided here")
 
-    def _is_news(self, result: ClaimResult) -> bool:
+    def _changed(self, result: ClaimResult) -> bool:
         due = registry()[result.id].gates(self.scale, self.corpus)
-        return due and result.verdict != _expected(result, self.corpus)
+        return due and not registry()[result.id].meets(result.verdict, self.corpus)
 
 
 def _expected(result: ClaimResult, corpus: str) -> str:
