@@ -48,6 +48,7 @@ from numpy.typing import ArrayLike
 
 from cfltr_core.checks import FloatArray
 from cfltr_core.files import write_json
+from cfltr_core.reporting.wording import spelt_out
 
 ARRAYS: Mapping[str, tuple[str, ...]] = {
     "identity": ("left", "right"),
@@ -174,16 +175,29 @@ class ClaimResult:
         return {"text/markdown": self._repr_markdown_(), "text/plain": repr(self)}, {"cfltr": {"claim": self.id}}
 
     def _repr_markdown_(self) -> str:
-        spec = registry()[self.id]
+        return self.markdown()
+
+    def markdown(self, *, scoreboard: str | None = None, anchor: bool = False) -> str:
+        """The claim with its verdict as a paragraph.
+
+        ``scoreboard`` is the address of a page on which every claim has the anchor ``claim-<id>``: the id becomes a
+        link to it.  With ``anchor`` the paragraph bears that anchor itself.
+        """
+        spec, source = registry()[self.id], spelt_out(registry()[self.id].source)
+        name = f"`{self.id}`"
+        if scoreboard is not None:
+            name = f'<a href="{scoreboard}#claim-{self.id}">{name}</a>'
+        if anchor:
+            name = f'<span id="claim-{self.id}"></span>{name}'
         if self.verdict == NO_VERDICT:
-            return f"**Claim `{self.id}`: {NO_VERDICT}.** {spec.statement} *({spec.source}; {self.reason})*"
+            return f"**Claim {name}: {NO_VERDICT}.** {spec.statement} *({source}; {self.reason})*"
         measured = f"{self.effect:.3g}"
         if self.interval is not None and self.level is not None:
             low, high = self.interval
             shared = "" if self.units in (None, self.seeds) else f" in {self.units} folds"
             measured += f", {self.level:.1%} interval [{low:.3g}, {high:.3g}] over {self.seeds} seeds{shared}"
         return (
-            f"**Claim `{self.id}`: {self.verdict}.** {spec.statement} *({spec.source}; "
+            f"**Claim {name}: {self.verdict}.** {spec.statement} *({source}; "
             f"measured {describe(spec)}: {measured}; {required(spec)})*"
         )
 
