@@ -10,10 +10,13 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from colab_book import ADDRESS, GLUE, SITE
+from bs4 import BeautifulSoup
+from colab_book import ADDRESS, GLUE, SITE, TITLED
 from nbformat import validator
 from nbformat.v4 import reads
 from toy import FIGURE, RECORD, REPOSITORY, Toy
+
+from book_tools.messages import PARSER
 
 COLAB = "https://colab.research.google.com"
 
@@ -62,6 +65,26 @@ def test_the_copy_of_a_chapter(built: Toy) -> None:
     assert all(cell.get("outputs", []) == [] and cell.get("execution_count") is None for cell in cells)
     assert "Theorem 1" in page_of(built, "92_beta"), "the number is that of the site"
     assert f"[Theorem 1]({page}#thm-growth)" in source_of(copy_in(built, "92_beta")["cells"][-1])
+
+
+def test_a_fold_says_the_same_on_the_page_and_in_the_copy(built: Toy) -> None:
+    content = BeautifulSoup(page_of(built, "92_beta"), PARSER)
+    (fold,) = content.select("article details")
+    (label,) = fold.select("summary")
+    # Words only: a paragraph in a summary is no valid HTML, and an aria-label would be read in their place.
+    assert str(label) == "<summary>Three, which is &lt; 4 &amp; &gt; 2</summary>"
+    assert fold.select_one(".cell_input pre").get_text() == "x = 3\nx\n", "the label is not said twice"
+    assert fold.select_one(".cell_output pre").get_text() == "3\n", "the output is folded too"
+    (cell,) = (cell for cell in copy_in(built, "92_beta")["cells"] if "x = 3" in source_of(cell))
+    assert source_of(cell) == TITLED
+    assert cell["metadata"] == {"cellView": "form", "jupyter": {"source_hidden": True}}
+    # Without a title of its own a fold has the builder's two, of which the style shows one.
+    (label,) = BeautifulSoup(page_of(built), PARSER).select("article details.hide > summary")
+    words = [(part.name, part["class"], part.get_text()) for part in label.children]
+    assert words == [
+        ("span", ["collapsed"], "Show code cell source"),
+        ("span", ["expanded"], "Hide code cell source"),
+    ]
 
 
 def test_the_page_leads_to_its_copy_and_to_colab(built: Toy) -> None:
