@@ -50,12 +50,12 @@ def test_the_copy_of_a_chapter(built: Toy) -> None:
         'if importlib.util.find_spec("cfltr_core") is None:\n'
         f'    %pip install -q "cfltr-core @ git+{ADDRESS}@{revision}"\n    importlib.invalidate_caches()',
         'scale = "smoke"\ncorpus = "yahoo-like"\nseed = 0',
-        f"# @title Code of Fig. 1\n{FIGURE.strip()}",
+        f"# @title Code of Fig. 91.1\n{FIGURE.strip()}",
         (RECORD + "from IPython.display import display" + GLUE).strip(),
-        "Text\n\n> **Theorem 1 (Growth).**\n>\n> It grows:\n>\n> $$ y = x \\tag{1} $$\n\n"
-        f"By [Theorem 1]({page}#thm-growth), [(1)]({page}#equation-eq-growth) and [Fig. 1]({page}#fig-toy), "
+        "Text\n\n> **Theorem 91.1 (Growth).**\n>\n> It grows:\n>\n> $$ y = x \\tag{91.1} $$\n\n"
+        f"By [Theorem 91.1]({page}#thm-growth), [(91.1)]({page}#equation-eq-growth) and [Fig. 91.1]({page}#fig-toy), "
         f"the length is 60.25.\nSo Doe *et al.* [[2018]({SITE}chapters/references.html#id2)]. "
-        f"Go [on]({SITE}chapters/92_beta.html).\n\n**Exercise 1.**\n\nCount.\n\n**Solution to Exercise 1.**",
+        f"Go [on]({SITE}chapters/92_beta.html).\n\n**Exercise 91.1.**\n\nCount.\n\n**Solution to Exercise 91.1.**",
         "# @title Solution\n1 + 1",
         "Text\n\nThe end.",
     ]
@@ -63,8 +63,8 @@ def test_the_copy_of_a_chapter(built: Toy) -> None:
     kept = [cell["metadata"] for cell in cells if cell["cell_type"] == "code"]
     assert kept == [folded, {"tags": ["parameters"]}, folded, {}, folded]
     assert all(cell.get("outputs", []) == [] and cell.get("execution_count") is None for cell in cells)
-    assert "Theorem 1" in page_of(built, "92_beta"), "the number is that of the site"
-    assert f"[Theorem 1]({page}#thm-growth)" in source_of(copy_in(built, "92_beta")["cells"][-1])
+    assert "Theorem 91.1" in page_of(built, "92_beta"), "the number is that of the site"
+    assert f"[Theorem 91.1]({page}#thm-growth)" in source_of(copy_in(built, "92_beta")["cells"][-1])
 
 
 def test_a_fold_says_the_same_on_the_page_and_in_the_copy(built: Toy) -> None:
@@ -116,7 +116,7 @@ def test_without_a_repository_there_is_no_button_and_no_link(executed: Toy) -> N
     text = json.dumps(copy_in(executed))
     assert "no public repository is known" in text
     assert "](" not in text
-    assert "See Fig. 1." in text
+    assert "See Fig. 91.1." in text
     assert "colab.research" not in page_of(executed)
     assert '<a href="../colab/91_alpha.ipynb" download>' in page_of(executed)
 
