@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import nbformat
@@ -16,6 +17,9 @@ INJECTED = "injected-parameters"
 MARK = "cfltr"
 # The mark-up below a staged chapter's title that leads to its copies, and how many lines it adds there.
 LAUNCH, LAUNCH_LINES = '<p class="launch">', 3
+# The tags that fold a cell's code, or code and output, and the first line that says what is inside.
+FOLDS = ("hide-input", "hide-cell")
+TITLE = re.compile(r"\A# @title[ \t]+(\S[^\n]*?)[ \t]*(?:\n|\Z)")
 
 
 def read_notebook(path: Path) -> NotebookNode:
@@ -56,3 +60,14 @@ def source_line(cell: NotebookNode, line: int) -> int:
 def tags_of(cell: NotebookNode) -> list[str]:
     """Return the tags of a cell."""
     return list(cell.metadata.get("tags", []))
+
+
+def is_fold(cell: NotebookNode) -> bool:
+    """Tell whether the code of ``cell`` is folded on the page."""
+    return cell.cell_type == "code" and bool(set(FOLDS) & set(tags_of(cell)))
+
+
+def fold_title(cell: NotebookNode) -> str | None:
+    """Return what the first line ``# @title …`` of a cell says, or None without such a line."""
+    match = TITLE.match(cell.source)
+    return match[1] if match else None

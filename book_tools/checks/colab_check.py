@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from book_tools.book import Book, Chapter
-from book_tools.checks.reference import Tolerances, compare_csv, read_tolerances, same
+from book_tools.checks.reference import Tolerances, compare_csv, read_tolerances, same_record
 from book_tools.colab.bare_env import BareEnvironment
 from book_tools.colab.copies import FOLDER, write_copies
 from book_tools.colab.install_cell import PACKAGE, requirement
@@ -87,7 +87,7 @@ def differences(found: Path, expected: Path, tolerances: Tolerances) -> list[str
         problems += [f"figure {name}: {p}" for p in compare_csv(data[name], wanted[name], tolerance)]
     for name in sorted(records.keys() & wanted_records.keys()):
         tolerance = tolerances.records.get(name, tolerances.default)
-        if not same(records[name], wanted_records[name], tolerance):
+        if not same_record(records[name], wanted_records[name], tolerance):
             problems.append(f"record {name}: {records[name]}, the pipeline has {wanted_records[name]}")
     for name in sorted(verdicts.keys() & wanted_verdicts.keys()):
         if verdicts[name] != wanted_verdicts[name]:

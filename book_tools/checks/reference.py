@@ -145,9 +145,16 @@ def _record_problems(book: Book, folder: Path, chapters: list[Chapter], toleranc
             problems.append(f"record {name}: not in {folder.name}/{RECORDS}; add it with reference --update")
         elif name not in present:
             problems.append(f"record {name}: in {folder.name}/{RECORDS} but no chapter records it")
-        elif not same(present[name], committed[name], tolerance):
+        elif not same_record(present[name], committed[name], tolerance):
             problems.append(f"record {name}: {present[name]}, the reference has {committed[name]}")
     return problems
+
+
+def same_record(value: Any, reference: Any, tolerance: Tolerance) -> bool:
+    """Compare numbers within ``tolerance``; phrases are equal or not, also those that read like a number."""
+    if isinstance(value, str) or isinstance(reference, str):
+        return bool(value == reference)
+    return same(value, reference, tolerance)
 
 
 def _values(book: Book, chapters: list[Chapter]) -> dict[str, Any]:

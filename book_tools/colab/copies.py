@@ -23,13 +23,23 @@ from book_tools.errors import BookError
 from book_tools.execution.artefacts import records_in
 from book_tools.execution.execute import NOTEBOOK
 from book_tools.files import remove_tree
-from book_tools.notebooks import INJECTED, LAUNCH, MARK, read_notebook, source_index, tags_of, write_notebook
+from book_tools.notebooks import (
+    FOLDS,
+    INJECTED,
+    LAUNCH,
+    MARK,
+    fold_title,
+    read_notebook,
+    source_index,
+    tags_of,
+    write_notebook,
+)
 from book_tools.parameters import KNOWN, Parameters
 
 FOLDER = "colab"
 INSTALL_ID = "install"
 # Tags by which the site folds or drops a cell; a copy keeps the code, folded.
-FOLDED = {"hide-input", "hide-cell", "remove-cell", "remove-input"}
+FOLDED = {*FOLDS, "remove-cell", "remove-input"}
 # A back-quoted text that no role stands before.
 CODE_SPAN = re.compile(r"(?<![`}])(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 SOLUTION_START, SOLUTION_END = ":::{solution-start}", ":::{solution-end}"
@@ -124,8 +134,9 @@ def _code(cell: NotebookNode, labels: Labels, parameters: Parameters, folding: b
         cell["metadata"] = {"tags": ["parameters"]}
         cell["source"] = _with_values(cell.source, parameters)
     elif tags & FOLDED or folding:
-        title = "Solution" if folding else f"Code of {figure}" if figure else "Code"
-        cell["source"] = f"# @title {title}\n{cell.source}"
+        if fold_title(cell) is None:
+            title = "Solution" if folding else f"Code of {figure}" if figure else "Code"
+            cell["source"] = f"# @title {title}\n{cell.source}"
         cell["metadata"] = _fold()
     return cell
 

@@ -37,12 +37,17 @@ class Figure:
 
 @dataclass(frozen=True)
 class Record:
-    """A number that the prose quotes."""
+    """A number or a phrase that the prose quotes."""
 
     name: str
-    # None where the computed number was not finite.
-    value: Any
+    # None where the computed number was not finite; of a phrase its words.
+    value: float | str | None
     text: str
+
+    @property
+    def is_phrase(self) -> bool:
+        """Tell whether it is words that the code chose, which are compared exactly."""
+        return isinstance(self.value, str)
 
 
 def figures_in(folder: Path) -> list[Figure]:
@@ -58,7 +63,7 @@ def claims_in(folder: Path) -> list[Measurement]:
 
 
 def records_in(folder: Path) -> list[Record]:
-    """Return the recorded numbers of an executed chapter, by name."""
+    """Return the recorded numbers and phrases of an executed chapter, by name."""
     return _read_all(folder / "records", "name", _record)
 
 
@@ -147,4 +152,8 @@ def _missing(files: Iterable[Path]) -> list[Path]:
 
 
 def _record(content: dict[str, Any], folder: Path) -> Record:
-    return Record(name=content["name"], value=content["value"], text=str(content["text"]))
+    name, value, kind = content["name"], content["value"], content.get("kind", "number")
+    fits = isinstance(value, str) if kind == "phrase" else value is None or isinstance(value, int | float)
+    if kind not in ("number", "phrase") or not fits:
+        raise ValueError(f"it is kept as a {kind} with the value {value!r}; record(…) keeps a number or a phrase")
+    return Record(name=name, value=value, text=str(content["text"]))

@@ -67,6 +67,9 @@ def _jupyter_book(book: Book, scratch: Path) -> Path:
     ]
     # SOURCE_DATE_EPOCH would date the copyright line to its own year.
     environment = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
+    # The extensions of this pipeline are no installed package.
+    ours = str(Path(__file__).resolve().parents[2])
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [environment.get("PYTHONPATH"), ours]))
     done = subprocess.run(
         command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
     )

@@ -1,7 +1,7 @@
 """Prepare an executed notebook for the page: figures get their texts and data, claims what the registry now says.
 
-Jupyter Book takes alternative text and captions from a cell's ``mystnb`` metadata and from nowhere else;
-without it the alternative text would be a file name.
+Jupyter Book takes alternative text, captions and the labels of folds from a cell's ``mystnb`` metadata and from
+nowhere else; without it the alternative text would be a file name, and every fold would say the same.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from nbformat import NotebookNode
 
 from book_tools.errors import BookError
 from book_tools.execution.artefacts import Figure
-from book_tools.notebooks import MARK, source_index
+from book_tools.notebooks import MARK, TITLE, fold_title, is_fold, source_index
 
 if TYPE_CHECKING:
     from cfltr_core.reporting.claims import Measurement
@@ -57,6 +57,29 @@ def dress(notebook: NotebookNode, chapter: str, figures: list[Figure]) -> None:
     problems += [f"{chapter}: {name} was saved but is not shown" for name in sorted(by_id.keys() - shown)]
     if problems:
         raise BookError(*problems)
+
+
+def label_folds(notebook: NotebookNode) -> None:
+    """Let the first line ``# @title …`` of every folded cell be the label of the fold, in place of standing in it."""
+    for cell in notebook.cells:
+        if is_fold(cell) and (title := fold_title(cell)):
+            cell["source"] = TITLE.sub("", cell.source).lstrip("\n")
+            prompts = {"code_prompt_show": title, "code_prompt_hide": title}
+            cell.metadata["mystnb"] = {**cell.metadata.get("mystnb", {}), **prompts}
+
+
+def quote_records(notebook: NotebookNode) -> None:
+    """Let every recorded number and phrase stand in its sentence exactly as it was recorded, and only there.
+
+    The builder takes what a sentence quotes for a literal of Python where it can: without quotation marks 0.50 would
+    become 0.5, and 1,234 a pair.  What a plain notebook shows in the place of the sentence is dropped.
+    """
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            about = output.get("metadata", {}).get("scrapbook")
+            if about is not None:
+                kept = {mime: text for mime, text in output.data.items() if mime.startswith(about["mime_prefix"])}
+                output["data"] = {mime: repr(text) for mime, text in kept.items()}
 
 
 def rewrite_claims(notebook: NotebookNode, measurements: Iterable[Measurement]) -> None:

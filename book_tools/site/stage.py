@@ -18,7 +18,14 @@ from book_tools.execution.execute import NOTEBOOK
 from book_tools.files import remove_tree, write_whole
 from book_tools.notebooks import read_notebook, write_notebook
 from book_tools.parameters import Parameters
-from book_tools.site.dress import DATA_FOLDER, dress, drop_numeric_warnings, rewrite_claims
+from book_tools.site.dress import (
+    DATA_FOLDER,
+    dress,
+    drop_numeric_warnings,
+    label_folds,
+    quote_records,
+    rewrite_claims,
+)
 
 # What the builder reads beside the pages; each may be absent in a small book.
 ACCOMPANYING = ("references.bib", "_static")
@@ -74,6 +81,8 @@ def _stage_chapters(book: Book, origin: Origin) -> None:
             notebook = read_notebook(folder / NOTEBOOK)
             measurements = claims_in(folder)
             dress(notebook, chapter.source.name, figures)
+            label_folds(notebook)
+            quote_records(notebook)
             rewrite_claims(notebook, measurements)
             unavailable = any(measurement.result.reason for measurement in measurements) or any(
                 record.value is None for record in records_in(folder)

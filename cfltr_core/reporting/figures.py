@@ -46,6 +46,10 @@ _MARKERS = "ovsD^P<>X8"
 
 # What a sentence shows in place of a number that is not finite.
 NOT_AVAILABLE = "—"
+# How a number is shown unless it is said.
+_NUMBER = "{:.3g}"
+# What a phrase must not hold: a copy of the chapter puts it into Markdown, the page into plain text.
+_MARKUP = re.compile(r"[*_`$<\[\]{}\\|~]")
 
 
 def style() -> None:
@@ -294,26 +298,61 @@ def figure(fig: Figure, id: str, *, caption: str, alt: str, data: Any, dense: bo
     _display({"text/markdown": f"*{caption}*", "text/plain": caption}, {"cfltr": {"caption": id}})
 
 
-def record(name: str, value: float, *, form: str = "{:.3g}") -> None:
-    """Let prose quote a computed number: ``{glue:text}`name``` shows ``form.format(value)``.
+def record(name: str, value: float | str, *, form: str = _NUMBER) -> None:
+    """Let prose quote what was computed: ``{glue:text}`name``` shows a number as ``form.format(value)``, or a phrase.
 
-    ``name`` is lower-case words joined by hyphens, unique in the book.  A value that is not finite shows as a dash and
-    is kept as none: on a corpus where a number cannot be had the page says so instead of being lost.
+    A plain notebook shows the name and what is recorded under it; on the page it stands in the sentence only.
+
+    Parameters
+    ----------
+    name : str
+        Lower-case words joined by hyphens, unique in the book.
+    value : number or str
+        A number that is not finite shows as a dash and is kept as none: on a corpus where a number cannot be had the
+        page says so instead of being lost.  A str is a *phrase*: what the run found in words that the code chose, as
+        "loses to the logger"; it is compared word by word with the last accepted run.
+    form : str
+        Of a number only.
+
+    Raises
+    ------
+    ValueError
+        For another name; a phrase that is empty, runs over a line or holds markup; a form given with a phrase.
 
     Examples
     --------
     >>> import cfltr_core as cf
     >>> cf.record("dcg-of-the-proposed-page", 1.6309, form="{:.2f}")  # prose then shows 1.63
+    >>> gap = -0.02
+    >>> cf.record("who-wins", "ranks A first" if gap > 0 else "ranks B first")
     """
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise ValueError(f"name is {name!r}: expected lower-case words joined by hyphens")
-    text = form.format(value) if math.isfinite(value) else NOT_AVAILABLE
+    kept: dict[str, Any]
+    if isinstance(value, str):
+        text = _phrase(name, value, form)
+        kept = {"kind": "phrase", "value": text}
+    else:
+        text = form.format(value) if math.isfinite(value) else NOT_AVAILABLE
+        kept = {"kind": "number", "value": float(value)}
     folder = os.environ.get("CFLTR_RUN_DIR")
     if folder:
-        write_json(Path(folder) / "records" / f"{name}.json", {"name": name, "value": float(value), "text": text})
-    # The same output that myst-nb's glue writes: the book shows it in the sentence, and nothing here.
+        write_json(Path(folder) / "records" / f"{name}.json", {"name": name, **kept, "text": text})
+    # The output that myst-nb's glue writes, for the page, and beside it what a plain notebook shows.
     prefix = "application/papermill.record/"
-    _display({f"{prefix}text/plain": text}, {"scrapbook": {"name": name, "mime_prefix": prefix}})
+    bundle = {f"{prefix}text/plain": text, "text/plain": f"{name}: {text}"}
+    _display(bundle, {"scrapbook": {"name": name, "mime_prefix": prefix}})
+
+
+def _phrase(name: str, value: str, form: str) -> str:
+    """The phrase itself, if a sentence can take it."""
+    if form != _NUMBER:
+        raise ValueError(f"form of {name}: a phrase is shown as it is; leave form out")
+    if not value.strip() or value != " ".join(value.split()):
+        raise ValueError(f"value of {name} is {value!r}: expected words on one line, with single spaces between them")
+    if match := _MARKUP.search(value):
+        raise ValueError(f"value of {name} holds {match[0]!r}: a phrase is plain words, markup stands around it")
+    return value
 
 
 def _display(bundle: dict[str, Any], metadata: dict[str, Any]) -> None:

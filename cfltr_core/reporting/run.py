@@ -283,8 +283,8 @@ class Run:
         """
         return Evidence(results, corpus=self.corpus, scale=self.scale)
 
-    def record(self, name: str, value: float, *, form: str = "{:.3g}") -> None:
-        """Let prose quote a number (:func:`cfltr_core.reporting.figures.record`)."""
+    def record(self, name: str, value: float | str, *, form: str = "{:.3g}") -> None:
+        """Let prose quote a number or a phrase (:func:`cfltr_core.reporting.figures.record`)."""
         figures.record(name, value, form=form)
 
     def figure(

@@ -46,6 +46,7 @@ prefix = "application/papermill.record/"
 display({f"{prefix}text/plain": "60.25"}, raw=True,
         metadata={"scrapbook": {"name": "toy-length", "mime_prefix": prefix}})
 """
+TITLED = "# @title Three, which is < 4 & > 2\nx = 3\nx"
 ENTRY = "@article{doe2018, author={Jane Doe and Al Roe and Bo Moe}, title={T}, journal={J}, year={2018}}"
 
 
@@ -56,7 +57,10 @@ def write_book(toy: Toy) -> None:
     content["cells"].insert(1, {**cell, "source": GUARD, "metadata": {"tags": ["remove-cell"]}})
     cell["metadata"] = {"tags": ["hide-input"]}
     path.write_text(json.dumps(content))
-    toy.chapter("92_beta", "x = 3\nx", "Text\n\nSee {prf:ref}`thm-growth`.")
+    path = toy.chapter("92_beta", TITLED, "Text\n\nSee {prf:ref}`thm-growth`.")
+    content = json.loads(path.read_text())
+    content["cells"][2]["metadata"] = {"tags": ["hide-cell"]}
+    path.write_text(json.dumps(content))
     (toy.root / "references.bib").write_text(ENTRY)
     (toy.root / "chapters" / "references.md").write_text("# References\n\n:::{bibliography}\n:::\n")
     toy.contents("91_alpha", "92_beta", "references")

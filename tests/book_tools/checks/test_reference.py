@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from toy import Toy
+from toy import RECORD, Toy
 
-from book_tools.checks.reference import Tolerance, compare_csv, read_tolerances
+from book_tools.checks.reference import Tolerance, compare_csv, read_tolerances, same_record
 from book_tools.errors import BookError
 
 
@@ -99,3 +99,32 @@ def test_a_reference_comes_from_a_complete_run_of_the_default_corpus(executed: T
     assert result.returncode == 2
     assert "no run exists" in result.stdout
     assert not (executed.root / "tests").exists()
+
+
+@pytest.mark.parametrize(
+    ("value", "reference", "equal"),
+    [
+        (0.5, 0.5 + 1e-12, True),
+        (0.5, 0.51, False),
+        (None, None, True),
+        ("wins", "wins", True),
+        ("wins", "loses", False),
+        ("0.50", "0.5", False),
+        ("0.5", 0.5, False),
+        (0.5, "0.5", False),
+    ],
+)
+def test_a_phrase_is_compared_word_by_word(value: object, reference: object, equal: bool) -> None:
+    assert same_record(value, reference, Tolerance()) is equal
+
+
+def test_a_phrase_that_changed_fails_verify(executed: Toy) -> None:
+    phrase = RECORD.replace("toy-length", "toy-phrase").replace('"value": 60.25', '"kind": "phrase", "value": "60.25"')
+    executed.chapter("92_beta", phrase)
+    assert executed.cli("run", "--scale", "smoke").returncode == 0
+    assert executed.cli("reference", "--update").returncode == 0
+    assert executed.cli("verify").returncode == 0
+    committed = executed.root / "tests" / "reference" / "smoke" / "records.json"
+    assert json.loads(committed.read_text()) == {"toy-length": 60.25, "toy-phrase": "60.25"}
+    committed.write_text(json.dumps({"toy-length": 60.25, "toy-phrase": "60.250"}))
+    assert "record toy-phrase: 60.25, the reference has 60.250" in executed.cli("verify").stdout

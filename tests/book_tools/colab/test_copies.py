@@ -10,10 +10,13 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from colab_book import ADDRESS, GLUE, SITE
+from bs4 import BeautifulSoup
+from colab_book import ADDRESS, GLUE, SITE, TITLED
 from nbformat import validator
 from nbformat.v4 import reads
 from toy import FIGURE, RECORD, REPOSITORY, Toy
+
+from book_tools.messages import PARSER
 
 COLAB = "https://colab.research.google.com"
 
@@ -47,12 +50,12 @@ def test_the_copy_of_a_chapter(built: Toy) -> None:
         'if importlib.util.find_spec("cfltr_core") is None:\n'
         f'    %pip install -q "cfltr-core @ git+{ADDRESS}@{revision}"\n    importlib.invalidate_caches()',
         'scale = "smoke"\ncorpus = "yahoo-like"\nseed = 0',
-        f"# @title Code of Fig. 1\n{FIGURE.strip()}",
+        f"# @title Code of Fig. 91.1\n{FIGURE.strip()}",
         (RECORD + "from IPython.display import display" + GLUE).strip(),
-        "Text\n\n> **Theorem 1 (Growth).**\n>\n> It grows:\n>\n> $$ y = x \\tag{1} $$\n\n"
-        f"By [Theorem 1]({page}#thm-growth), [(1)]({page}#equation-eq-growth) and [Fig. 1]({page}#fig-toy), "
+        "Text\n\n> **Theorem 91.1 (Growth).**\n>\n> It grows:\n>\n> $$ y = x \\tag{91.1} $$\n\n"
+        f"By [Theorem 91.1]({page}#thm-growth), [(91.1)]({page}#equation-eq-growth) and [Fig. 91.1]({page}#fig-toy), "
         f"the length is 60.25.\nSo Doe *et al.* [[2018]({SITE}chapters/references.html#id2)]. "
-        f"Go [on]({SITE}chapters/92_beta.html).\n\n**Exercise 1.**\n\nCount.\n\n**Solution to Exercise 1.**",
+        f"Go [on]({SITE}chapters/92_beta.html).\n\n**Exercise 91.1.**\n\nCount.\n\n**Solution to Exercise 91.1.**",
         "# @title Solution\n1 + 1",
         "Text\n\nThe end.",
     ]
@@ -60,8 +63,28 @@ def test_the_copy_of_a_chapter(built: Toy) -> None:
     kept = [cell["metadata"] for cell in cells if cell["cell_type"] == "code"]
     assert kept == [folded, {"tags": ["parameters"]}, folded, {}, folded]
     assert all(cell.get("outputs", []) == [] and cell.get("execution_count") is None for cell in cells)
-    assert "Theorem 1" in page_of(built, "92_beta"), "the number is that of the site"
-    assert f"[Theorem 1]({page}#thm-growth)" in source_of(copy_in(built, "92_beta")["cells"][-1])
+    assert "Theorem 91.1" in page_of(built, "92_beta"), "the number is that of the site"
+    assert f"[Theorem 91.1]({page}#thm-growth)" in source_of(copy_in(built, "92_beta")["cells"][-1])
+
+
+def test_a_fold_says_the_same_on_the_page_and_in_the_copy(built: Toy) -> None:
+    content = BeautifulSoup(page_of(built, "92_beta"), PARSER)
+    (fold,) = content.select("article details")
+    (label,) = fold.select("summary")
+    # Words only: a paragraph in a summary is no valid HTML, and an aria-label would be read in their place.
+    assert str(label) == "<summary>Three, which is &lt; 4 &amp; &gt; 2</summary>"
+    assert fold.select_one(".cell_input pre").get_text() == "x = 3\nx\n", "the label is not said twice"
+    assert fold.select_one(".cell_output pre").get_text() == "3\n", "the output is folded too"
+    (cell,) = (cell for cell in copy_in(built, "92_beta")["cells"] if "x = 3" in source_of(cell))
+    assert source_of(cell) == TITLED
+    assert cell["metadata"] == {"cellView": "form", "jupyter": {"source_hidden": True}}
+    # Without a title of its own a fold has the builder's two, of which the style shows one.
+    (label,) = BeautifulSoup(page_of(built), PARSER).select("article details.hide > summary")
+    words = [(part.name, part["class"], part.get_text()) for part in label.children]
+    assert words == [
+        ("span", ["collapsed"], "Show code cell source"),
+        ("span", ["expanded"], "Hide code cell source"),
+    ]
 
 
 def test_the_page_leads_to_its_copy_and_to_colab(built: Toy) -> None:
@@ -93,7 +116,7 @@ def test_without_a_repository_there_is_no_button_and_no_link(executed: Toy) -> N
     text = json.dumps(copy_in(executed))
     assert "no public repository is known" in text
     assert "](" not in text
-    assert "See Fig. 1." in text
+    assert "See Fig. 91.1." in text
     assert "colab.research" not in page_of(executed)
     assert '<a href="../colab/91_alpha.ipynb" download>' in page_of(executed)
 

@@ -286,6 +286,9 @@ def test_artefacts_that_no_page_could_use(toy: Toy) -> None:
     assert "91_alpha.ipynb: figures/fig-toy.json: its alt text is 'fig-toy.svg'" in result.stdout
     assert "92_beta.ipynb: records/toy-length.json: has no 'text'" in result.stdout
     assert not toy.done("91_alpha").exists()
+    toy.chapter("92_beta", RECORD.replace('"value"', '"kind": "phrase", "value"'))
+    result = toy.cli("run", "--scale", "smoke")
+    assert "records/toy-length.json: it is kept as a phrase with the value 60.25" in result.stdout
 
 
 def test_a_chapter_reads_no_relative_file(toy: Toy) -> None:

@@ -39,7 +39,7 @@ def test_a_site_with_everything_a_reader_needs(executed: Toy) -> None:
     assert data.read_text() == "name,length\nbar,60.25\n"
     text = " ".join(part.get_text() for part in alpha.select("article p, article .cell_output"))
     assert "Figure: a bar." not in text, "the caption for plain readers is dropped"
-    assert "See Fig. 1" in text
+    assert "See Fig. 91.1" in text
     assert 'scale = "smoke"' not in alpha.get_text(), "the injected parameters are not shown"
 
     assert "yahoo-like" in page(executed, "scoreboard").get_text()

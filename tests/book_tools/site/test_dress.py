@@ -10,7 +10,7 @@ from nbformat import NotebookNode, from_dict
 
 from book_tools.errors import BookError
 from book_tools.execution.artefacts import Figure
-from book_tools.site.dress import dress, drop_numeric_warnings, rewrite_claims
+from book_tools.site.dress import dress, drop_numeric_warnings, label_folds, quote_records, rewrite_claims
 from cfltr_core.reporting import claims, evidence
 
 ALT = "Line chart: the error falls from 3 to 1."
@@ -134,3 +134,43 @@ def test_numeric_warnings_and_nothing_else_leave_the_page() -> None:
     ]
     assert book.cells[1].outputs == [out]
     assert [output.text for output in book.cells[2].outputs] == ["before\nUserWarning: look\n  here()\n"]
+
+
+@pytest.mark.parametrize(
+    ("source", "tags", "label", "shown"),
+    [
+        ("# @title Where it comes from\n\nx = 1\ny = 2", ["hide-input"], "Where it comes from", "x = 1\ny = 2"),
+        ("# @title  Proof: $a < b$ \nx = 1", ["other", "hide-cell"], "Proof: $a < b$", "x = 1"),
+        # Without a title the builder's own words stand; without a fold there is nothing to label.
+        ("x = 1", ["hide-input"], None, "x = 1"),
+        ("# a comment\n# @title Too late", ["hide-input"], None, "# a comment\n# @title Too late"),
+        ("# @title Nothing folds it\nx = 1", [], None, "# @title Nothing folds it\nx = 1"),
+    ],
+)
+def test_the_first_line_of_a_folded_cell_becomes_the_label(
+    source: str, tags: list[str], label: str | None, shown: str
+) -> None:
+    book = notebook([])
+    cell = book.cells[1]
+    cell["source"], cell["metadata"] = source, from_dict({"tags": tags, "mystnb": {"image": {"alt": ALT}}})
+    label_folds(book)
+    prompts = {} if label is None else {"code_prompt_show": label, "code_prompt_hide": label}
+    assert cell.source == shown
+    assert cell.metadata.mystnb == {"image": {"alt": ALT}, **prompts}
+
+
+def test_what_is_recorded_stands_in_its_sentence_to_the_letter() -> None:
+    prefix = "application/papermill.record/"
+
+    def recorded(text: str) -> dict[str, Any]:
+        data = {f"{prefix}text/plain": text, "text/plain": f"a-name: {text}"}
+        about = {"scrapbook": {"name": "a-name", "mime_prefix": prefix}}
+        return {"output_type": "display_data", "data": data, "metadata": about}
+
+    other = {"output_type": "execute_result", "data": {"text/plain": "1"}, "metadata": {}, "execution_count": 1}
+    texts = ["0.50", "1,234", "it isn't", "—"]
+    book = notebook([*map(recorded, texts), other])
+    quote_records(book)
+    outputs = book.cells[1].outputs
+    assert [output.data for output in outputs[:-1]] == [{f"{prefix}text/plain": repr(text)} for text in texts]
+    assert outputs[-1] == other

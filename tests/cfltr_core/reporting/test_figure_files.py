@@ -236,9 +236,9 @@ def test_a_notebook_is_shown_image_alternative_text_and_caption(shown: list, den
 def test_a_number_that_is_not_finite_shows_as_a_dash(run: Path, shown: list, value: float) -> None:
     record("some-number", value, form="{:.1f}")
     kept = json.loads((run / "records" / "some-number.json").read_text(encoding="utf-8"))
-    assert kept == {"name": "some-number", "value": None, "text": "—"}
+    assert kept == {"name": "some-number", "kind": "number", "value": None, "text": "—"}
     ((bundle, _),) = shown
-    assert list(bundle.values()) == ["—"]
+    assert list(bundle.values()) == ["—", "some-number: —"]
 
 
 def test_outside_a_notebook_nothing_is_shown(shown: list, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,20 +275,23 @@ def test_figure_refuses(run: Path, changes: dict, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "form", "text"),
+    ("value", "options", "text"),
     [
-        (1 / 3, "{:.3g}", "0.333"),
-        (np.float64(0.256), "{:.0%}", "26%"),
-        (1234, "{:,d}", "1,234"),
+        (1 / 3, {"form": "{:.3g}"}, "0.333"),
+        (np.float64(0.256), {"form": "{:.0%}"}, "26%"),
+        (1234, {"form": "{:,d}"}, "1,234"),
+        ("loses to the logger (η = 1)", {}, "loses to the logger (η = 1)"),
+        ("0.50", {}, "0.50"),
     ],
 )
-def test_record(run: Path, shown: list, value: float, form: str, text: str) -> None:
-    record("share-of-clicks", value, form=form)
+def test_record(run: Path, shown: list, value: float | str, options: dict, text: str) -> None:
+    record("share-of-clicks", value, **options)
     written = json.loads((run / "records" / "share-of-clicks.json").read_text(encoding="utf-8"))
-    assert written == {"name": "share-of-clicks", "value": value if math.isfinite(value) else None, "text": text}
+    kind = "phrase" if isinstance(value, str) else "number"
+    assert written == {"name": "share-of-clicks", "kind": kind, "value": value, "text": text}
     assert shown == [
         (
-            {"application/papermill.record/text/plain": text},
+            {"application/papermill.record/text/plain": text, "text/plain": f"share-of-clicks: {text}"},
             {"scrapbook": {"name": "share-of-clicks", "mime_prefix": "application/papermill.record/"}},
         )
     ]
@@ -296,7 +299,25 @@ def test_record(run: Path, shown: list, value: float, form: str, text: str) -> N
 
 def test_record_has_three_digits_unless_told(shown: list) -> None:
     record("some-number", 2 / 3)
-    assert shown[0][0] == {"application/papermill.record/text/plain": "0.667"}
+    assert shown[0][0]["application/papermill.record/text/plain"] == "0.667"
+
+
+@pytest.mark.parametrize(
+    ("phrase", "options", "message"),
+    [
+        ("", {}, "value of who-wins is '': expected words on one line"),
+        (" ", {}, "expected words on one line"),
+        ("two\nlines", {}, "expected words on one line, with single spaces"),
+        ("ends in a space ", {}, "with single spaces"),
+        ("it **wins**", {}, r"value of who-wins holds '\*': a phrase is plain words"),
+        ("at $p > 0$", {}, r"holds '\$'"),
+        ("wins", {"form": "{:.2f}"}, "form of who-wins: a phrase is shown as it is; leave form out"),
+    ],
+)
+def test_a_phrase_that_no_sentence_could_take(run: Path, phrase: str, options: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        record("who-wins", phrase, **options)
+    assert list(run.rglob("*")) == []
 
 
 @pytest.mark.parametrize("name", ["Some", "some number", "some_number", "", "-some", "a/b"])
