@@ -34,7 +34,8 @@ def main(argv: list[str] | None = None) -> int:
         corpus = measurement.corpus if measurement else spec.corpora[0]
         measured = measurement.result.verdict if measurement else "not run"
         gates = measurement is not None and spec.gates(measurement.scale, measurement.corpus)
-        change = "  (changed)" if gates and measured != spec.expected(corpus) else ""
+        news = "  (sharper than expected)" if spec.is_news(measured, corpus) else ""
+        change = "  (changed)" if gates and not spec.meets(measured, corpus) else news if gates else ""
         print(f"{spec.chapter}  {spec.id:34s} expected {spec.expected(corpus):13s} measured {measured}{change}")
         print(f"    {spec.statement} ({spec.source})")
     sys.stdout.flush()

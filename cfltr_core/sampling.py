@@ -108,6 +108,8 @@ def alias_tables(weight: FloatArray, offsets: IntArray) -> tuple[FloatArray, Int
         # The light column during which a heavy one gives its last; the final heavy one keeps what is left.
         until = np.searchsorted(deficit, surplus[:-1], side="left")
         until = np.minimum(until, len(deficit) - 1)
-        threshold[start + heavy[:-1]] = np.clip(1.0 + surplus[:-1] - deficit[until], 0.0, 1.0)
+        # The first heavy columns may have nothing to give: they keep all of themselves.
+        kept = np.where(surplus[:-1] > 0, 1.0 + surplus[:-1] - deficit[until], 1.0)
+        threshold[start + heavy[:-1]] = np.clip(kept, 0.0, 1.0)
         other[start + heavy[:-1]] = start + heavy[1:]
     return threshold, other

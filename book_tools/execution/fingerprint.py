@@ -128,7 +128,8 @@ def _claims_by_chapter(registries: list[Path]) -> dict[str, str]:
             entries = yaml.safe_load(path.read_text(encoding="utf-8")) or []
         except yaml.YAMLError as error:
             raise UsageError(f"{path.name}: not valid YAML: {error}") from None
-        for entry in entries:
+        # A withdrawn claim is measured no more.
+        for entry in [entry for entry in entries if "withdrawn" not in entry]:
             measured = {name: entry[name] for name in MEASURED_BY if name in entry}
             found.setdefault(str(entry.get("chapter")), []).append(measured)
     return {chapter: json_text(measured) for chapter, measured in found.items()}

@@ -17,7 +17,7 @@ from book_tools.execution.state import state_of
 from book_tools.files import remove_tree, replace_tree
 from book_tools.messages import builder_messages
 from book_tools.site.html import html_problems
-from book_tools.site.pages import generated_pages
+from book_tools.site.pages import generated_pages, write_accompanying
 from book_tools.site.stage import stage
 
 SCRATCH_PREFIX = ".site."
@@ -39,6 +39,7 @@ def build_site(book: Book) -> None:
         remove_tree(book.html)
         origin = origin_of(book)
         stage(book, generated_pages(book, state.parameters), origin, state.parameters)
+        write_accompanying(book)
         with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=book.build) as scratch:
             html = _jupyter_book(book, Path(scratch))
             write_copies(book, html, html / FOLDER, origin, state.parameters)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from cfltr_core.reporting.claims import Measurement
 
 DATA_FOLDER = "figures"
+# Every claim has a row there, with the anchor claim-<id>; the chapters lie beside it.
+SCOREBOARD = "scoreboard.html"
 # What NumPy says of a number that it cannot compute, with the line of code below it.
 NUMERIC_WARNING = re.compile(r"^RuntimeWarning: .*\n(?:  .*\n?)*", re.MULTILINE)
 
@@ -83,24 +85,30 @@ def quote_records(notebook: NotebookNode) -> None:
 
 
 def rewrite_claims(notebook: NotebookNode, measurements: Iterable[Measurement]) -> None:
-    """Write every claim that ``notebook`` shows anew, in place: its text may have changed since it was measured."""
+    """Write every claim that ``notebook`` shows anew, in place: its text may have changed since it was measured.
+
+    Each leads to its row on the scoreboard; where it is shown first it bears an anchor, to which that row leads back.
+    """
     from cfltr_core.reporting import claims
     from cfltr_core.reporting.evidence import Evidence
 
     measured = {measurement.result.id: measurement for measurement in measurements}
     by_id = {name: measurement.result for name, measurement in measured.items()}
+    seen: set[str] = set()
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             name: str = _mark(output).get("claim", "")
             several: list[str] = _mark(output).get("evidence", [])
             if name in by_id and name in claims.registry():
-                data, _ = by_id[name]._repr_mimebundle_()
-                output["data"] = {**output.data, **data}
+                text = by_id[name].markdown(scoreboard=SCOREBOARD, anchor=name not in seen)
+                output["data"] = {**output.data, "text/markdown": text, "text/plain": repr(by_id[name])}
+                seen.add(name)
             if several and all(name in measured and name in claims.registry() for name in several):
                 first = measured[several[0]]
                 table = Evidence([by_id[name] for name in several], corpus=first.corpus, scale=first.scale)
-                data, _ = table._repr_mimebundle_()
-                output["data"] = {**output.data, **data}
+                html = table.html(scoreboard=SCOREBOARD, anchors=set(several) - seen)
+                output["data"] = {**output.data, "text/html": html, "text/plain": str(table)}
+                seen |= set(several)
 
 
 def drop_numeric_warnings(notebook: NotebookNode) -> list[str]:

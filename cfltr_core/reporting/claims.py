@@ -19,6 +19,15 @@ whose effect is real but smaller than ``margin`` is contradicted: the claim is t
 Numbers that allow no verdict (none at all, not finite, without a logarithm) stop a chapter where the claim must hold.
 Elsewhere the claim is recorded with *no verdict* and the reason, and the chapter goes on.
 
+What was ``predicted`` before a claim was measured is never rewritten; ``expect`` is what the last accepted run gave,
+the value that a new run is compared with.  An expected *inconclusive* that becomes a verdict is news
+(:meth:`Claim.is_news`); anything else that differs is a change.  A statement that was replaced after it was measured
+stays in the file, marked ``withdrawn`` with what it had measured; :func:`withdrawn` lists these, :func:`registry` the
+others.
+
+A claim is *mathematical* (true or false, whatever the corpus) or *empirical* (seen here or not): identities,
+inequalities and limits are mathematical, the other kinds empirical, unless a field ``nature`` says otherwise.
+
 The record of a claim holds what was measured and nothing that the registry says of it: a page or a check that needs
 the statement, the expected verdict or where it must hold reads the registry as it is then.
 """
@@ -39,6 +48,7 @@ from numpy.typing import ArrayLike
 
 from cfltr_core.checks import FloatArray
 from cfltr_core.files import write_json
+from cfltr_core.reporting.wording import spelt_out
 
 ARRAYS: Mapping[str, tuple[str, ...]] = {
     "identity": ("left", "right"),
@@ -50,6 +60,10 @@ ARRAYS: Mapping[str, tuple[str, ...]] = {
 }
 EXACT = ("identity", "inequality")
 VERDICTS = ("supported", "contradicted", "inconclusive")
+# What is predicted of a claim that replaced another after a measurement: nothing, it was written too late for that.
+NO_PREDICTION = "none"
+NATURES = ("mathematical", "empirical")
+MATHEMATICAL = ("identity", "inequality", "limit")
 # Not among the verdicts, because none may be expected: the numbers did not allow one.
 NO_VERDICT = "no verdict"
 # The fields of an entry that its measurement depends on: another value, and the chapter must run again.
@@ -71,8 +85,20 @@ BUDGET = (
 
 
 @dataclass(frozen=True)
+class Withdrawal:
+    """What became of a statement that was replaced: the id of its successor (or None), what it measured, and why."""
+
+    replaced_by: str | None
+    measured: str | Mapping[str, str]
+    why: str
+
+
+@dataclass(frozen=True)
 class Claim:
-    """One entry of ``claims.yml``; see the module's table for ``kind``."""
+    """One entry of ``claims.yml``; see the module's table for ``kind``, and its docstring for the other words.
+
+    ``predicted`` is ``expect`` unless the file says otherwise, ``nature`` follows from the kind unless it does.
+    """
 
     id: str
     source: str
@@ -87,6 +113,16 @@ class Claim:
     tolerance: float = 0.0
     value: float = 0.0
     control: str | None = None
+    predicted: str | Mapping[str, str] = ""
+    nature: str = ""
+    withdrawn: Withdrawal | None = None
+
+    def __post_init__(self) -> None:
+        """Fill in what the file leaves to a rule."""
+        if not self.predicted:
+            object.__setattr__(self, "predicted", self.expect)
+        if not self.nature:
+            object.__setattr__(self, "nature", NATURES[self.kind not in MATHEMATICAL])
 
     def gates(self, scale: str, corpus: str) -> bool:
         """True where the expected verdict must be met: at this scale or larger, on a named corpus."""
@@ -95,9 +131,19 @@ class Claim:
 
     def expected(self, corpus: str) -> str:
         """The verdict expected on a corpus; on one that is not named, that of the first named corpus."""
-        if isinstance(self.expect, str):
-            return self.expect
-        return self.expect.get(_corpus_family(corpus), self.expect[self.corpora[0]])
+        return _on(corpus, self.expect, self.corpora)
+
+    def prediction(self, corpus: str) -> str:
+        """The verdict predicted before the first measurement, or *none*; corpora as in :meth:`expected`."""
+        return _on(corpus, self.predicted, self.corpora)
+
+    def is_news(self, verdict: str, corpus: str) -> bool:
+        """True for a verdict where *inconclusive* was expected: sharper than expected, in either direction."""
+        return self.expected(corpus) == "inconclusive" and verdict in ("supported", "contradicted")
+
+    def meets(self, verdict: str, corpus: str) -> bool:
+        """True for the expected verdict, and for a sharper one than an expected *inconclusive*."""
+        return verdict == self.expected(corpus) or self.is_news(verdict, corpus)
 
 
 class NotMeasured(ValueError):
@@ -129,16 +175,29 @@ class ClaimResult:
         return {"text/markdown": self._repr_markdown_(), "text/plain": repr(self)}, {"cfltr": {"claim": self.id}}
 
     def _repr_markdown_(self) -> str:
-        spec = registry()[self.id]
+        return self.markdown()
+
+    def markdown(self, *, scoreboard: str | None = None, anchor: bool = False) -> str:
+        """The claim with its verdict as a paragraph.
+
+        ``scoreboard`` is the address of a page on which every claim has the anchor ``claim-<id>``: the id becomes a
+        link to it.  With ``anchor`` the paragraph bears that anchor itself.
+        """
+        spec, source = registry()[self.id], spelt_out(registry()[self.id].source)
+        name = f"`{self.id}`"
+        if scoreboard is not None:
+            name = f'<a href="{scoreboard}#claim-{self.id}">{name}</a>'
+        if anchor:
+            name = f'<span id="claim-{self.id}"></span>{name}'
         if self.verdict == NO_VERDICT:
-            return f"**Claim `{self.id}`: {NO_VERDICT}.** {spec.statement} *({spec.source}; {self.reason})*"
+            return f"**Claim {name}: {NO_VERDICT}.** {spec.statement} *({source}; {self.reason})*"
         measured = f"{self.effect:.3g}"
         if self.interval is not None and self.level is not None:
             low, high = self.interval
             shared = "" if self.units in (None, self.seeds) else f" in {self.units} folds"
             measured += f", {self.level:.1%} interval [{low:.3g}, {high:.3g}] over {self.seeds} seeds{shared}"
         return (
-            f"**Claim `{self.id}`: {self.verdict}.** {spec.statement} *({spec.source}; "
+            f"**Claim {name}: {self.verdict}.** {spec.statement} *({source}; "
             f"measured {describe(spec)}: {measured}; {required(spec)})*"
         )
 
@@ -202,55 +261,105 @@ def required(spec: Claim) -> str:
 
 
 @cache
-def registry() -> Mapping[str, Claim]:
-    """All claims of ``claims.yml`` by id, in file order."""
+def _file() -> Mapping[str, Claim]:
     import yaml
 
     text = resources.files("cfltr_core.reporting").joinpath("claims.yml").read_text(encoding="utf-8")
     return parse_registry(yaml.safe_load(text) or [])
 
 
+@cache
+def registry() -> Mapping[str, Claim]:
+    """All claims of ``claims.yml`` that are to be measured, by id, in file order."""
+    return {name: spec for name, spec in _file().items() if spec.withdrawn is None}
+
+
+@cache
+def withdrawn() -> Mapping[str, Claim]:
+    """The claims of ``claims.yml`` that were replaced after a measurement, by id, in file order."""
+    return {name: spec for name, spec in _file().items() if spec.withdrawn is not None}
+
+
 def parse_registry(entries: list[dict[str, Any]]) -> dict[str, Claim]:
-    """Check and build the registry: known fields, kinds, verdicts, and a negative control per ordering."""
+    """Check and build the registry: known fields, kinds, verdicts, and a negative control per ordering.
+
+    The withdrawn entries are among the result; they need no control.
+    """
     out: dict[str, Claim] = {}
     for entry in entries:
-        name = entry.get("id", "<no id>")
-        if not isinstance(entry.get("corpora", [""]), list) or entry.get("corpora") == []:
-            raise ValueError(f"claims.yml, {name}: corpora is a list of at least one, as in [yahoo-like, digits]")
-        for field in ("margin", "tolerance", "value"):
-            # YAML reads 1e-12 as a word: it wants 1.0e-12.
-            if not isinstance(entry.get(field, 0.0), (int, float)):
-                raise ValueError(f"claims.yml, {name}: {field} is {entry[field]!r}; write a number such as 1.0e-12")
-        try:
-            spec = Claim(**{**entry, "corpora": tuple(entry["corpora"])})
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"claims.yml, {name}: {error}") from error
+        spec = _parse(entry)
         if spec.id in out:
             raise ValueError(f"claims.yml: {spec.id} stands twice")
-        if spec.kind not in ARRAYS or spec.scale not in SCALE_ORDER:
-            raise ValueError(f"claims.yml, {name}: unknown kind or scale")
-        if not set(spec.corpora) <= set(CORPORA):
-            raise ValueError(f"claims.yml, {name}: corpora {spec.corpora} are not all among {CORPORA}")
-        expects = dict.fromkeys(spec.corpora, spec.expect) if isinstance(spec.expect, str) else spec.expect
-        if set(expects) != set(spec.corpora) or not set(expects.values()) <= set(VERDICTS):
-            raise ValueError(f"claims.yml, {name}: expect is one of {VERDICTS}, or one of them per corpus")
-        if spec.kind in EXACT and not spec.tolerance > 0:
-            raise ValueError(f"claims.yml, {name}: an exact claim states a tolerance > 0")
-        if spec.kind in ("equivalence", "number", "limit") and not spec.margin > 0:
-            raise ValueError(f"claims.yml, {name}: this kind states a margin > 0")
-        if spec.kind in ("number", "limit") and "value" not in entry:
-            raise ValueError(f"claims.yml, {name}: this kind states the value that is claimed")
-        if spec.margin < 0:
-            raise ValueError(f"claims.yml, {name}: margin is the smallest effect that matters, >= 0")
         out[spec.id] = spec
+    measured = {name for name, spec in out.items() if spec.withdrawn is None}
     for spec in out.values():
-        if spec.kind == "ordering" and (spec.control not in out or spec.control == spec.id):
+        if spec.withdrawn is not None:
+            successor = spec.withdrawn.replaced_by
+            if successor is not None and (successor not in out or successor == spec.id):
+                raise ValueError(f"claims.yml, {spec.id}: replaced_by is {successor}, which is no other claim")
+            continue
+        if spec.kind == "ordering" and (spec.control not in measured or spec.control == spec.id):
             raise ValueError(f"claims.yml, {spec.id}: an ordering names its negative control, another claim")
-        if spec.control is not None and spec.control not in out:
+        if spec.control is not None and spec.control not in measured:
             raise ValueError(f"claims.yml, {spec.id}: its control {spec.control} is no claim")
         if spec.control is not None and out[spec.control].chapter != spec.chapter:
             raise ValueError(f"claims.yml, {spec.id}: the control is measured in the same chapter")
     return out
+
+
+def _parse(entry: dict[str, Any]) -> Claim:
+    """One entry, checked by itself."""
+    name = entry.get("id", "<no id>")
+    if not isinstance(entry.get("corpora", [""]), list) or entry.get("corpora") == []:
+        raise ValueError(f"claims.yml, {name}: corpora is a list of at least one, as in [yahoo-like, digits]")
+    for field in ("margin", "tolerance", "value"):
+        # YAML reads 1e-12 as a word: it wants 1.0e-12.
+        if not isinstance(entry.get(field, 0.0), (int, float)):
+            raise ValueError(f"claims.yml, {name}: {field} is {entry[field]!r}; write a number such as 1.0e-12")
+    replaced = _withdrawal(entry)
+    if replaced is not None:
+        entry = {**entry, "withdrawn": replaced, "expect": replaced.measured}
+    try:
+        spec = Claim(**{**entry, "corpora": tuple(entry["corpora"])})
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"claims.yml, {name}: {error}") from error
+    if spec.kind not in ARRAYS or spec.scale not in SCALE_ORDER:
+        raise ValueError(f"claims.yml, {name}: unknown kind or scale")
+    if spec.nature not in NATURES:
+        raise ValueError(f"claims.yml, {name}: nature is one of {NATURES}")
+    if not set(spec.corpora) <= set(CORPORA):
+        raise ValueError(f"claims.yml, {name}: corpora {spec.corpora} are not all among {CORPORA}")
+    for field, allowed in (("expect", VERDICTS), ("predicted", (*VERDICTS, NO_PREDICTION))):
+        given = getattr(spec, field)
+        each = dict.fromkeys(spec.corpora, given) if isinstance(given, str) else given
+        if set(each) != set(spec.corpora) or not set(each.values()) <= set(allowed):
+            called = "withdrawn: measured" if field == "expect" and replaced is not None else field
+            raise ValueError(f"claims.yml, {name}: {called} is one of {allowed}, or one of them per corpus")
+    if spec.kind in EXACT and not spec.tolerance > 0:
+        raise ValueError(f"claims.yml, {name}: an exact claim states a tolerance > 0")
+    if spec.kind in ("equivalence", "number", "limit") and not spec.margin > 0:
+        raise ValueError(f"claims.yml, {name}: this kind states a margin > 0")
+    if spec.kind in ("number", "limit") and "value" not in entry:
+        raise ValueError(f"claims.yml, {name}: this kind states the value that is claimed")
+    if spec.margin < 0:
+        raise ValueError(f"claims.yml, {name}: margin is the smallest effect that matters, >= 0")
+    return spec
+
+
+def _withdrawal(entry: Mapping[str, Any]) -> Withdrawal | None:
+    """The ``withdrawn`` field of an entry, checked; None for a claim that stands."""
+    if "withdrawn" not in entry:
+        return None
+    name, about = entry.get("id", "<no id>"), entry["withdrawn"]
+    wanted = {field.name for field in fields(Withdrawal)}
+    if not isinstance(about, Mapping) or set(about) != wanted:
+        raise ValueError(f"claims.yml, {name}: withdrawn holds {', '.join(sorted(wanted))}, each of them")
+    if "expect" in entry or "predicted" not in entry:
+        raise ValueError(
+            f"claims.yml, {name}: a withdrawn claim says what was predicted, and under withdrawn what it measured; "
+            "nothing is expected of it"
+        )
+    return Withdrawal(**about)
 
 
 def level_of(spec: Claim) -> float:
@@ -401,6 +510,8 @@ def claim(id: str, *, scale: str, corpus: str, units: ArrayLike | None = None, *
     ('supported', 0.0)
     """
     if id not in registry():
+        if id in withdrawn():
+            raise ValueError(f"id is {id!r}: this claim was withdrawn and is not measured any more")
         raise ValueError(f"id is {id!r}: no such claim; add it to claims.yml before it is measured")
     if scale not in SCALE_ORDER:
         raise ValueError(f"scale is {scale!r}: choose one of {', '.join(SCALE_ORDER)}")
@@ -413,6 +524,11 @@ def claim(id: str, *, scale: str, corpus: str, units: ArrayLike | None = None, *
         lists = {name: np.asarray(values, dtype=np.float64).tolist() for name, values in arrays.items()}
         write_json(Path(folder) / "claims" / f"{id}.json", Measurement(result, scale, corpus, lists).as_record())
     return result
+
+
+def _on(corpus: str, verdicts: str | Mapping[str, str], corpora: tuple[str, ...]) -> str:
+    """The verdict for a corpus; for one that is not named, that of the first named corpus."""
+    return verdicts if isinstance(verdicts, str) else verdicts.get(_corpus_family(corpus), verdicts[corpora[0]])
 
 
 def _corpus_family(corpus: str) -> str:

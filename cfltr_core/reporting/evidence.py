@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from cfltr_core.reporting.claims import Claim, ClaimResult, describe, registry, required
+from cfltr_core.reporting.wording import CONTROL, source_of, spelt_out
 
 # How a statement of each kind fails; the effect follows.
 _FAILS = {
@@ -66,7 +67,7 @@ class Evidence:
             line += f"{'; ' if claims else ''}{_count(len(controls), 'control')}"
             line += f" {next(iter(outcomes))}" if len(outcomes) == 1 else ""
             line += ": " + ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items()) if len(outcomes) > 1 else ""
-        changed = sum(self._is_news(r) for r in self.results)
+        changed = sum(self._changed(r) for r in self.results)
         return line + (f"; {changed} not as expected" if changed else "")
 
     def words(self, result: ClaimResult) -> str:
@@ -82,7 +83,9 @@ class Evidence:
             return f"contradicted: as expected, {_FAILS[spec.kind]} {result.effect:.3g}"
         if result.verdict == expected:
             return f"{result.verdict}, as expected"
-        if self._is_news(result):
+        if spec.is_news(result.verdict, self.corpus):
+            return f"{result.verdict}, where {expected} was expected"
+        if self._changed(result):
             return f"{result.verdict}, but {expected} was expected"
         where = f"from scale {spec.scale} on, with {' or '.join(spec.corpora)}"
         return f"{result.verdict}; a verdict is due {where}: {expected}"
@@ -96,11 +99,22 @@ class Evidence:
         bundle = {"text/html": self.html(), "text/plain": str(self)}
         return bundle, {"cfltr": {"evidence": [r.id for r in self.results]}}
 
-    def html(self) -> str:
-        """The table as a folded block of HTML."""
+    def html(self, *, scoreboard: str | None = None, anchors: Collection[str] = ()) -> str:
+        """The table as a folded block of HTML.
+
+        ``scoreboard`` is the address of a page on which every claim has the anchor ``claim-<id>``: the ids become
+        links to it.  The rows of the claims in ``anchors`` bear that anchor themselves.
+        """
         head = "".join(f'<th scope="col">{name}</th>' for name in _HEAD)
-        rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in self._rows())
-        is_open = " open" if any(map(self._is_news, self.results)) else ""
+        rows = ""
+        for result, row in zip(self.results, self._rows(), strict=True):
+            cells = [escape(cell) for cell in row]
+            if scoreboard is not None:
+                linked = f'(<a href="{escape(scoreboard)}#claim-{result.id}">{result.id}</a>; '
+                cells[0] = linked.join(cells[0].rsplit(f"({result.id}; ", 1))
+            anchor = f' id="claim-{result.id}"' if result.id in anchors else ""
+            rows += f"<tr{anchor}>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+        is_open = " open" if any(map(self._changed, self.results)) else ""
         return (
             f'<details class="evidence"{is_open}><summary>{escape(self.summary)}</summary>'
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></details>"
@@ -114,18 +128,16 @@ class Evidence:
             control = spec.control or ""
             if control:
                 control += f" {outcomes[control]}" if control in outcomes else " (elsewhere in this chapter)"
-            title = f"{spec.statement} ({result.id}; {spec.source})"
+            title = f"{spec.statement} ({result.id}; {spelt_out(spec.source)})"
             out.append((title, _measured(spec, result), self.words(result), control))
         return out
 
     def _outcome(self, control: ClaimResult) -> str:
-        if control.verdict == _expected(control, self.corpus):
-            return "held"
-        return "did not hold" if self._is_news(control) else "is undecided here"
+        return {"supported": "held", "contradicted": "did not hold"}.get(control.verdict, "is undecided here")
 
-    def _is_news(self, result: ClaimResult) -> bool:
+    def _changed(self, result: ClaimResult) -> bool:
         due = registry()[result.id].gates(self.scale, self.corpus)
-        return due and result.verdict != _expected(result, self.corpus)
+        return due and not registry()[result.id].meets(result.verdict, self.corpus)
 
 
 def _expected(result: ClaimResult, corpus: str) -> str:
@@ -133,7 +145,7 @@ def _expected(result: ClaimResult, corpus: str) -> str:
 
 
 def _is_control(result: ClaimResult) -> bool:
-    return result.id.startswith("control-")
+    return source_of(result.id) == CONTROL
 
 
 def _count(number: int, noun: str) -> str:

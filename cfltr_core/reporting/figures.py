@@ -317,7 +317,8 @@ def record(name: str, value: float | str, *, form: str = _NUMBER) -> None:
     Raises
     ------
     ValueError
-        For another name; a phrase that is empty, runs over a line or holds markup; a form given with a phrase.
+        For another name; a phrase that is empty, runs over a line, holds markup or is nothing but a number; a form
+        given with a phrase.
 
     Examples
     --------
@@ -350,6 +351,8 @@ def _phrase(name: str, value: str, form: str) -> str:
         raise ValueError(f"form of {name}: a phrase is shown as it is; leave form out")
     if not value.strip() or value != " ".join(value.split()):
         raise ValueError(f"value of {name} is {value!r}: expected words on one line, with single spaces between them")
+    if re.fullmatch(r"[-+−]?[\d.,]*\d[\d.,]*(e[-+]?\d+)?\s*%?", value):
+        raise ValueError(f"value of {name} is {value!r}: record the number itself, and how it is shown with form")
     if match := _MARKUP.search(value):
         raise ValueError(f"value of {name} holds {match[0]!r}: a phrase is plain words, markup stands around it")
     return value

@@ -69,7 +69,10 @@ class Tests:
 
 
 def measure(store: Path, jobs: int) -> Tests:
-    """Run under coverage the tests that were not run in this state before; they must pass."""
+    """Run under coverage the tests that were not run in this state before; they must pass.
+
+    Files in which a test fails are run again next time; what was measured of the others is kept.
+    """
     helpers = [*(ROOT / "tests" / "helpers").rglob("*.py"), *(ROOT / "tests").rglob("conftest.py")]
     shared = digest([*(ROOT / PACKAGE).rglob("*.py"), *(ROOT / PACKAGE).rglob("*.yml"), *helpers])
     folder = store / shared
@@ -84,18 +87,22 @@ def measure(store: Path, jobs: int) -> Tests:
         print(f"the tests of {len(new)} files, to see which lines they run ({jobs} workers) …", flush=True)
         command = [sys.executable, "-m", "pytest", *sorted(new), "-q", "-p", "seconds", "-p", "no:cacheprovider"]
         command += ["-n", str(jobs), "--dist", "worksteal", "--cov", PACKAGE, "--cov-context", "test"]
-        command += ["--cov-report", "", "--no-cov-on-fail"]
+        command += ["--cov-report", ""]
         environment = os.environ | {
             "COVERAGE_FILE": str(target.with_suffix(".coverage")),
             "SECONDS_FILE": str(target.with_suffix(".seconds")),
             "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(ROOT), os.environ.get("PYTHONPATH", "")]),
         }
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-        if done.returncode != 0:
-            tail = done.stdout[-3000:] + done.stderr[-1000:]
-            raise RuntimeError(f"the tests must pass before mutants are tried:\n{tail}")
-        seconds = json.loads(target.with_suffix(".seconds").read_text(encoding="utf-8"))
+        tail = done.stdout[-3000:] + done.stderr[-1000:]
+        if done.returncode not in (0, 1):
+            raise RuntimeError(f"the tests could not be run:\n{tail}")
+        taken = json.loads(target.with_suffix(".seconds").read_text(encoding="utf-8"))
+        failed = {test.partition("::")[0] for test in taken["failed"]}
+        passed = {file: state for file, state in new.items() if file not in failed}
         part = target.with_suffix(".part")
-        part.write_text(json.dumps({"states": new, "seconds": seconds}), encoding="utf-8")
+        part.write_text(json.dumps({"states": passed, "seconds": taken["seconds"]}), encoding="utf-8")
         part.replace(target)
+        if failed:
+            raise RuntimeError(f"the tests must pass before mutants are tried:\n{tail}")
     return Tests(folder, states)

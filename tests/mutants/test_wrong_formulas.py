@@ -141,9 +141,9 @@ WRONG = {
         "prod(shown[i][0] ** c for i, c in times.items())",
         "test_displays.py::test_policy_aware_ips_is_unbiased_over_displays_and_clicks",
     ),
-    "alias table forgets what is left": (
-        "1.0 - left[low]",
-        "left[low]",
+    "alias table forgets what a column has given": (
+        "1.0 + surplus[:-1] - deficit[until]",
+        "1.0 + surplus[:-1]",
         "test_sgd.py::test_an_alias_table_implies_its_weights",
     ),
     # convergence

@@ -13,7 +13,7 @@ import yaml
 from toy import Toy
 
 from book_tools.book import Book, Chapter
-from book_tools.checks.verify import claim_problems, verdict_report
+from book_tools.checks.verify import claim_problems, news, verdict_report
 from book_tools.cli import main
 from cfltr_core.reporting import claims as published
 from cfltr_core.reporting.claims import Measurement
@@ -58,9 +58,23 @@ def test_methods_that_were_swapped_in_a_chapter() -> None:
     assert problems_of(measured(published.swapped(BETTER))) == ["toy-better: contradicted, expected supported"]
 
 
-def test_a_verdict_better_than_expected_is_a_change_too() -> None:
+@pytest.mark.parametrize("arrays", [BETTER, published.swapped(BETTER)])
+def test_a_verdict_sharper_than_inconclusive_is_news_and_no_problem(arrays: Mapping[str, Any]) -> None:
     specs = [specification(expect="inconclusive")]
-    assert problems_of(measured(), specs=specs) == ["toy-better: supported, expected inconclusive"]
+    found = measured(arrays)
+    assert problems_of(found, specs=specs) == []
+    (notice,) = news({"toy-better": (CHAPTERS[0], found)}, {"toy-better": specs[0]})
+    assert notice.startswith(
+        f"NEWS toy-better (chapter 91): {found.result.verdict}, expected inconclusive; if it is to"
+    )
+    elsewhere = specification(expect="inconclusive", scale="ci")
+    assert news({"toy-better": (CHAPTERS[0], found)}, {"toy-better": elsewhere}) == []
+
+
+def test_a_verdict_less_sharp_than_expected_is_a_change() -> None:
+    open_ended = {"larger": [2.0, 0.0], "smaller": [1.0, 1.0]}
+    assert problems_of(measured(open_ended)) == ["toy-better: inconclusive, expected supported"]
+    assert news({"toy-better": (CHAPTERS[0], measured(open_ended))}, {"toy-better": specification()}) == []
 
 
 @pytest.mark.parametrize("place", [{"corpora": ("digits",)}, {"scale": "ci"}])
@@ -188,6 +202,21 @@ def test_a_flipped_expectation_shows_at_once(claimed: Toy, capsys: pytest.Captur
     assert len(said) == 2, "toy-far need not hold here, and no chapter is stale"
     assert "kept  91_alpha" in claimed.cli("run", "--scale", "smoke").stdout
     assert claimed.artefacts() == before
+
+
+def test_news_is_told_and_fails_nothing(claimed: Toy, capsys: pytest.CaptureFixture[str]) -> None:
+    write_registry(claimed, two="inconclusive", far="inconclusive")
+    assert main(["--root", str(claimed.root), "verify"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("NEWS toy-two (chapter 91): supported, expected inconclusive; if it is to stay")
+    assert said[1].startswith("verify: 5 claims in 2 chapters checked")
+    report = verdict_report(Book(claimed.root))
+    assert report[0] == "every verdict that must hold at this scale and corpus is the expected one, or sharper"
+    assert report[1] == f"  {said[0]}"
+    assert report[2:] == [
+        "1 others differ where they need not hold; 'python -m cfltr_core' lists every verdict",
+        "  chapter 91: 1 supported",
+    ]
 
 
 def test_changed_verdicts_that_gate_stand_first_and_the_others_in_one_block(claimed: Toy) -> None:

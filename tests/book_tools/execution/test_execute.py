@@ -200,6 +200,13 @@ def test_a_new_claim_makes_its_chapter_stale_and_no_other(two: Toy) -> None:
     assert now["92"] == before["92"]
 
 
+def test_a_withdrawn_claim_makes_no_chapter_stale(two: Toy) -> None:
+    before = fingerprints(two)
+    gone = {**CLAIM, "id": "toy-old", "withdrawn": {"replaced_by": None, "measured": "supported", "why": "so"}}
+    (two.root / "cfltr_core" / "claims.yml").write_text(yaml.safe_dump([CLAIM, gone]))
+    assert fingerprints(two) == before
+
+
 def test_every_module_that_executes_a_chapter_exists_and_counts() -> None:
     folder = Path(book_tools.__file__).parent
     assert [name for name in fingerprint.EXECUTION_MODULES if not (folder / name).is_file()] == []

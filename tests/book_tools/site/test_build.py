@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import pytest
 import yaml
 from bs4 import BeautifulSoup
 from toy import IMAGE_WITHOUT_ALT, REPOSITORY, Toy
 
-from book_tools.book import Book
 from book_tools.parameters import Parameters
-from book_tools.site.pages import scoreboard
 from book_tools.site.stage import configuration
-from cfltr_core.files import write_json
 from cfltr_core.reporting import claims
 
 
@@ -88,49 +82,6 @@ def test_the_same_artefact_from_two_chapters(executed: Toy) -> None:
     result = executed.cli("verify")
     assert result.returncode == 1
     assert "fig-toy: written by both 91_alpha and 93_gamma" in result.stdout
-
-
-def test_the_scoreboard_lists_every_claim_of_the_registry(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
-    toy.chapter("91_alpha", "x = 1")
-    toy.contents("91_alpha", "scoreboard")
-    (toy.done("91_alpha") / "claims").mkdir(parents=True)
-
-    def entry(name: str, chapter: str) -> dict[str, Any]:
-        return {
-            "id": name,
-            "source": "T1, Table 2",
-            "statement": f"{name} holds",
-            "kind": "number",
-            "chapter": chapter,
-            "corpora": ["yahoo-like"],
-            "scale": "ci",
-            "expect": "supported",
-            "reason": "r",
-            "margin": 0.1,
-            "value": 1.0,
-        }
-
-    names = {"toy-one": "91", "toy-two": "91", "toy-none": "91", "toy-three": "92"}
-    registry = claims.parse_registry([entry(name, chapter) for name, chapter in names.items()])
-    monkeypatch.setattr(claims, "registry", lambda: registry)
-    found = claims.ClaimResult("toy-one", "number", "contradicted", -0.5, (-0.75, math.inf), 0.975, 0.1, 5)
-    none = claims.judge(registry["toy-none"], {"values": [math.nan]})
-    for result in (found, none):
-        record = claims.Measurement(result, "smoke", "yahoo-like", {})
-        write_json(toy.done("91_alpha") / "claims" / f"{result.id}.json", record.as_record())
-
-    text = scoreboard(Book(toy.root), Parameters("smoke"))
-    assert "scale smoke, corpus yahoo-like, seed 0" in text
-    assert "| Chapter | Claims | Supported | Contradicted | Inconclusive | No verdict | As expected |" in text
-    assert "| [The chapter 91_alpha](91_alpha.ipynb) | 3 | 0 | 1 | 0 | 1 | 0 |" in text
-    assert claims.BUDGET in text
-    assert "## [The chapter 91_alpha](91_alpha.ipynb)" in text
-    assert "- **Contradicted** (expected: supported). toy-one holds *(T1, Table 2)*" in text
-    assert "Measured: -0.5, 97.5% interval [-0.75, ∞] over 5 seeds; threshold 0.1. `toy-one`" in text
-    assert "- **Not measured** (expected: supported). toy-two holds" in text
-    assert "- **No verdict** (expected: supported). toy-none holds" in text
-    assert "Measured: toy-none, values: expected finite numbers, but values[0] is nan. `toy-none`" in text
-    assert "toy-three" not in text, "its chapter is not in the book"
 
 
 UNMEASURABLE = """

@@ -104,16 +104,31 @@ def test_a_claim_is_shown_as_the_registry_has_it_now(monkeypatch: pytest.MonkeyP
     assert book.cells[1].outputs[0].data == {"text/plain": "1"}
     text = book.cells[1].outputs[1].data["text/markdown"]
     assert "Old words" in data["text/markdown"]
-    assert text == data["text/markdown"].replace("Old words", "New words")
+    assert text == (
+        data["text/markdown"]
+        .replace("Old words", "New words")
+        .replace(
+            "`toy-one`",
+            '<span id="claim-toy-one"></span><a href="scoreboard.html#claim-toy-one">`toy-one`</a>',
+        )
+    )
     # A table of several claims is written anew in the same way.
     table = evidence.Evidence([result], corpus="digits", scale="ci")
     publish("Old words.")
     data, metadata = table._repr_mimebundle_()
     several = {"output_type": "execute_result", "data": data, "metadata": metadata, "execution_count": 2}
-    page = notebook([several])
+    page = notebook([several], [shown], [several])
     publish("New words.")
     rewrite_claims(page, [claims.Measurement(result, "ci", "digits", {})])
-    assert page.cells[1].outputs[0].data["text/html"] == data["text/html"].replace("Old words", "New words")
+    html = (
+        data["text/html"]
+        .replace("Old words", "New words")
+        .replace("(toy-one;", '(<a href="scoreboard.html#claim-toy-one">toy-one</a>;')
+    )
+    # The first place where it is shown bears the anchor, and no other.
+    assert page.cells[1].outputs[0].data["text/html"] == html.replace("<tbody><tr>", '<tbody><tr id="claim-toy-one">')
+    assert "<span" not in page.cells[2].outputs[0].data["text/markdown"]
+    assert page.cells[3].outputs[0].data["text/html"] == html
     # A claim that the registry lost stays as it was; the check of the run names it.
     monkeypatch.setattr(claims, "registry", dict)
     rewrite_claims(book, [claims.Measurement(result, "ci", "digits", {})])

@@ -75,7 +75,7 @@ def test_verdicts_in_words(known: dict[str, Claim]) -> None:
         ("holds", "contradicted", "digits", "ci"): "contradicted, but supported was expected",
         ("holds", "inconclusive", "digits", "paper"): "inconclusive, but supported was expected",
         ("open", "inconclusive", "digits", "ci"): "inconclusive, as expected",
-        ("open", "supported", "digits", "ci"): "supported, but inconclusive was expected",
+        ("open", "supported", "digits", "ci"): "supported, where inconclusive was expected",
         ("holds", "inconclusive", "digits", "smoke"): "inconclusive; a verdict is due from scale ci on, with "
         "yahoo-like or digits: supported",
         ("holds", "contradicted", "letor:mine", "ci"): "contradicted; a verdict is due from scale ci on, with "

@@ -281,7 +281,7 @@ def test_figure_refuses(run: Path, changes: dict, message: str) -> None:
         (np.float64(0.256), {"form": "{:.0%}"}, "26%"),
         (1234, {"form": "{:,d}"}, "1,234"),
         ("loses to the logger (η = 1)", {}, "loses to the logger (η = 1)"),
-        ("0.50", {}, "0.50"),
+        ("in 3 of 5 seeds", {}, "in 3 of 5 seeds"),
     ],
 )
 def test_record(run: Path, shown: list, value: float | str, options: dict, text: str) -> None:
@@ -311,6 +311,7 @@ def test_record_has_three_digits_unless_told(shown: list) -> None:
         ("ends in a space ", {}, "with single spaces"),
         ("it **wins**", {}, r"value of who-wins holds '\*': a phrase is plain words"),
         ("at $p > 0$", {}, r"holds '\$'"),
+        *((number, {}, "record the number itself") for number in ("0.50", "-3", "1,234.5", "12 %", "1e-05")),
         ("wins", {"form": "{:.2f}"}, "form of who-wins: a phrase is shown as it is; leave form out"),
     ],
 )

@@ -1,0 +1,311 @@
+"""The scoreboard: claims told apart by source and nature, predicted beside measured, links there and back."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from bs4 import BeautifulSoup, Tag
+from toy import REPOSITORY, Toy
+
+from book_tools.book import Book
+from book_tools.parameters import Parameters
+from book_tools.site.scoreboard import OUTCOMES, scoreboard
+from book_tools.site.standings import numbers_of, standings, tally
+from cfltr_core.files import write_json
+from cfltr_core.reporting import claims
+from cfltr_core.reporting.wording import SOURCES, is_published, outcome, source_of, spelt_out
+
+SMOKE = Parameters("smoke")
+ENTRY: dict[str, Any] = {
+    "source": "A18 §1",
+    "statement": "It is one.",
+    "kind": "number",
+    "chapter": "91",
+    "corpora": ["yahoo-like"],
+    "scale": "smoke",
+    "expect": "supported",
+    "reason": "r",
+    "margin": 0.1,
+    "value": 1.0,
+}
+EXACT = {"kind": "identity", "tolerance": 1e-9}
+VALUES: Mapping[str, dict[str, Any]] = {
+    "A18-true": {"left": [1.0], "right": [1.0]},
+    "J20-false": {"left": [[1.0, 2.0]], "right": [[1.0, 2.5]]},
+    "A18-seen": {"values": [1.0, 1.01, 0.99]},
+    "O20-opposite": {"values": [3.0, 3.01, 2.99]},
+    "B-open": {"values": [1.0, 2.0, 0.0]},
+    "B-nothing": {"values": [math.nan]},
+    "control-one": {"values": [1.0, 1.0]},
+}
+
+
+def entry(id: str, **changes: Any) -> dict[str, Any]:
+    fields = {**ENTRY, "id": id, **changes}
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+FILE = [
+    entry("A18-true", **EXACT),
+    entry("J20-false", source="J20 §5", expect="contradicted", **EXACT),
+    entry("A18-seen", control="control-one"),
+    entry("O20-opposite", source="O20", expect="contradicted", predicted="supported"),
+    entry("B-open", source="B, after J20 §5", expect="inconclusive", predicted="none"),
+    entry("B-nothing", source="B", scale="ci"),
+    entry("B-missing", source="B"),
+    entry("control-one", source="B, negative control"),
+    entry("N-elsewhere", source="N", chapter="92"),
+    entry(
+        "B-old",
+        source="B",
+        expect=None,
+        predicted="supported",
+        withdrawn={
+            "replaced_by": "B-open",
+            "measured": {"yahoo-like": "contradicted"},
+            "why": "It was the other way round.",
+        },
+    ),
+]
+
+
+@pytest.fixture
+def measured(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Toy:
+    """A book with one chapter that measured seven claims of a registry of its own."""
+    toy.chapter("91_alpha", "x = 1")
+    toy.contents("91_alpha", "scoreboard")
+    parsed = claims.parse_registry(FILE)
+    standing = {name: spec for name, spec in parsed.items() if spec.withdrawn is None}
+    monkeypatch.setattr(claims, "registry", lambda: standing)
+    monkeypatch.setattr(claims, "withdrawn", lambda: {"B-old": parsed["B-old"]})
+    for name, arrays in VALUES.items():
+        found = claims.judge(standing[name], arrays)
+        record = claims.Measurement(found, "smoke", "yahoo-like", arrays)
+        write_json(toy.done("91_alpha") / "claims" / f"{name}.json", record.as_record())
+    return toy
+
+
+def row(text: str, id: str) -> str:
+    """The block of one claim in the page's Markdown."""
+    (found,) = re.findall(rf'<div class="[^"]*" id="claim-{re.escape(id)}">.*?</div>', text, re.DOTALL)
+    return str(found)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("A18 §5.2", "Agarwal et al. (2018) §5.2"),
+        ("B, after A18 §3 and J20 §5", "this book, after Agarwal et al. (2018) §3 and Jagerman and de Rijke (2020) §5"),
+        ("N, against A18 §4", "the notes, against Agarwal et al. (2018) §4"),
+        ("A18 Eq. 3; B (the rate)", "Agarwal et al. (2018) Eq. 3; this book (the rate)"),
+        ("Toy 2026, grade B", "Toy 2026, grade B"),
+    ],
+)
+def test_a_source_without_short_codes(source: str, words: str) -> None:
+    assert spelt_out(source) == words
+
+
+def test_the_real_claims_name_their_source_twice_and_alike() -> None:
+    """By the code before the id, and in words: none is left with a code that only we know."""
+    codes = re.compile(rf"\b({'|'.join(SOURCES)})\b(?!\W*=)")
+    for spec in (*claims.registry().values(), *claims.withdrawn().values()):
+        assert source_of(spec.id) in (*SOURCES, "control"), spec.id
+        assert not codes.search(spelt_out(spec.source).split("“")[0].split('"')[0]), spec.source
+        if is_published(spec.id):
+            assert source_of(spec.id) in spec.source.split("(")[0] or source_of(spec.id) in spec.source, spec.id
+
+
+def test_an_outcome_is_named_by_nature() -> None:
+    parsed = claims.parse_registry(FILE)
+    assert [outcome(parsed["A18-true"], verdict) for verdict in claims.VERDICTS] == ["true", "false", "undecided"]
+    assert [outcome(parsed["A18-seen"], verdict) for verdict in claims.VERDICTS] == [
+        "seen",
+        "opposite seen",
+        "undecided",
+    ]
+    assert [outcome(parsed["control-one"], verdict) for verdict in claims.VERDICTS] == [
+        "held",
+        "did not hold",
+        "undecided",
+    ]
+    assert outcome(parsed["A18-true"], claims.NO_VERDICT) == "no verdict"
+
+
+def test_what_is_counted_together(measured: Toy) -> None:
+    counts = tally(standings(Book(measured.root)))
+    assert {group: dict(counter) for group, counter in counts.items()} == {
+        ("published", "mathematical"): {"true": 1, "false": 1},
+        ("published", "empirical"): {"seen": 1, "opposite seen": 1},
+        ("own", "empirical"): {"undecided": 1, "no verdict": 1, "not measured": 1},
+        ("control", ""): {"held": 1},
+    }
+    text = scoreboard(Book(measured.root), SMOKE)
+    # All, three outcomes, without a verdict, as predicted.
+    assert "| Published in one of the four sources | 2 | 1 | 1 | 0 | 0 | 2 |" in text
+    assert "| Published in one of the four sources | 2 | 1 | 1 | 0 | 0 | 1 |" in text
+    assert "| Our own | 0 | 0 | 0 | 0 | 0 | 0 |" in text
+    assert "| Our own | 3 | 0 | 0 | 1 | 2 | 0 |" in text
+    assert "| Controls | 1 | 1 | 0 | 0 | 0 | 1 |" in text
+
+
+def test_the_rows(measured: Toy) -> None:
+    text = scoreboard(Book(measured.root), SMOKE)
+    assert "scale smoke, corpus yahoo-like, seed 0" in text
+    assert claims.BUDGET in text
+    true = row(text, "A18-true")
+    assert 'class="claim verdict-true source-a18"' in true
+    assert '<span class="verdict">True</span> It is one. *(Agarwal et al. (2018) §1)*' in true
+    assert "Mathematical. Predicted: true. Measured: true (largest |left − right| 0 in 1 cases; must not exceed" in true
+    seen = row(text, "A18-seen")
+    low, high = claims.judge(claims.registry()["A18-seen"], VALUES["A18-seen"]).interval or (0, 0)
+    assert f"Empirical. Predicted: seen. Measured: seen (mean 1, 99.2% interval [{low:.3g}, {high:.3g}] over 3" in seen
+    assert 'control: <a href="#claim-control-one">control-one</a>' in seen
+    assert "{download}`numbers (CSV) <claims/A18-seen.csv>`" in seen
+    opposite = row(text, "O20-opposite")
+    assert "Predicted: seen. Measured: opposite seen (" in opposite
+    assert "verdict-opposite-seen source-o20 verdict-surprise" in opposite
+    assert "last accepted run" not in opposite, "it is what the last accepted run gave"
+    assert "Predicted: nothing, written after a first measurement. Measured: undecided" in row(text, "B-open")
+    nothing = row(text, "B-nothing")
+    assert "Measured: no verdict (B-nothing, values: expected finite numbers, but values[0] is nan)." in nothing
+    assert "A verdict is due from scale ci on, with yahoo-like." in nothing
+    missing = row(text, "B-missing")
+    assert "Measured: not measured. **The last accepted run: seen.**" in missing
+    assert "download" not in missing
+    assert '<span class="verdict">Held</span>' in row(text, "control-one")
+    assert "N-elsewhere" not in text, "its chapter is not in the book"
+
+
+def test_a_changed_verdict_is_set_beside_the_last_accepted_one(measured: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed = claims.parse_registry(
+        [{**one, "expect": "contradicted"} if one["id"] == "A18-seen" else one for one in FILE]
+    )
+    monkeypatch.setattr(claims, "registry", lambda: {n: s for n, s in parsed.items() if s.withdrawn is None})
+    changed = row(scoreboard(Book(measured.root), SMOKE), "A18-seen")
+    assert "**The last accepted run: opposite seen.**" in changed
+    assert "verdict-surprise" in changed
+
+
+def test_a_withdrawn_claim_is_listed_with_what_it_measured(measured: Toy) -> None:
+    text = scoreboard(Book(measured.root), SMOKE)
+    old = row(text, "B-old")
+    assert text.index("## Withdrawn") < text.index('id="claim-B-old"')
+    assert 'class="claim verdict-opposite-seen source-b withdrawn verdict-surprise"' in old
+    assert "Predicted: seen. Measured: opposite seen on `yahoo-like`. Replaced by" in old
+    assert '<a href="#claim-B-open">B-open</a>. It was the other way round. `B-old`' in old
+
+
+def test_a_figure_stands_for_the_claims_below_it_until_the_next_heading(measured: Toy) -> None:
+    def cell(kind: str, **marks: Any) -> dict[str, Any]:
+        if kind == "markdown":
+            return {"cell_type": kind, "metadata": {}, "source": marks["source"]}
+        outputs = [
+            {"output_type": "display_data", "data": {}, "metadata": {"cfltr": {name: value}}}
+            for name, value in marks.items()
+        ]
+        return {"cell_type": kind, "metadata": {}, "source": "", "outputs": outputs, "execution_count": 1}
+
+    cells = [
+        cell("code", claim="A18-true"),
+        cell("code", figure="fig-one"),
+        cell("markdown", source="*What was seen:* much."),
+        cell("code", evidence=["A18-seen", "A18-true"]),
+        cell("markdown", source="## Next"),
+        cell("code", claim="B-open"),
+    ]
+    page = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+    (measured.done("91_alpha") / "notebook.ipynb").write_text(json.dumps(page))
+    text = scoreboard(Book(measured.root), SMOKE)
+    assert '<a href="91_alpha.html#claim-A18-seen">Where it was measured</a>' in row(text, "A18-seen")
+    assert '<a href="91_alpha.html#fig-one">figure beside it</a>' in row(text, "A18-seen")
+    for name in ("A18-true", "B-open"):
+        assert f'<a href="91_alpha.html#claim-{name}">Where it was measured</a>' in row(text, name)
+        assert "figure beside it" not in row(text, name)
+    assert '<a href="91_alpha.html">Where it was measured</a>' in row(text, "J20-false"), "it is shown nowhere"
+
+
+def test_the_numbers_behind_a_verdict() -> None:
+    def text_of(**arrays: Any) -> list[list[str]]:
+        result = claims.ClaimResult("one", "number", "supported", 1.0, None, None, 0.1, 1)
+        return list(csv.reader(numbers_of(claims.Measurement(result, "ci", "digits", arrays)).splitlines()))
+
+    assert text_of(values=[0.5, None]) == [["row", "values"], ["0", "0.5"], ["1", "nan"]]
+    assert text_of(larger=[1.0, 2.0], smaller=[0.0, 0.25], units=[3.0, 3.0]) == [
+        ["row", "unit", "larger", "smaller"],
+        ["0", "3", "1", "0"],
+        ["1", "3", "2", "0.25"],
+    ]
+    assert text_of(x=[1.0, 10.0], errors=[[0.1, 0.2], [0.3, 0.4]]) == [
+        ["row", "column", "x", "errors"],
+        ["0", "0", "1", "0.1"],
+        ["0", "1", "10", "0.2"],
+        ["1", "0", "1", "0.3"],
+        ["1", "1", "10", "0.4"],
+    ]
+    assert text_of(values=[]) == [["row", "values"]]
+
+
+def test_every_button_of_the_filter_has_its_rule() -> None:
+    """The style sheet hides, for every verdict and source that a claim can have, the claims that have another."""
+    sheet = (REPOSITORY / "_static" / "scoreboard.css").read_text()
+    choices = [f"verdict-{name.replace(' ', '-')}" for name in (*OUTCOMES, "surprise")]
+    choices += [f"source-{code.lower()}" for code in (*SOURCES, "control")]
+    for choice in choices:
+        assert f":has(#{choice}:checked) .claim:not(.{choice})" in sheet
+
+
+MEASURING = """
+import cfltr_core as cf
+{sizes}
+run = cf.Run(scale, corpus, seed)
+first = run.claim("{first}", left=[1.0], right=[1.0])
+first
+"""
+
+
+def test_links_lead_from_a_chapter_to_the_scoreboard_and_back(toy: Toy) -> None:
+    """On the built pages, whose links are all checked; with what every claim of the chapter rests on."""
+    first, second = [
+        spec.id for spec in claims.registry().values() if spec.kind == "identity" and spec.chapter == "02"
+    ][:2]
+    cells = MEASURING.format(first=first, sizes="")
+    again = f'second = run.claim("{second}", left=[1.0], right=[2.0])\nrun.evidence(first, second)'
+    toy.chapter("02_toy", cells, again)
+    toy.contents("02_toy", "scoreboard")
+    result = toy.cli("book", "--scale", "smoke")
+    assert result.returncode == 0, result.stdout
+
+    def page(name: str) -> BeautifulSoup:
+        path = toy.root / "_build" / "html" / "chapters" / f"{name}.html"
+        return BeautifulSoup(path.read_text(), "html.parser")
+
+    chapter, board = page("02_toy"), page("scoreboard")
+    for name in (first, second):
+        (place,) = chapter.select(f'[id="claim-{name}"]')
+        assert chapter.select(f'a[href="scoreboard.html#claim-{name}"]')
+        (block,) = board.select(f'[id="claim-{name}"]')
+        assert block.select(f'a[href="02_toy.html#claim-{name}"]')
+        (data,) = block.select("a.download")
+        written = (toy.root / "_build" / "html" / "chapters" / str(data["href"])).resolve()
+        assert written.read_text().splitlines()[0] == "row,left,right"
+        assert place.name == ("span" if name == first else "tr")
+    assert _filtered(board, "all") == _filtered(board, "") != set()
+    assert f"claim-{second}" in _filtered(board, "false")
+    assert f"claim-{first}" not in _filtered(board, "false")
+    assert all(one.find_parent("article") for one in board.select("fieldset input"))
+
+
+def _filtered(board: BeautifulSoup, choice: str) -> set[str]:
+    """The rows that stay when a button is pressed, by the rule that the style sheet has for it."""
+    rows: list[Tag] = board.select("article .claim")
+    if choice in ("", "all"):
+        return {str(row["id"]) for row in rows}
+    (button,) = board.select(f"#verdict-{choice}")
+    assert button["name"] == "verdict"
+    return {str(row["id"]) for row in rows if f"verdict-{choice}" in row["class"]}

@@ -1,0 +1,278 @@
+"""What a chapter in the form of the book looks like, and everything in which a notebook departs from it.
+
+Three layers on one page: the *path*, which is visible; the *evidence*, folded under a line that says what is in it; the
+*margin*.  Only the path is counted in words, and only its cells in their number and length.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from book_tools.colab.myst import Directive, blocks_of
+
+WORDS, VISIBLE_CELLS, FIGURES = (1_500, 2_500), (8, 14), (3, 5)
+MEDIAN_LINES, VISIBLE_LINES, FOLDED_LINES, COLUMNS, NUMBERS = 8, 16, 40, 88, 10
+
+FOLDS = {"hide-input", "hide-cell"}
+REMOVED = {"remove-cell", "remove-input"}
+TITLE = re.compile(r"# @title \S")
+# What stands in the margin, and what a reader opens.
+ASIDE = ("margin", "sidebar", "dropdown")
+# The first sign of each part, in the order of the parts; a heading says what happens, in words of its own.
+PARTS = (
+    ("the promise, **In one sentence:**", r"^\*\*In one sentence:\*\*"),
+    ("the reading time", r"^\*Reading \d+ minutes"),
+    ("what the reader will be able to do", r"you will be able to"),
+    ("the three documents of the hand example, A, B, C", r"\bA\b[^\n]*\bB\b[^\n]*\bC\b"),
+    ("a definition or an assumption", r"^:::\{prf:(?:definition|assumption)\}"),
+    ("a theorem", r"^:::\{prf:theorem\}"),
+    ("a proof", r"^:::\{prf:proof\}"),
+    ("a heading with 'fails'", r"^##+ .*\bfails?\b"),
+    ("a heading with 'practice'", r"^##+ .*\bpractice\b"),
+    ("a heading with 'Check yourself'", r"^##+ .*\b[Cc]heck yourself\b"),
+    ("the exercises", r"^:::\{exercise\}"),
+    ("the key ideas", r"^##+ .*\b[Kk]ey ideas\b"),
+    ("what to read next, **Read next:**", r"^\*\*Read next:\*\*"),
+)
+QUOTED = re.compile(r"\{glue:text\}`([\w-]+)`")
+# What a call gives when it is asked for one of several words.
+TEXT_METHODS = {"join", "format", "replace", "strip", "lower", "upper", "capitalize"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell as the tests see it; ``solution`` tells whether it stands in a folded solution."""
+
+    kind: str
+    text: str
+    tags: frozenset[str]
+    solution: bool = False
+
+    @property
+    def lines(self) -> int:
+        """Lines that are not empty, without the title of a fold."""
+        lines = [line for line in self.text.splitlines() if line.strip()]
+        return len(lines) - bool(lines and TITLE.match(lines[0]))
+
+    @property
+    def is_fold(self) -> bool:
+        return self.kind == "code" and bool(self.tags & FOLDS)
+
+    @property
+    def is_visible(self) -> bool:
+        return self.kind == "code" and not self.tags & (FOLDS | REMOVED) and not self.solution
+
+
+def cells_of(notebook: Mapping[str, Any]) -> list[Cell]:
+    """The cells of a notebook in JSON."""
+    found: list[Cell] = []
+    inside = False
+    for cell in notebook["cells"]:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            start, end = text.rfind(":::{solution-start}"), text.rfind(":::{solution-end}")
+            inside = inside if start == end else start > end
+        tags = frozenset(cell["metadata"].get("tags", []))
+        found.append(Cell(cell["cell_type"], text, tags, inside and cell["cell_type"] == "code"))
+    return found
+
+
+def prose_of(cells: list[Cell]) -> str:
+    return "\n\n".join(cell.text for cell in cells if cell.kind == "markdown")
+
+
+def tree_of(cells: list[Cell]) -> ast.Module:
+    """All code of a chapter, without the commands of the notebook."""
+    code = "\n".join(cell.text for cell in cells if cell.kind == "code")
+    return ast.parse(re.sub(r"^\s*[%!].*$", "", code, flags=re.MULTILINE))
+
+
+def path_words(prose: str) -> int:
+    """How many words a reader meets who opens nothing; formulas, labels and options are none."""
+    # What stands between the start and the end of a folded solution is folded with it.
+    prose = re.sub(r"^:::\{solution-start\}.*?^:::\{solution-end\}\n:::$", "", prose, flags=re.M | re.S)
+    text = re.sub(r"\$\$.*?\$\$([ \t]*\([\w-]+\))?", "", "\n".join(_open_text(prose)), flags=re.DOTALL)
+    text = re.sub(r"\$[^$\n]+\$|^\(.*\)=$", "", text, flags=re.MULTILINE)
+    return sum(bool(re.search(r"\w", word)) for word in text.split())
+
+
+def _open_text(prose: str) -> Iterator[str]:
+    for block in blocks_of(prose):
+        if isinstance(block, str):
+            yield block
+        elif block.name not in ASIDE and "dropdown" not in block.options.get("class", ""):
+            yield block.argument
+            yield from _open_text(block.body)
+
+
+def problems_of(cells: list[Cell], number: int, committed: Mapping[str, Any]) -> list[str]:
+    """Everything in which a chapter departs from the form, one line each.
+
+    ``committed`` are the recorded values of the last accepted run: what is a string there is a phrase, no number.
+    """
+    problems = [*_parts(cells, number), *_sizes(cells), *_folds(cells), *_records(cells, committed)]
+    return [*problems, *_figures(cells), *_exercises(prose_of(cells))]
+
+
+def _between(name: str, value: float, limits: tuple[float, float]) -> Iterator[str]:
+    low, high = limits
+    if not low <= value <= high:
+        yield f"{value:,} {name}: expected {low:,} to {high:,}"
+
+
+def _parts(cells: list[Cell], number: int) -> Iterator[str]:
+    prose = prose_of(cells)
+    if not cells[0].text.startswith(f"# {number}. "):
+        yield f"the first line is not the title: expected '# {number}. …'"
+    headings = [int(n) for n in re.findall(r"^## (\d+)\. ", prose, flags=re.MULTILINE)]
+    if headings != list(range(1, 10)):
+        yield f"headings '## N. …' are numbered {headings}: expected 1 to 9, the nine parts"
+    before, place = "", -1
+    for name, sign in PARTS:
+        match = re.search(sign, prose, flags=re.MULTILINE)
+        if match is None:
+            yield f"missing: {name}"
+        elif match.start() < place:
+            yield f"{name} before {before}"
+        else:
+            before, place = name, match.start()
+    if sum("parameters" in cell.tags for cell in cells) != 1:
+        yield "expected one cell tagged 'parameters'"
+    if not any(re.search(r"# try\b", cell.text) for cell in cells if cell.is_visible):
+        yield "nothing to change: expected a visible line like 'eta = 1.0  # try 0, 0.5, 2'"
+
+
+def _sizes(cells: list[Cell]) -> Iterator[str]:
+    yield from _between("words on the path", path_words(prose_of(cells)), WORDS)
+    visible = [cell for cell in cells if cell.is_visible]
+    yield from _between("visible code cells", len(visible), VISIBLE_CELLS)
+    middle = median(cell.lines for cell in visible) if visible else 0
+    if middle > MEDIAN_LINES:
+        yield f"visible code cells have {middle:g} lines in the median: expected at most {MEDIAN_LINES}"
+    for index, cell in enumerate(cells):
+        if cell.kind != "code":
+            continue
+        most, kind = (VISIBLE_LINES, "visible") if cell.is_visible else (FOLDED_LINES, "folded")
+        if cell.lines > most:
+            yield f"cell {index} has {cell.lines} lines: a {kind} cell has at most {most}"
+        for line in cell.text.splitlines():
+            if len(line) > COLUMNS:
+                yield f"cell {index} has a line of {len(line)} columns, more than {COLUMNS}: {line.strip()[:40]} …"
+
+
+def _folds(cells: list[Cell]) -> Iterator[str]:
+    for index, cell in enumerate(cells):
+        titled = bool(TITLE.match(cell.text))
+        if cell.is_fold and not titled:
+            yield f"cell {index} is folded, and nothing says what is in it: begin with '# @title …'"
+        if titled and not cell.is_fold:
+            yield f"cell {index} has a title, but no tag folds it: hide-input or hide-cell"
+        if len(re.findall(r"^# @title", cell.text, flags=re.MULTILINE)) > titled:
+            yield f"cell {index} has a title that is not its first line, or says nothing"
+    proof = next((i for i, cell in enumerate(cells) if ":::{prf:proof}" in cell.text), None)
+    if proof is not None and not any(cell.is_fold for cell in cells[proof:]):
+        yield "no folded cell after the proof: its steps are not checked"
+
+
+def _records(cells: list[Cell], committed: Mapping[str, Any]) -> Iterator[str]:
+    tree = tree_of(cells)
+    quoted = set(QUOTED.findall(prose_of(cells)))
+    strings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    recorded = {
+        call.args[0].value: call.args[1] if len(call.args) > 1 else None
+        for call in _calls(tree, "record")
+        if call.args and isinstance(call.args[0], ast.Constant)
+    }
+    yield from (f"{name} is recorded, but quoted nowhere" for name in sorted(recorded.keys() - quoted))
+    yield from (f"{name} is quoted, but recorded nowhere" for name in sorted(quoted - strings))
+    texts = Texts(tree)
+    numbers = [name for name in sorted(quoted) if not _is_phrase(name, recorded.get(name), committed, texts)]
+    if len(numbers) > NUMBERS:
+        yield f"{len(numbers)} recorded numbers are quoted, more than {NUMBERS}: {', '.join(numbers)}"
+
+
+def _is_phrase(name: str, value: ast.expr | None, committed: Mapping[str, Any], texts: Texts) -> bool:
+    if name in committed:
+        return isinstance(committed[name], str)
+    return value is not None and texts.is_text(value)
+
+
+class Texts:
+    """Which expressions of a chapter are texts, as far as its source tells."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.assigned: dict[str, list[ast.expr]] = {}
+        self.returned: dict[str, list[ast.expr]] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign):
+                for target in node.targets:
+                    if isinstance(target, ast.Name):
+                        self.assigned.setdefault(target.id, []).append(node.value)
+            if isinstance(node, ast.FunctionDef):
+                returns = [part.value for part in ast.walk(node) if isinstance(part, ast.Return) and part.value]
+                self.returned[node.name] = returns
+
+    def is_text(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
+        match node:
+            case ast.JoinedStr() | ast.Constant(value=str()):
+                return True
+            case ast.IfExp(body=one, orelse=other):
+                return self.is_text(one, seen) and self.is_text(other, seen)
+            case ast.BinOp(op=ast.Add(), left=left, right=right):
+                return self.is_text(left, seen) or self.is_text(right, seen)
+            case ast.Subscript(value=several):
+                return self.are_texts(several, seen)
+            case ast.Call(func=ast.Attribute(attr="get", value=several), args=[_, default]):
+                return self.are_texts(several, seen) and self.is_text(default, seen)
+            case ast.Call(func=ast.Attribute(attr=method, value=text)) if method in TEXT_METHODS:
+                return self.is_text(text, seen)
+            case ast.Call(func=ast.Name(id="str")):
+                return True
+            case ast.Call(func=ast.Name(id=name)) if name not in seen and self.returned.get(name):
+                return all(self.is_text(value, seen | {name}) for value in self.returned[name])
+            case ast.Name(id=name) if name not in seen and name in self.assigned:
+                return all(self.is_text(value, seen | {name}) for value in self.assigned[name])
+        return False
+
+    def are_texts(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
+        """Whether ``node`` holds several texts, of which one can be chosen."""
+        match node:
+            case ast.Dict(values=values) | ast.List(elts=values) | ast.Tuple(elts=values):
+                return bool(values) and all(self.is_text(value, seen) for value in values)
+            case ast.ListComp(elt=value) | ast.DictComp(value=value):
+                return self.is_text(value, seen)
+            case ast.Name(id=name) if name not in seen and name in self.assigned:
+                return all(self.are_texts(value, seen | {name}) for value in self.assigned[name])
+        return False
+
+
+def _figures(cells: list[Cell]) -> Iterator[str]:
+    yield from _between("figures", len(_calls(tree_of(cells), "figure")), FIGURES)
+    for index, cell in enumerate(cells):
+        if cell.kind == "code" and "run.figure(" in cell.text:
+            before = next((c for c in reversed(cells[:index]) if not c.is_fold and "remove-cell" not in c.tags), None)
+            after = next((c for c in cells[index + 1 :] if not c.is_fold), None)
+            if before is None or before.kind != "markdown":
+                yield f"cell {index} shows a figure: the text before it says what to look for"
+            if after is None or after.kind != "markdown":
+                yield f"cell {index} shows a figure: the text after it says what was seen"
+
+
+def _exercises(prose: str) -> Iterator[str]:
+    directives = [block for block in blocks_of(prose) if isinstance(block, Directive)]
+    exercises = [block.options.get("label", "") for block in directives if block.name in ("exercise", "exercise-start")]
+    solutions = [block.argument for block in directives if block.name in ("solution", "solution-start")]
+    if len(exercises) != 3:
+        yield f"{len(exercises)} exercises: expected three, by hand, in code, open"
+    if solutions != exercises:
+        yield f"solutions are those of {solutions}, the exercises are {exercises}"
+
+
+def _calls(tree: ast.Module, method: str) -> list[ast.Call]:
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [call for call in found if isinstance(call.func, ast.Attribute) and call.func.attr == method]
