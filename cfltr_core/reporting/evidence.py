@@ -133,7 +133,7 @@ class Evidence:
         return out
 
     def _outcome(self, control: ClaimResult) -> str:
-        return {"supported": "held", "contradicted": "did not hold"}.get(control.verdict, "is undecided here")
+        return {"supported": "held", "contradicted": "did not hold"}.get(control.verdict, "undecided here")
 
     def _changed(self, result: ClaimResult) -> bool:
         due = registry()[result.id].gates(self.scale, self.corpus)
