@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -24,7 +25,7 @@ from cfltr_core import (
     ranks,
     segment_sum,
 )
-from cfltr_core.checks import finite_vector
+from cfltr_core.checks import finite_vector, numbers
 from cfltr_core.ranking.ragged import segment_max
 from cfltr_core.sampling import AliasTable, alias_tables
 
@@ -65,6 +66,70 @@ def test_at_most_two_arguments_are_given_by_their_place(name: str) -> None:
         if parameter.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD) and parameter.name != "self"
     ]
     assert len(by_place) <= 2 or by_place == MORE.get(name), f"{name}: {', '.join(by_place)}"
+
+
+# What callers get who leave an argument out, once more: a change of either copy must be made twice, on purpose.
+ESTIMATE = {"rank_weights": None, "lam": None, "unit": "query"}
+TIES = {"ties": "average", "rng": None}
+HINGE = {"surrogate": "hinge", "sigma": 1.0, "smoothing": 0.0}
+DEFAULTS = {
+    "PlackettLucePolicy": {"temperature": 1.0},
+    "PositionBasedUser": {"epsilon_plus": 1.0, "epsilon_minus": 0.0},
+    "RankWeight": {"larger_is_better": True, "derivative": None},
+    "RankingData": {"threshold": 1, "name": "data"},
+    "ReaderOptions": {"cap": float(np.finfo(np.float32).max), "drop": (), "log1p": False, "normalise": False}
+    | {"threshold": None},
+    "Run": {"seed": 0},
+    "Run.each_seed": {"settings": None, "seeds": None, "store": None},
+    "Run.figure": {"dense": False, "seeds": None},
+    "Run.record": {"form": "{:.3g}"},
+    "Run.simulate": {"n_clicks": None, "n_sessions": None},
+    "additive_metric": TIES,
+    "band": {"label": None, "units": None},
+    "bound_loss": {"weights": None, "metric": None, **HINGE},
+    "claim": {"units": None},
+    "clipped": ESTIMATE,
+    "curves": {"ax": None, "labels": None, "legend": True, "units": None},
+    "dcg": {"cutoff": None},
+    "figure": {"dense": False},
+    "fit_linear_ranker": {"ridge": 1.0, "min_queries": 20},
+    "fit_propdcg": {"C": 1.0, "metric": None, "decrease": 1e-3, "gap": 1e-3, "start": None, "max_rounds": 50},
+    "fit_proprank": {"C": 1.0, "gap": 1e-3, "start": None, "max_passes": 5000},
+    "ips": ESTIMATE,
+    "load_corpus": {"options": None},
+    "mean_interval": {"level": 0.95, "units": None},
+    "naive": ESTIMATE,
+    "ndcg": {"cutoff": 10, "gain": "exponential", "empty": "drop"},
+    "power_examination": {"shift": 0.0},
+    "proof_steps": {"moment_bound": None},
+    "rank_weights": TIES,
+    "ranks": TIES,
+    "read_collection": {"options": None, "cache": None, "report": None},
+    "read_svmlight": {"n_features": None, "options": None, "cache": None, "report": None},
+    "record": {"form": "{:.3g}"},
+    "select_C": {"metric": None, "extend": 6},
+    "self_normalised": ESTIMATE,
+    "surrogate_ranks": HINGE,
+    "train_sgd": {"batch": 1, "runs": 1, "optimizer": "sgd", "record": None},
+}
+
+
+def test_defaults() -> None:
+    found = {}
+    for name, thing in CALLABLES.items():
+        parameters = inspect.signature(thing).parameters.values()
+        defaults = {one.name: one.default for one in parameters if one.default is not inspect.Parameter.empty}
+        found |= {name: defaults} if defaults else {}
+    assert found == DEFAULTS
+
+
+def test_whole_numbers_that_came_as_objects_fit_64_bits_or_are_named() -> None:
+    fit = np.array([-(2**63), 0, 2**63 - 1], dtype=object)
+    assert numbers(fit, "ids", "a number").tolist() == fit.tolist()
+    assert numbers(fit, "ids", "a number").dtype == np.int64
+    for item in (-(2**63) - 1, 2**63, 0.5, "1", None):
+        with pytest.raises(ValueError, match=re.escape(f"ids[1] is {item!r}: expected a number")):
+            numbers(np.array([0, item], dtype=object), "ids", "a number")
 
 
 @pytest.mark.parametrize("kind", NUMBERS)
