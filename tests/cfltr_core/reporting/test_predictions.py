@@ -179,3 +179,16 @@ def test_the_history_of_the_books_own_claims() -> None:
     for spec in registry().values():
         if spec.predicted == NO_PREDICTION:
             assert spec.id in {old.withdrawn.replaced_by for old in withdrawn().values() if old.withdrawn}, spec.id
+
+
+def test_the_text_of_a_result_can_lead_to_the_scoreboard_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = parse_registry([entry("one", source="A18 §1")])
+    monkeypatch.setattr("cfltr_core.reporting.claims.registry", lambda: found)
+    result = claims.verdict_of(found["one"], {"values": [0.0, 0.01, -0.01]})
+    plain = result.markdown()
+    assert plain.startswith("**Claim `one`: supported.** Something holds. *(Agarwal et al. (2018) §1; measured mean: 0")
+    assert plain == result._repr_markdown_()
+    linked = '<a href="board.html#claim-one">`one`</a>'
+    assert result.markdown(scoreboard="board.html") == plain.replace("`one`", linked)
+    anchored = result.markdown(scoreboard="board.html", anchor=True)
+    assert anchored == plain.replace("`one`", f'<span id="claim-one"></span>{linked}')
