@@ -40,8 +40,9 @@ from cfltr_core.ranking.metrics import (
     rbp,
 )
 from cfltr_core.ranking.ragged import RankingData, query_index, segment_sum
-from cfltr_core.reporting.claims import claim, mean_interval
+from cfltr_core.reporting.claims import claim
 from cfltr_core.reporting.figures import METHODS, band, curves, figure, record, style
+from cfltr_core.reporting.intervals import mean_interval
 from cfltr_core.reporting.run import Run
 
 __all__ = [

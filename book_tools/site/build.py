@@ -39,7 +39,7 @@ def build_site(book: Book) -> None:
         remove_tree(book.html)
         origin = origin_of(book)
         stage(book, generated_pages(book, state.parameters), origin, state.parameters)
-        write_accompanying(book)
+        write_accompanying(book, state.parameters)
         with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=book.build) as scratch:
             html = _jupyter_book(book, Path(scratch))
             write_copies(book, html, html / FOLDER, origin, state.parameters)

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from book_tools.book import Book
 from book_tools.files import read_json, write_whole
 from book_tools.parameters import Parameters
+from book_tools.site.front import write_front
 from book_tools.site.scoreboard import link_to, numbers_files, scoreboard
 from book_tools.site.tables import duration, table
 
@@ -19,8 +20,9 @@ def generated_pages(book: Book, parameters: Parameters) -> dict[str, str]:
     return {"chapters/scoreboard": scoreboard(book, parameters), "chapters/status": status(book, parameters)}
 
 
-def write_accompanying(book: Book) -> None:
-    """Lay what the generated pages read beside them, into the staged source."""
+def write_accompanying(book: Book, parameters: Parameters) -> None:
+    """Lay what the scoreboard and the front page read beside them, into the staged source."""
+    write_front(book, parameters)
     for name, text in numbers_files(book).items():
         write_whole(book.stage / name, text)
 

@@ -220,7 +220,7 @@ def _anchor(id: str) -> str:
 
 
 def _measured(spec: Claim, measurement: Measurement) -> str:
-    from cfltr_core.reporting.claims import describe, required
+    from cfltr_core.reporting.wording import describe, required
 
     result = measurement.result
     if result.reason:

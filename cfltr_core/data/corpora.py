@@ -189,7 +189,7 @@ def units_of(corpus: str, seeds: Iterable[int]) -> IntArray:
     Random splits of the same data overlap and are not quite independent; on a published split an interval over
     seeds speaks of other logs, not of other queries.
 
-    :func:`cfltr_core.reporting.claims.mean_interval` and the statistical claims take these labels.
+    :func:`cfltr_core.reporting.intervals.mean_interval` and the statistical claims take these labels.
 
     Raises
     ------

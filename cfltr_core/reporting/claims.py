@@ -48,7 +48,8 @@ from numpy.typing import ArrayLike
 
 from cfltr_core.checks import FloatArray
 from cfltr_core.files import write_json
-from cfltr_core.reporting.wording import spelt_out
+from cfltr_core.reporting.intervals import log_slopes, mean_interval
+from cfltr_core.reporting.wording import describe, required, spelt_out
 
 ARRAYS: Mapping[str, tuple[str, ...]] = {
     "identity": ("left", "right"),
@@ -157,6 +158,13 @@ class ClaimResult:
     ``kind`` is that of the claim, ``threshold`` its tolerance or margin, ``seeds`` the number of values, and ``units``
     how many of these count by themselves.  ``reason`` says why there is no verdict, and is empty where there is one.
     :func:`claim` makes it.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> result = cf.claim("N-naive-expectation", scale="smoke", corpus="digits", left=[1 / 3], right=[2 / 6])
+    >>> result.markdown().startswith("**Claim `N-naive-expectation`: supported.**")
+    True
     """
 
     id: str
@@ -234,30 +242,6 @@ class Measurement:
         if known["effect"] is None:
             known["effect"] = math.nan
         return cls(ClaimResult(**known), record["scale"], record["corpus"], dict(record["arrays"]))
-
-
-def describe(spec: Claim) -> str:
-    """What the effect of a claim of this kind is, in words."""
-    return {
-        "identity": "largest |left − right|",
-        "inequality": "largest excess",
-        "ordering": "mean difference",
-        "equivalence": "mean difference",
-        "number": "mean",
-        "limit": "log-log slope",
-    }[spec.kind]
-
-
-def required(spec: Claim) -> str:
-    """What the effect must meet for the claim to be supported, in words."""
-    return {
-        "identity": f"must not exceed {spec.tolerance:g}",
-        "inequality": f"must not exceed {spec.tolerance:g}",
-        "ordering": f"must exceed {spec.margin:g}",
-        "equivalence": f"must lie within ±{spec.margin:g}",
-        "number": f"must lie within {spec.value:g} ± {spec.margin:g}",
-        "limit": f"must lie within {spec.value:g} ± {spec.margin:g}",
-    }[spec.kind]
 
 
 @cache
@@ -368,65 +352,6 @@ def level_of(spec: Claim) -> float:
     return 1.0 - FAMILY_ALPHA / max(1, len(family))
 
 
-def mean_interval(
-    values: ArrayLike, level: float = 0.95, *, units: ArrayLike | None = None
-) -> tuple[float, float, float]:
-    """Mean over seeds with its two-sided Student interval: ``(mean, low, high)``; infinite for one seed.
-
-    x̄ ± t_{n−1}(½ + level/2) · s/√n, over n values or, where ``units`` are given, over the n means of the values
-    that share a unit.  Two seeds that read the same fold are two looks at the same queries: taken as two values
-    they promise too narrow an interval.
-
-    Parameters
-    ----------
-    values : (n_seeds,)
-    level : float
-        Probability with which the interval covers the mean.
-    units : (n_seeds,), optional
-        A label for each seed, equal where seeds share their data (:func:`cfltr_core.data.corpora.units_of`).  Without
-        labels every seed is a unit of its own.
-
-    Raises
-    ------
-    ValueError
-        For values that are not finite, a level outside (0, 1), or labels that are not one per seed.
-
-    Examples
-    --------
-    >>> import cfltr_core as cf
-    >>> mean, low, high = cf.mean_interval([0.61, 0.63, 0.65])
-    >>> round(mean, 3), round(low, 3), round(high, 3)
-    (0.63, 0.58, 0.68)
-    """
-    from scipy.special import stdtrit
-
-    x = np.asarray(values, dtype=np.float64)
-    if x.ndim != 1 or x.size == 0:
-        raise ValueError(f"values: expected one number per seed, got shape {x.shape}")
-    if not np.isfinite(x).all():
-        index = int(np.argmin(np.isfinite(x)))
-        raise ValueError(f"values[{index}] is {x[index]}: a seed without a number has no place in an interval")
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}: expected a probability strictly between 0 and 1")
-    if units is not None:
-        x = _unit_means(x, units)
-    mean = float(x.mean())
-    if x.size == 1:
-        return mean, -np.inf, np.inf
-    half = float(stdtrit(x.size - 1, 0.5 + level / 2) * x.std(ddof=1) / np.sqrt(x.size))
-    return mean, mean - half, mean + half
-
-
-def _unit_means(values: FloatArray, units: ArrayLike) -> FloatArray:
-    """Mean of the values of each unit, in the order in which the units first appear."""
-    labels = np.asarray(units)
-    if labels.shape != values.shape:
-        raise ValueError(f"units: expected one label per seed, shape {values.shape}, got {labels.shape}")
-    _, first, member = np.unique(labels, return_index=True, return_inverse=True)
-    means = np.bincount(member, weights=values) / np.bincount(member)
-    return np.asarray(means[np.argsort(first)])
-
-
 def verdict_of(spec: Claim, arrays: Mapping[str, ArrayLike], *, level: float | None = None) -> ClaimResult:
     """Compute the verdict of a claim from measured arrays; ``level`` defaults to :func:`level_of`.
 
@@ -450,7 +375,7 @@ def verdict_of(spec: Claim, arrays: Mapping[str, ArrayLike], *, level: float | N
         effect = float(np.abs(difference).max() if spec.kind == "identity" else difference.max())
         verdict = "supported" if effect <= spec.tolerance else "contradicted"
         return ClaimResult(spec.id, spec.kind, verdict, effect, None, None, spec.tolerance, a[0].size)
-    sample = _slopes(*a) if spec.kind == "limit" else a[0] - a[1] if len(a) == 2 else a[0]
+    sample = log_slopes(*a) if spec.kind == "limit" else a[0] - a[1] if len(a) == 2 else a[0]
     used = level_of(spec) if level is None else level
     try:
         effect, low, high = mean_interval(sample, used, units=units)
@@ -564,9 +489,3 @@ def _checked(spec: Claim, arrays: Mapping[str, ArrayLike]) -> list[FloatArray]:
     if spec.kind not in EXACT and out[0].ndim != 1:
         raise ValueError(f"{spec.id}: expected one number per seed, got shape {out[0].shape}")
     return out
-
-
-def _slopes(x: FloatArray, errors: FloatArray) -> FloatArray:
-    """Least-squares slope of log(errors) on log(x), one per seed."""
-    u = np.log(x) - np.log(x).mean()
-    return np.asarray(np.log(errors) @ u / (u @ u))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from cfltr_core.reporting.claims import Claim, ClaimResult, describe, registry, required
-from cfltr_core.reporting.wording import CONTROL, source_of, spelt_out
+from cfltr_core.reporting.claims import Claim, ClaimResult, registry
+from cfltr_core.reporting.wording import CONTROL, describe, required, source_of, spelt_out
 
 # How a statement of each kind fails; the effect follows.
 _FAILS = {
@@ -133,7 +133,7 @@ class Evidence:
         return out
 
     def _outcome(self, control: ClaimResult) -> str:
-        return {"supported": "held", "contradicted": "did not hold"}.get(control.verdict, "is undecided here")
+        return {"supported": "held", "contradicted": "did not hold"}.get(control.verdict, "undecided here")
 
     def _changed(self, result: ClaimResult) -> bool:
         due = registry()[result.id].gates(self.scale, self.corpus)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from cfltr_core.checks import FloatArray
 from cfltr_core.files import write_json, write_whole
-from cfltr_core.reporting.claims import mean_interval
+from cfltr_core.reporting.intervals import mean_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,7 +95,7 @@ def band(
 ) -> None:
     """Plot a method's mean over seeds against ``x``, with the 95 % Student interval of the mean as a band.
 
-    At each x, mean ± t · s/√n of n seeds, as :func:`cfltr_core.reporting.claims.mean_interval` computes it.
+    At each x, mean ± t · s/√n of n seeds, as :func:`cfltr_core.reporting.intervals.mean_interval` computes it.
 
     Parameters
     ----------
@@ -145,9 +145,9 @@ def curves(
     """Lines against ``x``, one for each entry of ``lines``, with a legend, on new axes or on ``ax``.
 
     Values of shape (len(x),) give a line, values of shape (seeds, len(x)) their mean over seeds with the 95 % Student
-    interval of the mean as a band (:func:`cfltr_core.reporting.claims.mean_interval`).  A name in :data:`METHODS` has
-    the method's colour and marker, any other its place on a scale of colours from dark to light, and a marker of its
-    own.  Lines of more than 25 points are marked at about ten of them.
+    interval of the mean as a band (:func:`cfltr_core.reporting.intervals.mean_interval`).  A name in :data:`METHODS`
+    has the method's colour and marker, any other its place on a scale of colours from dark to light, and a marker
+    of its own.  Lines of more than 25 points are marked at about ten of them.
 
     Parameters
     ----------

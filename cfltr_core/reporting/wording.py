@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from cfltr_core.reporting.claims import Claim
+from typing import Protocol
 
 # The short codes that begin the ids of claims, with what they stand for.
 SOURCES: Mapping[str, str] = {
@@ -53,10 +50,62 @@ def is_published(id: str) -> bool:
     return source_of(id) not in (OWN, CONTROL)
 
 
-def outcome(spec: Claim, verdict: str) -> str:
+class Named(Protocol):
+    """What words need to know of a claim."""
+
+    @property
+    def id(self) -> str:
+        """Its id, which begins with the code of its source."""
+
+    @property
+    def nature(self) -> str:
+        """Mathematical or empirical."""
+
+    @property
+    def kind(self) -> str:
+        """How it is judged: identity, inequality, ordering, equivalence, number or limit."""
+
+    @property
+    def margin(self) -> float:
+        """The smallest effect that matters."""
+
+    @property
+    def tolerance(self) -> float:
+        """The largest excess of an exact claim."""
+
+    @property
+    def value(self) -> float:
+        """The value that is claimed."""
+
+
+def outcome(spec: Named, verdict: str) -> str:
     """A verdict on a claim in words: true, false; seen, opposite seen; held, did not hold; undecided.
 
     Whatever is no verdict (*no verdict*, *none*) stays as it is.
     """
     kind = CONTROL if source_of(spec.id) == CONTROL else spec.nature
     return OUTCOMES[kind].get(verdict, verdict)
+
+
+def describe(spec: Named) -> str:
+    """What the effect of a claim of this kind is, in words."""
+    return {
+        "identity": "largest |left − right|",
+        "inequality": "largest excess",
+        "ordering": "mean difference",
+        "equivalence": "mean difference",
+        "number": "mean",
+        "limit": "log-log slope",
+    }[spec.kind]
+
+
+def required(spec: Named) -> str:
+    """What the effect must meet for the claim to be supported, in words."""
+    return {
+        "identity": f"must not exceed {spec.tolerance:g}",
+        "inequality": f"must not exceed {spec.tolerance:g}",
+        "ordering": f"must exceed {spec.margin:g}",
+        "equivalence": f"must lie within ±{spec.margin:g}",
+        "number": f"must lie within {spec.value:g} ± {spec.margin:g}",
+        "limit": f"must lie within {spec.value:g} ± {spec.margin:g}",
+    }[spec.kind]

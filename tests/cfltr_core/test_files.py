@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,14 @@ def test_store_arrays_writes_them_one_after_the_other(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="Object arrays"):
         store_arrays(path, (np.array([object()]),))
     assert list(listing(path.parent)) == ["entry.npy"]
+
+
+def test_arrays_are_written_beside_their_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file can be put into its place at once only within one file system: no folder for temporary files is used."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "no such folder"))
+    store_arrays(tmp_path / "entry.npy", ARRAYS)
+    write_whole(tmp_path / "text", b"text")
+    assert sorted(listing(tmp_path)) == ["entry.npy", "text"]
 
 
 def test_load_arrays_gives_back_what_was_stored_or_nothing(tmp_path: Path) -> None:

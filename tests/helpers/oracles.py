@@ -875,10 +875,45 @@ def svmlight_parse(text: str, n_features: int) -> tuple[list[list[float]], list[
 
 
 # The sizes that the design states, once more.
+_CURVE = (1_700, 17_000, 170_000, 1_700_000)
+_GRID = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 SCALES = {
-    "smoke": {"generated": (200, 80, 120), "features": 20, "clicks": (500, 5_000)},
-    "ci": {"generated": (3_000, 1_000, 1_000), "features": 60, "clicks": (1_700, 17_000, 170_000, 1_700_000)},
-    "paper": {"generated": (20_000, 3_000, 7_000), "features": 700, "clicks": (1_700, 17_000, 170_000, 1_700_000)},
+    "smoke": {
+        "generated": (200, 80, 120),
+        "features": 20,
+        "istella": (60, 30, 40),
+        "istella_features": 20,
+        "digits": (100, 50, 100),
+        "clicks": (500, 5_000),
+        "seeds": 2,
+        "light_seeds": 2,
+        "repetitions": 40,
+        "C_grid": (0.1, 1.0, 10.0),
+    },
+    "ci": {
+        "generated": (3_000, 1_000, 1_000),
+        "features": 60,
+        "istella": (800, 300, 300),
+        "istella_features": 60,
+        "digits": (800, 250, 500),
+        "clicks": _CURVE,
+        "seeds": 5,
+        "light_seeds": 10,
+        "repetitions": 400,
+        "C_grid": _GRID,
+    },
+    "paper": {
+        "generated": (20_000, 3_000, 7_000),
+        "features": 700,
+        "istella": (19_000, 7_000, 6_500),
+        "istella_features": 220,
+        "digits": (890, 290, 590),
+        "clicks": _CURVE,
+        "seeds": 10,
+        "light_seeds": 20,
+        "repetitions": 1_000,
+        "C_grid": _GRID,
+    },
 }
 
 

@@ -84,7 +84,8 @@ class Place:
 def places_of(path: Path) -> list[Place]:
     """Every place of a module that mutmut would change.
 
-    Left out are the texts of messages, ``raise ValueError("…")``, which tests compare in part, and ``__all__``.
+    Left out are ``__all__`` and the texts of messages, which tests compare in part: strings in
+    ``raise ValueError("…")`` and those given to the functions of ``checks``, ``checks.positive(eta, "eta")``.
     """
     if importlib.util.find_spec("mutmut") is None:
         raise ModuleNotFoundError("mutmut is not installed: pip install -e '.[mutants]', or 'make mutants'")
@@ -99,6 +100,8 @@ def places_of(path: Path) -> list[Place]:
         spared |= {id(part) for part in matchers.findall(node, matchers.SimpleString())}
         if isinstance(node, cst.Assign):
             spared.add(id(node))
+    for call in matchers.findall(tree, matchers.Call(matchers.Attribute(matchers.Name("checks")))):
+        spared |= {id(argument.value) for argument in call.args if isinstance(argument.value, cst.SimpleString)}
     return [Place(path, tree, mutation) for mutation in mutations if id(mutation.original_node) not in spared]
 
 

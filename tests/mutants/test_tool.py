@@ -42,6 +42,16 @@ def function(x):
     return y
 '''
 
+SMALL = """__all__ = ["f"]
+
+
+def f(x):
+    checks.one_of(x, "some", ("a", 2))
+    if x > 1:
+        raise ValueError("large")
+    return x + 2
+"""
+
 
 @pytest.mark.parametrize(
     ("line", "function", "lines"),
@@ -99,17 +109,19 @@ def test_mutants_of_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(making, "ROOT", tmp_path)
     path = tmp_path / "cfltr_core" / "thing.py"
     path.parent.mkdir()
-    path.write_text(
-        '__all__ = ["f"]\n\n\ndef f(x):\n    if x > 1:\n        raise ValueError("large")\n    return x + 2\n'
-    )
+    path.write_text(SMALL, encoding="utf-8")
     mutants = [making.mutant_of(place) for place in making.places_of(path)]
     keys = {one.key for one in mutants}
     assert ("thing", "f", "if x > 1:", "if x >= 1:") in keys
     assert ("thing", "f", "return x + 2", "return x - 2") in keys
     assert ("thing", "f", "return x + 2", "return x + 3") in keys
-    assert not any("LARGE" in after or "XX" in after for *_, after in keys)
+    assert not any("LARGE" in after or "XXlarge" in after for *_, after in keys)
     (one,) = (one for one in mutants if one.after == "return x - 2")
-    assert one.lines == (7,)
+    assert one.lines == (8,)
+    inner = {after for *_, after in keys if after.startswith("checks.one_of(x, ")}
+    assert 'checks.one_of(x, "some", ("XXaXX", 2))' in inner
+    assert 'checks.one_of(x, "some", ("a", 3))' in inner
+    assert not any("XXsome" in after or "SOME" in after for after in inner)
     assert "-    return x + 2\n+    return x - 2" in one.diff()
 
 

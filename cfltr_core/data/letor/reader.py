@@ -27,7 +27,7 @@ _FORMAT = "letor cache 1"  # another number makes old entries unreachable
 _KINDS = ((np.float32, 2), (np.int8, 1), (np.int64, 1), (np.int64, 1))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReaderOptions:
     """What the reader does to the values it finds, in the order of the fields.
 

@@ -253,7 +253,7 @@ def test_the_numbers_behind_a_verdict() -> None:
 
 def test_every_button_of_the_filter_has_its_rule() -> None:
     """The style sheet hides, for every verdict and source that a claim can have, the claims that have another."""
-    sheet = (REPOSITORY / "_static" / "scoreboard.css").read_text()
+    sheet = (REPOSITORY / "_static" / "pages.css").read_text()
     choices = [f"verdict-{name.replace(' ', '-')}" for name in (*OUTCOMES, "surprise")]
     choices += [f"source-{code.lower()}" for code in (*SOURCES, "control")]
     for choice in choices:

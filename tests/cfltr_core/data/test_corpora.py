@@ -28,8 +28,7 @@ def test_scales_are_those_of_the_design() -> None:
         scale = check_scale(name)
         assert scale is SCALES[name]
         assert scale.name == name
-        for field, value in sizes.items():
-            assert getattr(scale, field) == value
+        assert dataclasses.asdict(scale) == {"name": name, **sizes}
     with pytest.raises(ValueError, match="scale is 'huge': choose one of smoke, ci, paper"):
         check_scale("huge")
     with pytest.raises(TypeError):

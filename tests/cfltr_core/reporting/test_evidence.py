@@ -104,7 +104,7 @@ def test_the_summary_counts(known: dict[str, Claim]) -> None:
         "Evidence: 2 controls: 1 held, 1 did not hold; 1 not as expected"
     )
     assert summary(("holds", "supported"), ("control-one", "inconclusive"), scale="smoke") == (
-        "Evidence: 1 claim, 1 supported; 1 control is undecided here"
+        "Evidence: 1 claim, 1 supported; 1 control undecided here"
     )
     assert summary(("holds", "inconclusive")) == "Evidence: 1 claim, 1 inconclusive; 1 not as expected"
     assert summary(("holds", "inconclusive"), scale="smoke") == "Evidence: 1 claim, 1 inconclusive"

@@ -15,6 +15,7 @@ import numpy as np
 import oracles
 import pandas as pd
 import pytest
+from matplotlib.markers import MarkerStyle
 
 from cfltr_core import METHODS, curves, figure, record, style
 from cfltr_core.reporting.figures import band
@@ -100,6 +101,8 @@ def test_methods_differ_in_colour_and_in_marker() -> None:
     for colour in colours:
         assert is_safe_colour(colour)
     assert not is_safe_colour("#FF0000")
+    for marker in markers:
+        MarkerStyle(marker)  # or Matplotlib does not know it
     with pytest.raises(TypeError):
         METHODS["mine"] = {}
 

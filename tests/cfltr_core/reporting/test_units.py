@@ -16,6 +16,7 @@ from cfltr_core.data.letor.reader import fold_of
 from cfltr_core.reporting import claims
 from cfltr_core.reporting.claims import Claim, swapped, verdict_of
 from cfltr_core.reporting.figures import band
+from cfltr_core.reporting.intervals import log_slopes
 
 
 def means_of_units(values: list[float], units: list) -> list[float]:
@@ -276,3 +277,12 @@ def test_units_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         units_of("letor:mine", [0, 1])
     with pytest.raises(FileNotFoundError, match="folder: there is no folder"):
         fold_of(tmp_path / "absent", 0)
+
+
+def test_slopes_are_those_of_powers() -> None:
+    x = np.array([1.0, 10.0, 100.0])
+    rows = np.array([3.0 * x**-0.5, 0.2 * x**2])
+    np.testing.assert_allclose(log_slopes(x, rows), [-0.5, 2.0], rtol=1e-12)
+    # Least squares: numpy's own fit of a line through the logarithms.
+    noisy = np.exp(np.random.default_rng(0).normal(size=(4, 3)))
+    np.testing.assert_allclose(log_slopes(x, noisy), np.polyfit(np.log(x), np.log(noisy.T), 1)[0], rtol=1e-10)

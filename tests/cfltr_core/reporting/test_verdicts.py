@@ -26,16 +26,15 @@ from cfltr_core.reporting.claims import (
     Claim,
     Measurement,
     NotMeasured,
-    describe,
     judge,
     level_of,
     parse_registry,
     registry,
-    required,
     swapped,
     verdict_of,
     withdrawn,
 )
+from cfltr_core.reporting.wording import describe, required
 
 # Upper 97.5 % points of Student's t, from a printed table.
 T975 = {1: 12.7062, 2: 4.3027, 3: 3.1824, 4: 2.7764, 9: 2.2622}
@@ -74,7 +73,7 @@ def entry(id: str, kind: str = "number", **changes) -> dict:
     return {**fields, **changes}
 
 
-@pytest.mark.oracle("claims.mean_interval")
+@pytest.mark.oracle("intervals.mean_interval")
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 10])
 def test_mean_interval(n: int) -> None:
     values = np.random.default_rng(n).normal(size=n).tolist()

@@ -1,0 +1,77 @@
+"""What the front page shows of a run: one figure, and how many claims came out how.  Nothing of it is typed by hand."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+
+from book_tools.book import Book
+from book_tools.errors import BookError
+from book_tools.execution.artefacts import Figure, figures_in
+from book_tools.files import write_whole
+from book_tools.parameters import Parameters
+from book_tools.site.scoreboard import CONTROLS, EMPIRICAL, MATHEMATICAL
+from book_tools.site.standings import standings, tally
+
+# The front page includes this file, which lies beside it while the site is built.
+INCLUDED = "front.md"
+FIGURE = "fig-ten-candidates"
+
+
+def write_front(book: Book, parameters: Parameters) -> None:
+    """Lay the figure and the findings beside the staged front page, if that includes them."""
+    page = book.stage / f"{book.pages()[0]}.md"
+    if not page.is_file() or INCLUDED not in page.read_text(encoding="utf-8"):
+        return
+    for chapter in book.chapters():
+        for figure in figures_in(book.folder_of(chapter)):
+            if figure.id == FIGURE:
+                name = f"front{figure.image.suffix}"
+                shutil.copy2(figure.image, book.stage / name)
+                place = f"chapters/{chapter.name}.html#{figure.id}"
+                write_whole(book.stage / INCLUDED, picture(figure, name, place) + findings(book, parameters))
+                return
+    raise BookError(f"{page.name}: shows {FIGURE}, which no chapter of the book records; choose another in front.py")
+
+
+def picture(figure: Figure, name: str, place: str) -> str:
+    """Return the figure with its caption: an image without a number, because it has one in its chapter."""
+    return (
+        f'<div class="front-figure">\n\n:::{{image}} {name}\n:alt: {figure.alt}\n:::\n\n'
+        f'{figure.caption} <a href="{place}">The figure in its chapter, with its data</a>\n\n</div>\n\n'
+    )
+
+
+def findings(book: Book, parameters: Parameters) -> str:
+    """Return three findings as a list: published claims by nature, then what was predicted and how the controls did."""
+    from cfltr_core.reporting.claims import NO_PREDICTION, withdrawn
+
+    found, corpus = standings(book), parameters.corpus
+    counts = tally(found)
+    proved = counts.get(("published", "mathematical"), Counter())
+    seen = counts.get(("published", "empirical"), Counter())
+    controls = counts.get(("control", ""), Counter())
+    predicted = [one for one in found if one.spec.prediction(corpus) != NO_PREDICTION]
+    kept = sum(one.predicted_as_measured(corpus) for one in predicted)
+    numbers = {chapter.number for chapter in book.chapters()}
+    gone = sum(spec.chapter in numbers for spec in withdrawn().values())
+    return "\n".join(
+        [
+            f"- **Statements that can be proved or refuted.** The sources make {proved.total()} of those that the book "
+            f"checks: {_listed(proved, MATHEMATICAL)}.",
+            f"- **Statements about data.** Of {seen.total()} published ones, on `{corpus}`: "
+            f"{_listed(seen, EMPIRICAL)}.",
+            f"- **Predictions and controls.** Of {len(predicted)} verdicts that were predicted, {kept} came out so. Of "
+            f"{controls.total()} controls: {_listed(controls, CONTROLS)}. Statements replaced after they had been "
+            f"measured, and listed with what they measured: {gone}.",
+            f"\nComputed from this run: {parameters}. Every one of them stands on the "
+            "[scoreboard](chapters/scoreboard.md), with its numbers.\n",
+        ]
+    )
+
+
+def _listed(counts: Counter[str], outcomes: tuple[str, ...]) -> str:
+    """Say how many there are of each outcome, and how many have none of them, as in *3 true, 1 false*."""
+    parts = [f"**{counts[name]} {name}**" for name in outcomes if counts[name]]
+    rest = counts.total() - sum(counts[name] for name in outcomes)
+    return ", ".join([*parts, f"**{rest} without a verdict**"] if rest else parts) or "none"

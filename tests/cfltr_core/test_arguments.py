@@ -1,0 +1,193 @@
+"""How public functions are called: at most two arguments by their place, and numbers of any kind."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+import cfltr_core
+import cfltr_core.data.letor
+from cfltr_core import (
+    ClickLog,
+    DeterministicPolicy,
+    LinearRanker,
+    PositionBasedUser,
+    RankingData,
+    RankWeights,
+    additive_metric,
+    average_rank,
+    dcg,
+    rank_weights,
+    ranks,
+    segment_sum,
+)
+from cfltr_core.checks import finite_vector, numbers
+from cfltr_core.ranking.ragged import segment_max
+from cfltr_core.sampling import AliasTable, alias_tables
+
+CUTS = [0, 1, 3]
+NUMBERS = {
+    "int8": np.array([1, 0, 1], dtype=np.int8),
+    "int64": np.array([1, 0, 1]),
+    "bool": np.array([True, False, True]),
+    "float32": np.array([1, 0, 1], dtype=np.float32),
+    "list": [1, 0, 1],
+}
+
+
+def public_callables() -> Iterator[tuple[str, Callable[..., object]]]:
+    """Functions and classes that users call by name, and the methods of the classes."""
+    for package in (cfltr_core, cfltr_core.data.letor):
+        for name in package.__all__:
+            thing = getattr(package, name)
+            if callable(thing):
+                yield name, thing
+            if isinstance(thing, type):
+                for method, function in inspect.getmembers(thing, inspect.isfunction):
+                    if not method.startswith("_"):
+                        yield f"{name}.{method}", function
+
+
+CALLABLES = dict(public_callables())
+# The three parameters of a chapter, in the order of its first cell.
+MORE = {"Run": ["scale", "corpus", "seed"]}
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_at_most_two_arguments_are_given_by_their_place(name: str) -> None:
+    kinds = inspect.Parameter
+    by_place = [
+        parameter.name
+        for parameter in inspect.signature(CALLABLES[name]).parameters.values()
+        if parameter.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD) and parameter.name != "self"
+    ]
+    assert len(by_place) <= 2 or by_place == MORE.get(name), f"{name}: {', '.join(by_place)}"
+
+
+# What callers get who leave an argument out, once more: a change of either copy must be made twice, on purpose.
+ESTIMATE = {"rank_weights": None, "lam": None, "unit": "query"}
+TIES = {"ties": "average", "rng": None}
+HINGE = {"surrogate": "hinge", "sigma": 1.0, "smoothing": 0.0}
+DEFAULTS = {
+    "PlackettLucePolicy": {"temperature": 1.0},
+    "PositionBasedUser": {"epsilon_plus": 1.0, "epsilon_minus": 0.0},
+    "RankWeight": {"larger_is_better": True, "derivative": None},
+    "RankingData": {"threshold": 1, "name": "data"},
+    "ReaderOptions": {"cap": float(np.finfo(np.float32).max), "drop": (), "log1p": False, "normalise": False}
+    | {"threshold": None},
+    "Run": {"seed": 0},
+    "Run.each_seed": {"settings": None, "seeds": None, "store": None},
+    "Run.figure": {"dense": False, "seeds": None},
+    "Run.record": {"form": "{:.3g}"},
+    "Run.simulate": {"n_clicks": None, "n_sessions": None},
+    "additive_metric": TIES,
+    "band": {"label": None, "units": None},
+    "bound_loss": {"weights": None, "metric": None, **HINGE},
+    "claim": {"units": None},
+    "clipped": ESTIMATE,
+    "curves": {"ax": None, "labels": None, "legend": True, "units": None},
+    "dcg": {"cutoff": None},
+    "figure": {"dense": False},
+    "fit_linear_ranker": {"ridge": 1.0, "min_queries": 20},
+    "fit_propdcg": {"C": 1.0, "metric": None, "decrease": 1e-3, "gap": 1e-3, "start": None, "max_rounds": 50},
+    "fit_proprank": {"C": 1.0, "gap": 1e-3, "start": None, "max_passes": 5000},
+    "ips": ESTIMATE,
+    "load_corpus": {"options": None},
+    "mean_interval": {"level": 0.95, "units": None},
+    "naive": ESTIMATE,
+    "ndcg": {"cutoff": 10, "gain": "exponential", "empty": "drop"},
+    "power_examination": {"shift": 0.0},
+    "proof_steps": {"moment_bound": None},
+    "rank_weights": TIES,
+    "ranks": TIES,
+    "read_collection": {"options": None, "cache": None, "report": None},
+    "read_svmlight": {"n_features": None, "options": None, "cache": None, "report": None},
+    "record": {"form": "{:.3g}"},
+    "select_C": {"metric": None, "extend": 6},
+    "self_normalised": ESTIMATE,
+    "surrogate_ranks": HINGE,
+    "train_sgd": {"batch": 1, "runs": 1, "optimizer": "sgd", "record": None},
+}
+
+
+def test_defaults() -> None:
+    found = {}
+    for name, thing in CALLABLES.items():
+        parameters = inspect.signature(thing).parameters.values()
+        defaults = {one.name: one.default for one in parameters if one.default is not inspect.Parameter.empty}
+        found |= {name: defaults} if defaults else {}
+    assert found == DEFAULTS
+
+
+def test_whole_numbers_that_came_as_objects_fit_64_bits_or_are_named() -> None:
+    fit = np.array([-(2**63), 0, 2**63 - 1], dtype=object)
+    assert numbers(fit, "ids", "a number").tolist() == fit.tolist()
+    assert numbers(fit, "ids", "a number").dtype == np.int64
+    for item in (-(2**63) - 1, 2**63, 0.5, "1", None):
+        with pytest.raises(ValueError, match=re.escape(f"ids[1] is {item!r}: expected a number")):
+            numbers(np.array([0, item], dtype=object), "ids", "a number")
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_numbers_of_any_kind_become_double_precision(kind: str) -> None:
+    given = NUMBERS[kind]
+    log = ClickLog(
+        document=[0, 1, 2], rank=[1, 1, 2], impressions=[1] * 3, clicks=[0] * 3, propensity=given, sessions=[1, 1],
+        offsets=CUTS,
+    )  # fmt: skip
+    found = {
+        "finite_vector": finite_vector(given, 3, "given"),
+        "segment_sum": segment_sum(given, CUTS),
+        "segment_max": segment_max(given, CUTS),
+        "ranks": ranks(given, CUTS),
+        "rank_weights": rank_weights(given, CUTS, metric=dcg()).lam,
+        "additive_metric": additive_metric([3, 2, 1], CUTS, relevance=given, metric=average_rank()),
+        "RankWeights": RankWeights(given, dcg()).lam,
+        "RankWeight": average_rank()(np.asarray(given) + np.asarray(given).dtype.type(1)),
+        "propensity of a curve": PositionBasedUser(lambda rank: np.ones_like(rank)).propensity(given),
+        "propensity of a table": PositionBasedUser([1, 1]).propensity(given),
+        "attraction": PositionBasedUser([1, 1]).attraction(given),
+        "AliasTable": AliasTable(given, [0, 1, 2]).keep,
+        "AliasTable.build": AliasTable.build(given).keep,
+        "ClickLog": log.propensity,
+        "LinearRanker": LinearRanker(given).weights,
+        "decision_function": LinearRanker([1.0]).decision_function(np.asarray(given)[:, None]),
+    }
+    assert {name: str(array.dtype) for name, array in found.items()} == dict.fromkeys(found, "float64")
+    np.testing.assert_array_equal(found["finite_vector"], [1.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize("kind", ["int8", "int64", "float32", "list"])
+def test_indices_of_any_kind_become_integers(kind: str) -> None:
+    rank = NUMBERS[kind]
+    policy = DeterministicPolicy(rank, [0, 1, 2, 3])
+    data = RankingData(np.zeros((3, 1)), rank, offsets=CUTS)
+    found = {
+        "displayed_rank": policy.displayed_rank,
+        "relevance": data.relevance,
+        "offsets": data.offsets,
+        "alias": AliasTable([1.0] * 3, rank).alias,
+    }
+    expected = {"displayed_rank": "int64", "relevance": "int8", "offsets": "int64", "alias": "int64"}
+    assert {name: str(array.dtype) for name, array in found.items()} == expected
+    assert data.features.dtype == np.float32
+
+
+def test_a_curve_is_asked_about_ranks_in_double_precision() -> None:
+    asked = []
+
+    def curve(rank: np.ndarray) -> np.ndarray:
+        asked.append(rank)
+        return 1.0 / rank
+
+    PositionBasedUser(curve).propensity(np.array([1, 2, 0], dtype=np.int8))
+    assert [(rank.dtype, rank.tolist()) for rank in asked] == [(np.float64, [1.0, 2.0, 1.0])]
+
+
+def test_alias_tables_of_single_precision_weights_are_of_double() -> None:
+    threshold, other = alias_tables(np.array([0.5, 0.25, 0.25], dtype=np.float32), np.array([0, 3]))
+    assert (threshold.dtype, other.dtype) == (np.float64, np.int64)
