@@ -20,6 +20,9 @@ LEFT_OUT = (
     "tests/test_of_name.py",
 )
 
+# Files whose tests are measured in one go.
+TOGETHER = 8
+
 
 def files_of_tests() -> list[str]:
     """The files whose tests are run against mutants."""
@@ -80,29 +83,38 @@ def measure(store: Path, jobs: int) -> Tests:
     known: dict[str, str] = {}
     for run in sorted(folder.glob("run-*.json")):
         known |= json.loads(run.read_text(encoding="utf-8"))["states"]
-    new = {file: state for file, state in states.items() if known.get(file) != state}
+    new = sorted(file for file, state in states.items() if known.get(file) != state)
     if new:
         folder.mkdir(parents=True, exist_ok=True)
-        target = folder / f"run-{len(list(folder.glob('run-*.json'))):03}.json"
         print(f"the tests of {len(new)} files, to see which lines they run ({jobs} workers) …", flush=True)
-        command = [sys.executable, "-m", "pytest", *sorted(new), "-q", "-p", "seconds", "-p", "no:cacheprovider"]
-        command += ["-n", str(jobs), "--dist", "worksteal", "--cov", PACKAGE, "--cov-context", "test"]
-        command += ["--cov-report", ""]
-        environment = os.environ | {
-            "COVERAGE_FILE": str(target.with_suffix(".coverage")),
-            "SECONDS_FILE": str(target.with_suffix(".seconds")),
-            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(ROOT), os.environ.get("PYTHONPATH", "")]),
-        }
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-        tail = done.stdout[-3000:] + done.stderr[-1000:]
-        if done.returncode not in (0, 1):
-            raise RuntimeError(f"the tests could not be run:\n{tail}")
-        taken = json.loads(target.with_suffix(".seconds").read_text(encoding="utf-8"))
-        failed = {test.partition("::")[0] for test in taken["failed"]}
-        passed = {file: state for file, state in new.items() if file not in failed}
-        part = target.with_suffix(".part")
-        part.write_text(json.dumps({"states": passed, "seconds": taken["seconds"]}), encoding="utf-8")
-        part.replace(target)
-        if failed:
-            raise RuntimeError(f"the tests must pass before mutants are tried:\n{tail}")
+    failures = ""
+    # Some at a time: an interruption costs little.
+    for start in range(0, len(new), TOGETHER):
+        files = new[start : start + TOGETHER]
+        failures += run_once(folder, {file: states[file] for file in files}, jobs)
+    if failures:
+        raise RuntimeError(f"the tests must pass before mutants are tried:\n{failures}")
     return Tests(folder, states)
+
+
+def run_once(folder: Path, states: dict[str, str], jobs: int) -> str:
+    """Run the tests of some files and keep what was measured of those that passed; what is said of the others."""
+    target = folder / f"run-{len(list(folder.glob('run-*.json'))):03}.json"
+    command = [sys.executable, "-m", "pytest", *states, "-q", "-p", "seconds", "-p", "no:cacheprovider"]
+    command += ["-n", str(jobs), "--dist", "worksteal", "--cov", PACKAGE, "--cov-context", "test", "--cov-report", ""]
+    environment = os.environ | {
+        "COVERAGE_FILE": str(target.with_suffix(".coverage")),
+        "SECONDS_FILE": str(target.with_suffix(".seconds")),
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(ROOT), os.environ.get("PYTHONPATH", "")]),
+    }
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    tail = done.stdout[-3000:] + done.stderr[-1000:]
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"the tests could not be run ({done.returncode}):\n{tail}")
+    taken = json.loads(target.with_suffix(".seconds").read_text(encoding="utf-8"))
+    failed = {test.partition("::")[0] for test in taken["failed"]}
+    passed = {file: state for file, state in states.items() if file not in failed}
+    part = target.with_suffix(".part")
+    part.write_text(json.dumps({"states": passed, "seconds": taken["seconds"]}), encoding="utf-8")
+    part.replace(target)
+    return tail if failed else ""

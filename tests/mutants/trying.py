@@ -92,6 +92,19 @@ def preload() -> None:
     gc.freeze()
 
 
+def names_of(mutant: Mutant) -> set[str]:
+    """The public names, as ``--of`` takes them, whose tests are those of a mutant."""
+    stem = Path(mutant.path).stem
+    name, _, method = mutant.function.partition(".")
+    if not name:  # a table at the top of the module: whoever uses something of the module may read it
+        return {f"{stem}.{public}" for public in of_name.defined(of_name.tree_of(ROOT / mutant.path).body)}
+    if name.startswith("_"):
+        return set()
+    if name[0].isupper() and method and not method.startswith("_"):
+        return {f"{stem}.{name}.{method.partition('.')[0]}"}
+    return {f"{stem}.{name}"}
+
+
 def run_child(mutant: Mutant, chosen: set[str], tests: Tests, folder: Path) -> None:
     """In the child: put the mutant into a copy of the package, and run the tests against it."""
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
@@ -107,12 +120,12 @@ def run_child(mutant: Mutant, chosen: set[str], tests: Tests, folder: Path) -> N
     os.environ["PYTHONPATH"] = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     os.chdir(ROOT)
-    name, _, method = mutant.function.partition(".")
-    full = {f"{Path(mutant.path).stem}.{name}"} if name and not name.startswith("_") else set()
-    if full and name[0].isupper() and method and not method.startswith("_"):
-        full = {f"{Path(mutant.path).stem}.{name}.{method.partition('.')[0]}"}
+    full = names_of(mutant)
     files = {nodeid.partition("::")[0] for nodeid in chosen}
-    files |= {path for path in files_of_tests() if name in Path(path).read_text(encoding="utf-8")} if full else set()
+    words = {name.rpartition(".")[2] for name in full}
+    for path in files_of_tests():
+        text = Path(path).read_text(encoding="utf-8")
+        files |= {path} if any(word in text for word in words) else set()
     order = Order(chosen, full, tests.seconds)
     try:
         importlib.import_module(PACKAGE)

@@ -104,6 +104,8 @@ def test_curvature() -> None:
         "DCG@5": (dcg(5), oracles.dcg_at(5)),
         "falling": (RankWeight("falling", lambda r: -r), lambda r: -r),
         "late fall": (RankWeight("late", lambda r: -np.abs(r - 30)), lambda r: -abs(r - 30)),
+        # What a rank weight does beyond four times the longest list plays no part.
+        "distant bend": (RankWeight("distant", lambda r: r + np.maximum(0, r - 82)), lambda r: r),
         "bend": (RankWeight("bend", lambda r: np.maximum(0, r - 20)), lambda r: max(0, r - 20)),
     }
     for name, (weight, function) in literal.items():

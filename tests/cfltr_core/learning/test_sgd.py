@@ -112,6 +112,13 @@ def test_an_alias_table_implies_its_weights(case: int) -> None:
     assert np.all((table.probabilities() == 0) == (weights == 0))
 
 
+def test_weights_in_single_precision_give_a_table_in_double() -> None:
+    weights = np.array([0.1, 0.7, 0.3, 1e-6], dtype=np.float32)
+    single, double = AliasTable.build(weights), AliasTable.build(weights.astype(np.float64))
+    np.testing.assert_array_equal(single.keep, double.keep)
+    np.testing.assert_array_equal(single.alias, double.alias)
+
+
 @pytest.mark.oracle("sampling.AliasTable", "sampling.AliasTable.draw")
 def test_draws_follow_the_table() -> None:
     keep, alias = [0.25, 1.0, 0.5], [1, 1, 0]

@@ -13,6 +13,7 @@ import oracles
 import pytest
 
 from cfltr_core import SCALES, DeterministicPolicy, PositionBasedUser, Run, load_corpus
+from cfltr_core.data.corpora import units_of
 from cfltr_core.reporting import run as room
 from cfltr_core.reporting.claims import registry
 
@@ -126,3 +127,18 @@ def test_what_a_chapter_shows_knows_where_it_stands(tmp_path: Path, monkeypatch:
     assert found["fig-one.json"]["caption"] == CAPTION
     assert found["fig-two.json"]["caption"] == f"{CAPTION} {RUN.setting}."
     assert RUN.evidence(result).summary.startswith("Evidence: 1 claim, 1 supported")
+
+
+def test_a_claim_is_told_which_seed_each_value_belongs_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run("ci", "digits")
+    told = []
+    monkeypatch.setattr(room, "claim", lambda id, **about: told.append(about.pop("units")))
+    assert len(run.seeds) != len(run.learning_seeds)
+    for seeds in (run.seeds, run.learning_seeds):
+        run.claim("some", values=np.zeros(len(seeds)))
+        run.claim("some", x=[1.0, 2.0, 3.0], errors=np.ones((len(seeds), 3)))
+        for units in told[-2:]:
+            assert units.tolist() == units_of("digits", seeds).tolist()
+    run.claim("some", left=[1.0], right=[1.0])
+    run.claim("some", left=np.zeros(len(run.seeds)), right=[1.0])
+    assert told[-2:] == [None, None]

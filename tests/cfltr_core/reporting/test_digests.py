@@ -252,6 +252,26 @@ def test_describe_does_not_depend_on_order_where_none_is_meant() -> None:
     assert describe(np.float64(0.5), "x") == describe(0.5, "x")
 
 
+class Key:
+    """A key that holds something."""
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+
+def test_describe_takes_keys_that_cannot_be_compared() -> None:
+    """Of two descriptions of arrays one has a type where the other has a shape."""
+    keys = Key(np.array([1.0])), Key(np.array([None]))
+    assert describe(dict.fromkeys(keys, 0), "x") == describe(dict.fromkeys(keys[::-1], 0), "x")
+
+
+def test_a_library_stands_for_itself_with_its_version() -> None:
+    assert describe(np, "x") == ["library", "numpy", np.__version__]
+    assert describe(np.ndarray, "x") == ["library", "numpy", np.__version__, "ndarray"]
+    # The code of this package has a digest of its own in every key.
+    assert describe(PositionBasedUser, "x") == ["library", "cfltr_core.clicks.users", "", "PositionBasedUser"]
+
+
 def test_describe_ends_on_a_circle() -> None:
     circle: list[Any] = [1]
     circle.append(circle)

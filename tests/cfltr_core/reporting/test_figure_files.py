@@ -167,6 +167,8 @@ def test_curves() -> None:
     assert len(other.lines) == 2
     dense = curves(np.arange(61), {"a": np.arange(61)}).lines[0]
     assert dense.get_markevery() == 6
+    for n, every in ((25, None), (26, 2)):
+        assert curves(np.arange(n), {"a": np.arange(n)}).lines[0].get_markevery() == every
     assert ax.lines[0].get_markevery() is None
     with pytest.raises(ValueError, match=r"lines\['b'\]: expected shape \(4,\) or \(seeds, 4\), got \(3,\)"):
         curves(x, {"a": rows[0], "b": [1, 2, 3]})

@@ -284,6 +284,18 @@ def test_claim_of_one_seed_records_an_unbounded_interval_as_null(
     assert Measurement.from_record(written).result.interval == (-math.inf, math.inf)
 
 
+@pytest.mark.parametrize(
+    ("kind", "names", "threshold"),
+    [("identity", ("left", "right"), 0.5), ("inequality", ("lower", "upper"), 0.5), ("number", ("values",), 0.25)],
+)
+def test_what_could_not_be_measured_still_says_what_was_asked(
+    kind: str, names: tuple[str, ...], threshold: float
+) -> None:
+    found = judge(spec(kind, tolerance=0.5, margin=0.25, value=1.0), {name: [1.0, math.nan] for name in names})
+    assert (found.threshold, found.seeds, found.interval) == (threshold, 0, None)
+    assert math.isnan(found.effect)
+
+
 @pytest.mark.parametrize("values", [[2.0], [1.9, 2.1, 2.0], [1.0, math.nan]])
 def test_a_record_gives_back_what_was_measured(
     toy: dict[str, Claim], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, values: list[float]
