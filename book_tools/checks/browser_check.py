@@ -1,7 +1,7 @@
 """Open every page of the built site in a browser, as a reader on a phone or at a desk, by day and by night.
 
 ``check_html`` reads the files; this sees what only a browser knows: scripts that fail, formulas that do not
-come out, pages wider than the screen.
+come out, pages wider than the screen, code that is cut off, colours that cannot be told apart.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from selenium.common.exceptions import TimeoutException
 from selenium.webdriver import Chrome
 
 from book_tools.book import Book
+from book_tools.checks.axe import axe_problems, find_axe
 from book_tools.checks.browser import chromium
 from book_tools.errors import BookError, UsageError
 from book_tools.messages import PARSER
@@ -50,6 +51,8 @@ class View:
 
 
 VIEWS = tuple(View(width, theme) for width in WIDTHS for theme in THEMES)
+# On a desk's screen code and its results are seen whole; a phone scrolls them in boxes of their own.
+DESK = max(WIDTHS)
 
 
 def check_in_browser(book: Book) -> None:
@@ -65,6 +68,7 @@ def site_problems(site: Path, patience: float = PATIENCE) -> list[str]:
     """Return everything wrong with the pages below ``site``, as ``page, width, theme: reason``."""
     pages = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.relative_to(site).parts]
     found: list[str] = []
+    axe = find_axe().read_text(encoding="utf-8")
     with serving(site) as origin, chromium() as browser:
         # The patience is for pages: what a cold browser takes for its own start is none of theirs.
         _prepare(browser)
@@ -75,7 +79,7 @@ def site_problems(site: Path, patience: float = PATIENCE) -> list[str]:
             written = len(BeautifulSoup(path.read_text(encoding="utf-8"), PARSER).select(".math"))
             problems = []
             for view in VIEWS:
-                seen = _visit(browser, f"{origin}/{quote(name)}", origin, view, written)
+                seen = _visit(browser, f"{origin}/{quote(name)}", origin, view, written, axe)
                 problems += [f"{name}, {view}: {problem}" for problem in dict.fromkeys(seen)]
             print(f"  {name}: {f'{len(problems)} problems' if problems else 'ok'}, {written} formulas", flush=True)
             found += problems
@@ -83,8 +87,8 @@ def site_problems(site: Path, patience: float = PATIENCE) -> list[str]:
     return found
 
 
-def _visit(browser: Chrome, address: str, origin: str, view: View, written: int) -> Iterator[str]:
-    """Open one page in one view and yield what is wrong with it."""
+def _visit(browser: Chrome, address: str, origin: str, view: View, written: int, axe: str) -> Iterator[str]:
+    """Open one page in one view and yield what is wrong with it; on a desk's screen ``axe`` judges it too."""
     metrics = {"width": view.width, "height": WIDTHS[view.width], "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     scheme = [{"name": "prefers-color-scheme", "value": view.theme}]
@@ -95,6 +99,8 @@ def _visit(browser: Chrome, address: str, origin: str, view: View, written: int)
         if failure:
             yield f"the page failed while loading: {failure}"
         yield from _page_problems(browser.execute_script(PROBE), view, written)
+        if view.width == DESK:
+            yield from axe_problems(browser, axe)
     except TimeoutException:
         yield "the page did not come to rest; a script or a request of it never ends"
     yield from _console_problems(browser)
@@ -107,6 +113,8 @@ def _page_problems(seen: dict[str, Any], view: View, written: int) -> Iterator[s
     if seen["overflow"]:
         over = seen["overflow"]
         yield f"wider than the screen: {over['width']} px on {over['room']} px, because of {over['culprit']}"
+    if view.width == DESK:
+        yield from (f"cut off, a reader has to scroll sideways: {text!r}" for text in seen["cut"])
     formulas = seen["formulas"]
     if len(formulas) != written:
         yield f"{written} formulas are written in the page, {len(formulas)} are there when it is shown"

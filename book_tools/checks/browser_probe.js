@@ -45,6 +45,21 @@ function cutOff(formula) {
   return parts.some((part) => part.left < -SLACK || part.right > document.documentElement.clientWidth + SLACK);
 }
 
+// Code, printed text and tables that are wider than the box in which they scroll.
+function cutCells() {
+  const scrolls = (box) => {
+    const style = getComputedStyle(box);
+    return style.overflowX !== "visible" && box.scrollWidth > box.clientWidth + SLACK;
+  };
+  const isCut = (element) => {
+    for (let box = element; box && box !== article; box = box.parentElement) if (scrolls(box)) return true;
+    return false;
+  };
+  return [...article.querySelectorAll("pre, .cell_output table")].filter(isCut).map((element) => {
+    return short(element.textContent);
+  });
+}
+
 function unfold() {
   for (const fold of article.querySelectorAll("details")) fold.open = true;
   for (const button of article.querySelectorAll("button.toggle-button-hidden")) button.click();
@@ -77,6 +92,7 @@ while (walker.nextNode()) {
 return {
   theme: document.documentElement.dataset.theme || null,
   overflow: folded || sidewaysOverflow(),
+  cut: cutCells(),
   formulas,
   images,
   raw,

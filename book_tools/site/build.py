@@ -16,6 +16,7 @@ from book_tools.execution.lock import exclusive
 from book_tools.execution.state import state_of
 from book_tools.files import remove_tree, replace_tree
 from book_tools.messages import builder_messages
+from book_tools.site.access import mend_access
 from book_tools.site.html import html_problems
 from book_tools.site.pages import generated_pages, write_accompanying
 from book_tools.site.stage import stage
@@ -42,6 +43,7 @@ def build_site(book: Book) -> None:
         write_accompanying(book, state.parameters)
         with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=book.build) as scratch:
             html = _jupyter_book(book, Path(scratch))
+            mend_access(html)
             write_copies(book, html, html / FOLDER, origin, state.parameters)
             problems = html_problems(html)
             if problems:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from toy import REPOSITORY, Toy
 
+from book_tools.checks.axe import VARIABLE, find_axe
 from book_tools.checks.browser import DRIVER_FOLDER, find_programs
 from book_tools.checks.browser_check import site_problems
 from book_tools.errors import UsageError
@@ -77,6 +78,23 @@ FAULTS = {
         "1280 *",
         ["formula cut off: "],
     ),
+    "cut-code": (
+        f'<pre tabindex="0">{"x" * 300}</pre>',
+        "1280 *",
+        ["cut off, a reader has to scroll sideways: 'xxx"],
+    ),
+    "cut-table": (
+        '<div class="cell_output"><div style="overflow-x: auto; width: 200px">'
+        '<table><tr><td><div style="width: 400px">cell</div></td></tr></table></div></div>',
+        "1280 *",
+        ["cut off, a reader has to scroll sideways: 'cell'"],
+    ),
+    "pale": (
+        '<p style="color: #999; background: white">pale</p>',
+        "1280 *",
+        ["axe, serious: .*contrast.*1 places, as '<p style="],
+    ),
+    "nameless": ("<button></button>", "1280 *", ["axe, critical: Buttons must have discernible text"]),
     "lost-formula": (
         '<p id="g">A <span class="math">\\(x\\)</span>.</p><script>document.getElementById("g").remove()</script>',
         "* *",
@@ -99,6 +117,7 @@ def write_site(folder: Path, pages: dict[str, str]) -> Path:
 def _browser() -> None:
     try:
         find_programs()
+        find_axe()
     except UsageError as error:
         pytest.skip(str(error))
 
@@ -176,3 +195,23 @@ def test_without_a_browser_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, 
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
     assert find_programs() == (str(tmp_path / "chromium"), str(tmp_path / "chromedriver"))
+
+
+def test_without_axe_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match=r"axe-core, .* was not found; 'npm install --global axe-core@4'"):
+        find_axe()
+    (tmp_path / "npm").write_text(f"#!/bin/sh\necho {tmp_path}/modules\n")
+    (tmp_path / "npm").chmod(0o755)
+    with pytest.raises(UsageError, match="was not found"):
+        find_axe()
+    script = tmp_path / "modules" / "axe-core" / "axe.min.js"
+    script.parent.mkdir(parents=True)
+    script.write_text("axe")
+    assert find_axe() == script
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "elsewhere.js"))
+    with pytest.raises(UsageError, match=r"AXE_CORE is '.*elsewhere.js', where there is no file"):
+        find_axe()
+    monkeypatch.setenv(VARIABLE, str(script))
+    assert find_axe() == script

@@ -1,0 +1,64 @@
+"""What axe-core finds on a page: contrast, names, roles, structure, as people with a screen reader meet them.
+
+axe-core is a script, https://github.com/dequelabs/axe-core.  It comes from the system, as the browser does.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from selenium.webdriver import Chrome
+
+from book_tools.errors import BookError, UsageError
+
+# The file itself, where it lies elsewhere.
+VARIABLE = "AXE_CORE"
+PLACE = Path("axe-core") / "axe.min.js"
+REMEDY = f"'npm install --global axe-core@4', or set {VARIABLE} to its axe.min.js"
+# How grave a finding is, in axe's words; of the others it says itself that they hinder few.
+GRAVE = {"serious", "critical"}
+
+# Colours that are on their way from one theme to the other would be judged half-way.
+STILL = "document.head.insertAdjacentHTML('beforeend', '<style>* {transition: none !important}</style>')"
+# Images without alternative text and formulas with an error are reported by checks that say more.
+ASK = """
+const done = arguments[arguments.length - 1];
+axe.run({ exclude: [["mjx-merror"]] }, { resultTypes: ["violations"], rules: { "image-alt": { enabled: false } } }).then(
+  ({ violations }) => done(violations.map(({ id, impact, help, nodes }) => ({
+    id, impact, help, number: nodes.length, first: nodes[0].html.slice(0, 120),
+  }))),
+  (error) => done(String(error)),
+);
+"""
+
+
+def find_axe() -> Path:
+    """Return the path of the script, or raise with what to install."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        if not Path(named).is_file():
+            raise UsageError(f"browser: {VARIABLE} is {named!r}, where there is no file; {REMEDY}")
+        return Path(named)
+    npm = shutil.which("npm")
+    if npm:
+        asked = subprocess.run([npm, "root", "--global"], text=True, capture_output=True, check=False)
+        path = Path(asked.stdout.strip()) / PLACE
+        if asked.returncode == 0 and path.is_file():
+            return path
+    raise UsageError(f"browser: axe-core, which judges how accessible a page is, was not found; {REMEDY}")
+
+
+def axe_problems(browser: Chrome, script: str) -> Iterator[str]:
+    """Run axe on the page that is shown and yield its grave findings, one line for each rule."""
+    browser.execute_script(STILL)
+    browser.execute_script(script)
+    found = browser.execute_async_script(ASK)
+    if isinstance(found, str):
+        raise BookError(f"browser: axe-core failed: {found}")
+    for finding in found:
+        if finding["impact"] in GRAVE:
+            yield f"axe, {finding['impact']}: {finding['help']} ({finding['number']} places, as {finding['first']!r})"
