@@ -1,8 +1,7 @@
-"""Small file helpers: digests, and writes that are either whole or absent."""
+"""Small file helpers: what lies below a folder, JSON, and folders that are either whole or absent."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -10,12 +9,6 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-
-def sha256_of(path: Path) -> str:
-    """Return the hexadecimal SHA-256 digest of one file."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def files_below(folder: Path) -> Iterator[Path]:
@@ -37,21 +30,6 @@ def read_json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write ``text`` under a temporary name beside ``path`` and rename it: no reader sees half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        # mkstemp makes the file private; a site or a manifest is for everybody.
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def remove_tree(folder: Path) -> None:

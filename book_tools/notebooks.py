@@ -9,7 +9,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from book_tools.errors import BookError
-from book_tools.files import write_whole
+from cfltr_core.files import write_whole
 
 # The tag of the cell in which papermill sets the parameters of a run.
 INJECTED = "injected-parameters"

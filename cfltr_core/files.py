@@ -8,24 +8,40 @@ import math
 import os
 import tempfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file in one step, making its folder: a reader sees the whole file or none."""
+@contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """A stream to write a file in one step, making its folder: a reader sees the whole file or none."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(path.name + ".part")
-    scratch.write_bytes(content)
-    scratch.replace(path)
+    # A name of its own: several processes may write the same file at once.
+    handle, scratch = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
+        # mkstemp makes the file private; what is written here is for everybody.
+        os.chmod(scratch, 0o644)
+        os.replace(scratch, path)
+    except BaseException:
+        Path(scratch).unlink(missing_ok=True)
+        raise
+
+
+def write_whole(path: Path, content: bytes | str) -> None:
+    """Write a file in one step; text becomes UTF-8."""
+    with whole_file(path) as stream:
+        stream.write(content.encode("utf-8") if isinstance(content, str) else content)
 
 
 def write_json(path: Path, record: Mapping[str, Any]) -> None:
     """Write a JSON file in one step; numbers that are not finite become null, since JSON knows none."""
-    write_whole(path, (json.dumps(_plain(record), indent=1, ensure_ascii=False) + "\n").encode("utf-8"))
+    write_whole(path, json.dumps(_plain(record), indent=1, ensure_ascii=False) + "\n")
 
 
 def _plain(value: Any) -> Any:
@@ -46,18 +62,10 @@ def sha256_of(file: Path) -> str:
 
 def store_arrays(path: Path, arrays: Sequence[np.ndarray]) -> None:
     """Write arrays and their checksums in one step, one .npy after the other."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     sums = np.array([_checksum(a) for a in arrays], dtype=np.uint32)
-    # A name of its own: several processes may write the same entry at once.
-    handle, temporary = tempfile.mkstemp(prefix=path.stem, suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            for a in (*arrays, sums):
-                np.save(stream, a, allow_pickle=False)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with whole_file(path) as stream:
+        for a in (*arrays, sums):
+            np.save(stream, a, allow_pickle=False)
 
 
 def load_arrays(path: Path, kinds: Sequence[tuple[type, int]]) -> tuple[np.ndarray, ...] | None:

@@ -27,7 +27,8 @@ STILL = "document.head.insertAdjacentHTML('beforeend', '<style>* {transition: no
 # Images without alternative text and formulas with an error are reported by checks that say more.
 ASK = """
 const done = arguments[arguments.length - 1];
-axe.run({ exclude: [["mjx-merror"]] }, { resultTypes: ["violations"], rules: { "image-alt": { enabled: false } } }).then(
+const options = { resultTypes: ["violations"], rules: { "image-alt": { enabled: false } } };
+axe.run({ exclude: [["mjx-merror"]] }, options).then(
   ({ violations }) => done(violations.map(({ id, impact, help, nodes }) => ({
     id, impact, help, number: nodes.length, first: nodes[0].html.slice(0, 120),
   }))),

@@ -19,8 +19,9 @@ from book_tools.book import Book, Chapter
 from book_tools.errors import BookError, UsageError
 from book_tools.execution.artefacts import figures_in, records_in
 from book_tools.execution.state import state_of
-from book_tools.files import json_text, write_whole
+from book_tools.files import json_text
 from book_tools.parameters import Parameters
+from cfltr_core.files import write_whole
 
 RECORDS = "records.json"
 

@@ -22,8 +22,9 @@ import yaml
 
 from book_tools.book import Book, Chapter
 from book_tools.errors import UsageError
-from book_tools.files import files_below, json_text, sha256_of
+from book_tools.files import files_below, json_text
 from book_tools.parameters import Parameters
+from cfltr_core.files import sha256_of
 
 # The distributions that execute a notebook; those a chapter computes with are read from pyproject.toml.
 EXECUTION_STACK = ("papermill", "nbclient", "nbformat", "ipykernel", "ipython", "matplotlib-inline")

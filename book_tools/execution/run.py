@@ -20,9 +20,10 @@ from book_tools.execution.fingerprint import Surroundings, fingerprint_of, packa
 from book_tools.execution.lock import exclusive
 from book_tools.execution.preflight import check_chapters, check_claims, check_parameters
 from book_tools.execution.stamp import is_current, write_stamp
-from book_tools.files import json_text, read_json, remove_tree, replace_tree, write_whole
+from book_tools.files import json_text, read_json, remove_tree, replace_tree
 from book_tools.git import git_state
 from book_tools.parameters import Parameters
+from cfltr_core.files import write_whole
 
 
 def run(

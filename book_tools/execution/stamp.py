@@ -10,7 +10,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from book_tools.files import files_below, json_text, sha256_of, write_whole
+from book_tools.files import files_below, json_text
+from cfltr_core.files import sha256_of, write_whole
 
 STAMP = "stamp.json"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from book_tools.files import write_whole
+from cfltr_core.files import write_whole
 
 # What stands in the pages as those three write it, and what takes its place.
 MENDED = (

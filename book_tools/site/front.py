@@ -8,10 +8,10 @@ from collections import Counter
 from book_tools.book import Book
 from book_tools.errors import BookError
 from book_tools.execution.artefacts import Figure, figures_in
-from book_tools.files import write_whole
 from book_tools.parameters import Parameters
 from book_tools.site.scoreboard import CONTROLS, EMPIRICAL, MATHEMATICAL
 from book_tools.site.standings import standings, tally
+from cfltr_core.files import write_whole
 
 # The front page includes this file, which lies beside it while the site is built.
 INCLUDED = "front.md"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from importlib.metadata import version
 
 from book_tools.book import Book
-from book_tools.files import read_json, write_whole
+from book_tools.files import read_json
 from book_tools.parameters import Parameters
 from book_tools.site.front import write_front
 from book_tools.site.scoreboard import link_to, numbers_files, scoreboard
 from book_tools.site.tables import duration, table
+from cfltr_core.files import write_whole
 
 # What turns executed notebooks into pages; the manifest names what they were executed with.
 BUILDERS = ("jupyter-book", "sphinx", "myst-nb", "sphinx-book-theme")

@@ -15,7 +15,7 @@ from book_tools.colab.repository import Origin
 from book_tools.errors import BookError
 from book_tools.execution.artefacts import claims_in, figures_in, records_in
 from book_tools.execution.execute import NOTEBOOK
-from book_tools.files import remove_tree, write_whole
+from book_tools.files import remove_tree
 from book_tools.notebooks import read_notebook, write_notebook
 from book_tools.parameters import Parameters
 from book_tools.site.dress import (
@@ -26,6 +26,7 @@ from book_tools.site.dress import (
     quote_records,
     rewrite_claims,
 )
+from cfltr_core.files import write_whole
 
 # What the builder reads beside the pages; each may be absent in a small book.
 ACCOMPANYING = ("references.bib", "_static")

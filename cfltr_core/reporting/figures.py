@@ -64,7 +64,7 @@ def style() -> None:
     >>> with mpl.rc_context():
     ...     cf.style()
     ...     mpl.rcParams["figure.figsize"], mpl.rcParams["svg.fonttype"]
-    ([7.0, 4.0], 'path')
+    ([5.2, 3.6], 'path')
     """
     import matplotlib as mpl
     import seaborn as sns
@@ -72,7 +72,8 @@ def style() -> None:
     sns.set_theme(context="notebook", style="whitegrid", palette="colorblind")
     mpl.rcParams.update(
         {
-            "figure.figsize": (7.0, 4.0),
+            # A phone shows 5.2 inches with letters that can be read; more would be shrunk.
+            "figure.figsize": (5.2, 3.6),
             "figure.facecolor": "white",
             "axes.facecolor": "white",
             "savefig.facecolor": "white",
@@ -188,7 +189,8 @@ def curves(
             raise ValueError(f"lines[{name!r}]: expected shape {shapes}, got {line.shape}")
     target = plt.subplots()[1] if ax is None else ax
     others = [name for name in values if name not in METHODS]
-    shades = plt.get_cmap("viridis")(np.linspace(0.0, 0.9, max(2, len(others))))
+    # Of this scale the lighter end is too pale on white.
+    shades = plt.get_cmap("viridis")(np.linspace(0.0, 0.6, max(2, len(others))))
     taken = {METHODS[name]["marker"] for name in values if name in METHODS}
     markers = cycle([marker for marker in _MARKERS if marker not in taken])
     looks = {name: {"color": shades[i], "marker": next(markers)} for i, name in enumerate(others)}
@@ -289,7 +291,7 @@ def figure(fig: Figure, id: str, *, caption: str, alt: str, data: Any, dense: bo
         base.mkdir(parents=True, exist_ok=True)
         table = frame.to_csv(index=False, float_format="%.12g", lineterminator="\n")
         write_whole(base / f"{id}.{kind}", buffer.getvalue())
-        write_whole(base / f"{id}.csv", table.encode("utf-8"))
+        write_whole(base / f"{id}.csv", table)
         record = {"id": id, "caption": caption, "alt": alt, "image": f"{id}.{kind}", "data": f"{id}.csv"}
         write_json(base / f"{id}.json", record)
     mime = "image/png" if dense else "image/svg+xml"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import uuid
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from cfltr_core.files import write_whole
 from cfltr_core.reporting import digests
 
 
@@ -63,11 +63,7 @@ def _run(function: Callable[..., Any], cell: Cell, path: Path | None) -> Any:
     result = function(*cell.arguments, np.random.default_rng(list(cell.stream)))
     content = pack(result, cell.about, name=f"the result of {cell.name}")
     if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # A name of its own: several runs may compute the same cell at once.
-        scratch = path.with_name(f"{path.stem}.{uuid.uuid4().hex}.part")
-        scratch.write_bytes(content)
-        scratch.replace(path)
+        write_whole(path, content)
     return unpack(content, cell.about)
 
 

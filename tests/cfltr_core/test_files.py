@@ -23,10 +23,13 @@ def test_write_whole_leaves_the_file_whole_or_as_it_was(tmp_path: Path) -> None:
     write_whole(path, b"first")
     assert listing(path.parent) == {"figure.svg": b"first"}
     with pytest.raises(TypeError):
-        write_whole(path, "not bytes")  # type: ignore[arg-type]
+        write_whole(path, 1)  # type: ignore[arg-type]
     assert listing(path.parent)["figure.svg"] == b"first"
     write_whole(path, b"")
-    assert listing(path.parent)["figure.svg"] == b""
+    assert listing(path.parent) == {"figure.svg": b""}
+    write_whole(path, "ε₊")
+    assert listing(path.parent) == {"figure.svg": "ε₊".encode()}
+    assert path.stat().st_mode & 0o777 == 0o644
 
 
 def test_write_json(tmp_path: Path) -> None:

@@ -13,10 +13,9 @@ from toy import REPOSITORY, Toy
 import cfltr_core as cf
 from book_tools.book import Book
 from book_tools.errors import BookError
-from book_tools.files import write_whole
 from book_tools.site import front
 from book_tools.site.front import FIGURE, findings, write_front
-from cfltr_core.files import write_json
+from cfltr_core.files import write_json, write_whole
 
 ABOUT = {
     "id": FIGURE,

@@ -20,7 +20,7 @@ import oracles
 import pytest
 
 from cfltr_core import Run
-from cfltr_core.reporting import digests, sweeps
+from cfltr_core.reporting import digests
 from cfltr_core.reporting.sweeps import Cell, pack, run_cells, unpack
 
 RUN = Run("smoke", "digits", 3)
@@ -291,12 +291,16 @@ def test_run_cells(tmp_path: Path) -> None:
 def test_the_engine_writes_under_a_scratch_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kill while a file is being written leaves no file under the cell's name."""
 
-    def killed(self: Path, target: Path) -> None:
+    written: list[str] = []
+
+    def killed(scratch: str, path: Path) -> None:
+        written.extend(entry.name for entry in tmp_path.iterdir())
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sweeps.Path, "replace", killed)
+    monkeypatch.setattr(os, "replace", killed)
     with pytest.raises(KeyboardInterrupt):
         RUN.each_seed(experiment, SETTINGS, stream=7, store=tmp_path)
-    assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
+    assert [Path(name).suffix for name in written] == [".part"]
+    assert list(tmp_path.iterdir()) == []
     monkeypatch.undo()
     assert RUN.each_seed(experiment, SETTINGS, stream=7, store=tmp_path) == oracles.each_seed([3, 4], SETTINGS, [7])
