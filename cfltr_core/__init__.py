@@ -25,6 +25,7 @@ from cfltr_core.learning.convergence import exact_runs, proof_steps, weight_summ
 from cfltr_core.learning.countersample import click_sampler, train_sgd
 from cfltr_core.learning.propdcg import fit_propdcg
 from cfltr_core.learning.proprank import fit_proprank
+from cfltr_core.learning.query_sampling import query_sampler
 from cfltr_core.learning.selection import select_C
 from cfltr_core.ranking.linear import LinearRanker
 from cfltr_core.ranking.metrics import (
@@ -90,6 +91,7 @@ __all__ = [
     "precision",
     "proof_steps",
     "query_index",
+    "query_sampler",
     "rank_weights",
     "ranks",
     "rbp",

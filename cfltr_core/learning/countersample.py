@@ -7,12 +7,13 @@ The three differ in how a click is drawn and how its gradient is scaled (w = 1/p
     countersample    proportional to w_i     M̄          Algorithm 2
 
 Clicks are drawn with replacement, from counts: a term with c clicks is drawn c times as often, which is the same law.
+``query_sampling`` draws whole queries instead.
 Source: Jagerman & de Rijke 2020, Algorithms 1 and 2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
@@ -24,13 +25,12 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.learning.convergence import weight_summary
+from cfltr_core.learning.query_sampling import CHUNK, QuerySampler, Step, query_steps
 from cfltr_core.ranking.ragged import query_of
 from cfltr_core.sampling import AliasTable
 
 Method = Literal["biased", "ips", "countersample"]
 Optimizer = Literal["sgd", "adam", "adagrad"]
-# Clicks that are drawn at once.  A run must not depend on when it is looked at, so neither does this.
-CHUNK = 4096
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,7 +158,7 @@ class SGDPath:
 
 def train_sgd(
     features: ArrayLike,
-    sampler: ClickSampler,
+    sampler: ClickSampler | QuerySampler,
     *,
     learning_rates: ArrayLike,
     steps: int,
@@ -179,8 +179,8 @@ def train_sgd(
     Parameters
     ----------
     features : (n_docs, n_features) finite
-    sampler : ClickSampler
-        From :func:`click_sampler`, or your own; it knows the lists.
+    sampler : ClickSampler or QuerySampler
+        From :func:`click_sampler` or :func:`query_sampler`, or your own; it knows the lists.
     learning_rates : (n_rates,)
         α > 0, not scaled by anything.
     steps : int
@@ -188,7 +188,7 @@ def train_sgd(
     rng : numpy.random.Generator
         Draws the clicks.
     batch : int
-        Clicks per step, drawn with replacement; their scaled gradients are averaged.
+        Clicks, or queries, per step, drawn with replacement; their scaled gradients are averaged.
     runs : int
     optimizer : "sgd", "adam" or "adagrad"
         With PyTorch's default settings.
@@ -233,8 +233,7 @@ def train_sgd(
     move = _optimizer(optimizer, w, alpha.ravel())
     summed, scored = np.zeros_like(w), np.zeros(shape[0], dtype=np.int64)
     last, average, documents = [], [], []
-    clicks = _single_clicks if shape == (1, 1) else _click_batches
-    for step, (gradient, count) in enumerate(clicks(x, cuts, sampler, shape, w, checks.generator(rng)), start=1):
+    for step, (gradient, count) in enumerate(_steps(x, cuts, sampler, shape, w, checks.generator(rng)), start=1):
         summed += w
         move(gradient, step)
         scored += count
@@ -255,7 +254,17 @@ def _record(record: Sequence[int] | None, steps: int) -> set[int]:
     return set(wanted.tolist())
 
 
-Step = Iterator[tuple[FloatArray, Any]]
+def _steps(
+    x: NDArray[Any],
+    cuts: IntArray,
+    sampler: ClickSampler | QuerySampler,
+    shape: tuple[int, int],
+    w: FloatArray,
+    rng: Any,
+) -> Step:
+    if isinstance(sampler, QuerySampler):
+        return query_steps(x, cuts, sampler, shape, w, rng)
+    return (_single_clicks if shape == (1, 1) else _click_batches)(x, cuts, sampler, shape, w, rng)
 
 
 def _single_clicks(

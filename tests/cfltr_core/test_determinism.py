@@ -29,6 +29,7 @@ from cfltr_core import (
     fit_linear_ranker,
     load_corpus,
     power_examination,
+    query_sampler,
     rank_weights,
     ranks,
     simulate_clicks,
@@ -97,6 +98,9 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "sampling.draw": lambda s, _: AliasTable.build([1.0, 2.0, 5.0]).draw(50, generator(s)),
     "countersample.train_sgd": lambda s, _: (
         train_sgd(DATA.features, click_sampler(LOG, "ips"), learning_rates=0.1, steps=20, rng=generator(s)).last
+    ),
+    "query_sampling.query_steps": lambda s, _: (
+        train_sgd(DATA.features, query_sampler(DATA.features, LOG), learning_rates=0.1, steps=20, rng=generator(s)).last
     ),
     "generated.generate": lambda s, _: generate(YAHOO_LIKE, (5, 2, 2), n_features=8, seed=s).train.features,
     "corpora.load_corpus": lambda s, _: load_corpus("digits", "smoke", seed=s).train.features,

@@ -1150,6 +1150,39 @@ def sgd_laws(clicks: Sequence[int], propensity: Sequence[float]) -> dict[str, tu
     return {"biased": (share, ones), "ips": (share, inverse), "countersample": (tilted, [mean] * len(share))}
 
 
+def query_law(
+    features: Sequence[Sequence[float]],
+    offsets: Sequence[int],
+    documents: Sequence[int],
+    clicks: Sequence[int],
+    propensity: Sequence[float],
+) -> list[float]:
+    """(1/n) Σ Σ_y ‖x_y − x_d‖ / p over the single clicks of each query."""
+    n = sum(clicks)
+    law = [0.0] * (len(offsets) - 1)
+    for q, members in enumerate(lists(offsets)):
+        for d, c, p in zip(documents, clicks, propensity, strict=True):
+            for _ in range(c if d in members else 0):
+                law[q] += sum(math.dist(features[y], features[d]) for y in members) / p / n
+    return law
+
+
+def query_gradient(
+    features: Sequence[Sequence[float]],
+    offsets: Sequence[int],
+    documents: Sequence[int],
+    mass: Sequence[float],
+    query: int,
+    w: Sequence[float],
+) -> list[float]:
+    """Σ mass ∇f over the clicked ``documents`` of one query."""
+    out = [0.0] * len(w)
+    for d, m in zip(documents, mass, strict=True):
+        if d in lists(offsets)[query]:
+            out = [a + m * b for a, b in zip(out, hinge_gradient(features, offsets, d, w), strict=True)]
+    return out
+
+
 def bound_of_theorem(radius: float, gradient: float, scale: float, steps: int, rate: float) -> float:
     """B²/(2αT) + (α/2)(scale · G)², the right-hand side of Eq. 16 before the learning rate is put in."""
     return radius**2 / (2 * rate * steps) + rate / 2 * (scale * gradient) ** 2
