@@ -26,7 +26,6 @@ NOT_YET_MOVED = {
     "04_hinge_bounds",
     "05_svm_proprank",
     "06_convex_concave_procedure",
-    "13_why_weights_slow_sgd",
     "14_countersample",
 }
 OLD = [path for path in CHAPTERS if path.stem in NOT_YET_MOVED]
