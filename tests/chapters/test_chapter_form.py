@@ -27,7 +27,6 @@ NOT_YET_MOVED = {
     "05_svm_proprank",
     "06_convex_concave_procedure",
     "13_why_weights_slow_sgd",
-    "14_countersample",
 }
 OLD = [path for path in CHAPTERS if path.stem in NOT_YET_MOVED]
 NEW = [path for path in CHAPTERS if path.stem not in NOT_YET_MOVED]
