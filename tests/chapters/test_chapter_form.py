@@ -25,7 +25,6 @@ NOT_YET_MOVED = {
     "03_additive_metrics",
     "04_hinge_bounds",
     "05_svm_proprank",
-    "06_convex_concave_procedure",
     "13_why_weights_slow_sgd",
     "14_countersample",
 }
