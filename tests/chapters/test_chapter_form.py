@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,17 +19,10 @@ from cfltr_core.reporting.claims import registry
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
-# A chapter that is written anew leaves this list and that of ``chapters/ruff.toml``, which lets lines be longer.
-NOT_YET_MOVED = {
-    "06_convex_concave_procedure",
-}
-OLD = [path for path in CHAPTERS if path.stem in NOT_YET_MOVED]
-NEW = [path for path in CHAPTERS if path.stem not in NOT_YET_MOVED]
 COMMITTED = ROOT / "tests" / "reference" / "ci" / "records.json"
 # What a bare Colab offers, beside the package itself and the standard library.
 IMPORTS = {"cfltr_core", "numpy", "scipy", "pandas", "matplotlib", "seaborn", "sklearn", "torch"}
 STANDARD = {"itertools", "math", "functools", "collections", "dataclasses", "importlib"}
-HEADINGS = 9
 
 
 def cells(path: Path) -> list[tuple[str, str, list[str]]]:
@@ -67,62 +59,13 @@ def test_the_table_of_contents_lists_every_chapter_once() -> None:
 
 def test_chapters_are_in_the_form() -> None:
     committed = json.loads(COMMITTED.read_text(encoding="utf-8"))
-    notebooks = {path: json.loads(path.read_text(encoding="utf-8")) for path in NEW}
+    notebooks = {path: json.loads(path.read_text(encoding="utf-8")) for path in CHAPTERS}
     problems = [
         f"{path.name}: {problem}"
         for path, notebook in notebooks.items()
         for problem in problems_of(cells_of(notebook), int(path.stem[:2]), committed)
     ]
     assert problems == []
-
-
-def test_those_not_yet_moved_exist_and_are_the_ones_whose_lines_may_be_longer() -> None:
-    assert {path.stem for path in OLD} == NOT_YET_MOVED
-    settings = tomllib.loads((ROOT / "chapters" / "ruff.toml").read_text(encoding="utf-8"))
-    exempt = settings.get("lint", {}).get("extend-per-file-ignores", {})
-    assert exempt == {f"{name}.ipynb": ["E501"] for name in NOT_YET_MOVED}
-
-
-@pytest.mark.parametrize("path", OLD, ids=lambda p: p.stem)
-class TestNotYetMoved:
-    def test_nine_parts_in_order(self, path: Path) -> None:
-        numbers = [int(n) for n in re.findall(r"^## (\d+)\. ", prose(path), flags=re.M)]
-        assert numbers == list(range(1, HEADINGS + 1))
-
-    def test_length(self, path: Path) -> None:
-        # Words that are read as words: formulas, directive lines and labels are not.
-        text = re.sub(r"\$\$.*?\$\$", "", prose(path), flags=re.S)
-        words = re.sub(r"\$[^$\n]+\$|^:.*$", "", text, flags=re.M).split()
-        assert 1_500 <= len(words) <= 2_500
-        visible = [t for kind, t, tags in cells(path) if kind == "code" and "remove-cell" not in tags]
-        assert 15 <= len(visible) <= 25
-        lines = [sum(1 for line in text.splitlines() if line.strip()) for text in visible]
-        assert max(lines) <= 25
-        assert max(len(line) for text in visible for line in text.splitlines()) <= 120
-
-    def test_figures_records_and_exercises(self, path: Path) -> None:
-        assert 3 <= len(calls(path, "figure")) <= 5
-        assert len(calls(path, "record")) <= 10
-        assert len(re.findall(r"^:::\{exercise\}", prose(path), flags=re.M)) == 3
-        solutions = re.findall(r"^:::\{solution(?:-start)?\} (ex-[\w-]+)", prose(path), flags=re.M)
-        assert solutions == re.findall(r"^:label: (ex-[\w-]+)", prose(path), flags=re.M)
-
-    def test_every_figure_is_read_aloud(self, path: Path) -> None:
-        """Before a figure the text says what to look for, after it what was seen."""
-        sequence = cells(path)
-        for i, (kind, text, _) in enumerate(sequence):
-            if kind == "code" and "run.figure(" in text:
-                before = [t for k, t, _ in sequence[max(0, i - 2) : i] if k == "markdown"]
-                assert any("What to look for" in t or "Which ranker" in t or "Two numbers" in t for t in before), text
-                assert sequence[i + 1][0] == "markdown"
-                assert "What was seen" in sequence[i + 1][1]
-
-    def test_recorded_numbers_are_quoted_and_quoted_numbers_recorded(self, path: Path) -> None:
-        recorded = [ast.literal_eval(c.args[0]) for c in calls(path, "record") if isinstance(c.args[0], ast.Constant)]
-        looped = re.findall(r'for name, value in zip\((\("[^)]*\))', code(path))
-        recorded += [name for names in looped for name in ast.literal_eval(names)]
-        quoted = re.findall(r"\{glue:text\}`([\w-]+)`", prose(path))
-        assert sorted(recorded) == sorted(set(quoted))
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
