@@ -15,10 +15,10 @@ WORDS = re.compile(r"\\(?:text|mathrm|operatorname|tag|begin|end)\*?\{[^{}]*\}")
 ACCENTS = {"bar", "hat", "tilde", "mathbf", "mathcal", "mathbb"}
 GREEK = {
     *("alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "zeta", "eta", "theta", "vartheta", "iota", "kappa"),
-    *("lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "varphi", "chi", "psi", "omega"),
+    *("lambda", "mu", "nu", "xi", "pi", "rho", "varrho", "sigma", "tau", "upsilon", "phi", "varphi", "chi", "psi", "omega"),
     *("Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Phi", "Psi", "Omega", "ell"),
 }
-TOKEN = re.compile(r"\\([A-Za-z]+)|([A-Za-z])|.", re.DOTALL)
+TOKEN = re.compile(r"\\([A-Za-z]+)|([A-Za-z])|([^{\s])")
 ROW = re.compile(r"^\* - (.*)\n  - (.*)\n  - (.*)\n  - (.*)$", re.MULTILINE)
 SPAN = re.compile(r"(\d+)(?:–(\d+))?")
 # The table that translates from the papers has letters of theirs.
@@ -29,13 +29,13 @@ def letters(formula: str) -> set[str]:
     r"""The letters of a formula, each with its accent: ``\bar r(d)`` has ``bar r`` and ``d``."""
     found: set[str] = set()
     accents: list[str] = []
-    for command, latin in TOKEN.findall(WORDS.sub(" ", formula)):
+    for command, latin, other in TOKEN.findall(WORDS.sub(" ", formula)):
         if command in ACCENTS:
             accents.append(command)
-        elif command in GREEK or latin:
+            continue
+        if command in GREEK or latin:
             found.add(" ".join([*accents, command or latin]))
-            accents = []
-        elif command:
+        if command or latin or other:
             accents = []
     return found
 
