@@ -14,6 +14,8 @@ from cfltr_core.files import write_whole
 MENDED = (
     # The name of the button must contain the words that are seen on it; without a label they are its name.
     (re.compile(r'(<button class="[^"]*\bsearch-button-field\b[^"]*"[^>]*?) aria-label="Search"'), r"\1"),
+    # The icon of the present theme would be read as text that the name of its button does not contain.
+    (re.compile(r'(<i class="theme-switch [^>]*?) +title="[^"]*"'), r"\1"),
     # A list of references holds blocks, which are no items; the roles promise a list of items.
     (re.compile(r'<div role="list" class="citation-list">'), '<div class="citation-list">'),
     (re.compile(r'(<div class="citation" id="[^"]*") role="doc-biblioentry"'), r"\1"),

@@ -1,0 +1,55 @@
+"""One table of symbols for the whole book: every letter of a formula stands there, each with one meaning."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from symbols import formulas, letters, table
+
+FOLDER = Path(__file__).resolve().parents[2] / "chapters"
+CHAPTERS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
+PAGE = (FOLDER / "notation.md").read_text(encoding="utf-8")
+
+
+def number(chapter: Path) -> int:
+    return int(chapter.name[:2])
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=number)
+def test_every_letter_of_a_chapter_is_in_the_table(chapter: Path) -> None:
+    known = set().union(*(symbol.letters for symbol in table(PAGE) if symbol.means_in(number(chapter))))
+    unknown: dict[str, str] = {}
+    for formula in formulas(chapter):
+        for letter in letters(formula) - known:
+            unknown.setdefault(letter, formula.strip())
+    assert unknown == {}, f"chapters/notation.md says nothing of these for chapter {number(chapter)}"
+
+
+def test_a_symbol_has_one_meaning() -> None:
+    written = Counter(one for symbol in table(PAGE) for one in symbol.written)
+    assert [one for one, times in written.items() if times > 1] == []
+
+
+def test_the_table_holds_no_letter_that_a_chapter_does_not_use() -> None:
+    used = {number(chapter): set().union(*map(letters, formulas(chapter))) for chapter in CHAPTERS}
+    for symbol in table(PAGE):
+        for chapter in symbol.chapters or ():
+            if chapter in used:
+                assert symbol.letters & used[chapter], f"{symbol.written} in chapter {chapter}"
+        if symbol.chapters is None:
+            assert symbol.letters <= set().union(*used.values()), f"{symbol.written} in no chapter"
+
+
+def test_letters_and_table_are_read_as_they_are_written() -> None:
+    assert letters(r"\hat R_{\text{IPS}} = \frac{1}{S}\sum_d \mathbf w \cdot \bar r(d)\log_2 \mathbb{E}_q") == {
+        *("hat R", "S", "d", "mathbf w", "bar r", "mathbb E", "q"),
+    }
+    page = "* - $S$, $S_q$\n  - sessions\n  - `n`\n  - 1–3, 11\n* - $q$\n  - query\n  - –\n  - all\n" + (
+        "## Letters that clash\n* - $z$\n  - a\n  - b\n  - 1\n"
+    )
+    sessions, query = table(page)
+    assert (sessions.written, sessions.chapters, query.chapters) == (("S", "S_q"), {1, 2, 3, 11}, None)
+    assert [sessions.means_in(2), sessions.means_in(4), query.means_in(4)] == [True, False, True]
+    assert sessions.letters == {"S", "q"}
