@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MATH = re.compile(r"\$\$(.+?)\$\$|(?<![\\$\w])\$(?!\s)([^$\n]+?)(?<!\s)\$(?!\d)", re.DOTALL)
-# Words inside a formula are no letters.
-WORDS = re.compile(r"\\(?:text|mathrm|operatorname|tag|begin|end)\*?\{[^{}]*\}")
+# Words inside a formula are no letters, and the base of the exponential is none either.
+WORDS = re.compile(r"\\(?:text|mathrm|operatorname|tag|begin|end)\*?\{[^{}]*\}|(?<![A-Za-z\\])e(?=\^)")
 # Words that stand for themselves; a function's name, a sign, or a space is none of the letters.
 ACCENTS = {"bar", "hat", "tilde", "mathbf", "mathcal", "mathbb"}
 GREEK = {

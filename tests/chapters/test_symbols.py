@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -28,15 +27,22 @@ def test_every_letter_of_a_chapter_is_in_the_table(chapter: Path) -> None:
 
 
 def test_a_symbol_has_one_meaning() -> None:
-    written = Counter(one for symbol in table(PAGE) for one in symbol.written)
-    assert [one for one, times in written.items() if times > 1] == []
+    seen: dict[tuple[str, int], str] = {}
+    twice = []
+    for symbol in table(PAGE):
+        for chapter in symbol.chapters or map(number, CHAPTERS):
+            for written in symbol.written:
+                if (written, chapter) in seen:
+                    twice.append(f"{written} in chapter {chapter}: {seen[written, chapter]}; {symbol.meaning}")
+                seen[written, chapter] = symbol.meaning
+    assert twice == []
 
 
 def test_the_table_holds_no_letter_that_a_chapter_does_not_use() -> None:
     used = {number(chapter): set().union(*map(letters, formulas(chapter))) for chapter in CHAPTERS}
     for symbol in table(PAGE):
         for chapter in symbol.chapters or ():
-            if chapter in used:
+            if chapter in used and symbol.letters:
                 assert symbol.letters & used[chapter], f"{symbol.written} in chapter {chapter}"
         if symbol.chapters is None:
             assert symbol.letters <= set().union(*used.values()), f"{symbol.written} in no chapter"
