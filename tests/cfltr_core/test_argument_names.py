@@ -196,7 +196,9 @@ CASES: dict[str, list[Callable[[], object]]] = {
     "batch": [partial(train, batch=0)],
     "C": [partial(fit_proprank, X, LOG, C=0), partial(fit_propdcg, X, LOG, C=0)],
     "cap": [partial(clipped, LOG, lam=ONES, cap=0.5), partial(ReaderOptions, cap=0)],
-    "click_probability": [partial(variance, rho=[1.0, 1.0]), partial(variance, rho=[math.nan]), partial(variance, rho=[2])],
+    "click_probability": [
+        partial(variance, rho=[1.0, 1.0]), partial(variance, rho=[math.nan]), partial(variance, rho=[2]),
+    ],
     "clicks": [partial(of_log, clicks=[1]), partial(of_log, clicks=[0, 0, -1]), partial(of_log, clicks=[9, 0, 0])],
     "counts": [partial(moment, counts=[1]), partial(moment, counts=[1, -1]), partial(moment, counts=[1, 0.5])],
     "cutoff": [
@@ -210,8 +212,10 @@ CASES: dict[str, list[Callable[[], object]]] = {
         partial(USER.click_probability, [1, -1], [1, 1]),
     ],
     "document": [
-        partial(of_log, document=[0, 1, 3]), partial(of_log, document=[0, 1, -1]), partial(of_log, document=[0, 1, 0.5]),
-        partial(of_log, document=["a", "b", "c"]), partial(of_sampler, document=[[0]]), partial(of_sampler, document=[3]),
+        partial(of_log, document=[0, 1, 3]), partial(of_log, document=[0, 1, -1]),
+        partial(of_log, document=[0, 1, 0.5]),
+        partial(of_log, document=["a", "b", "c"]), partial(of_sampler, document=[[0]]),
+        partial(of_sampler, document=[3]),
         partial(of_sampler, document=[-1]),
     ],
     "documents": [
@@ -247,7 +251,8 @@ CASES: dict[str, list[Callable[[], object]]] = {
     "keep": [partial(AliasTable, [2.0], [0]), partial(AliasTable, [[1.0]], [0])],
     "lam": [
         partial(ips, LOG, lam=[1.0]), partial(naive, LOG, lam=[math.nan] * 3), partial(self_normalised, LOG, lam=[1.0]),
-        partial(variance, lam=[1.0, 1.0]), partial(RankWeights, [[1.0]], dcg()), partial(RankWeights, [math.nan], dcg()),
+        partial(variance, lam=[1.0, 1.0]), partial(RankWeights, [[1.0]], dcg()),
+        partial(RankWeights, [math.nan], dcg()),
     ],
     "law": [
         partial(of_queries, law=[1.0]), partial(of_queries, law=[1.0, -1.0]), partial(of_queries, law=[0.0, 0.0]),
@@ -280,7 +285,8 @@ CASES: dict[str, list[Callable[[], object]]] = {
     "propensity": [partial(of_log, propensity=[1.0]), partial(of_log, propensity=[1.0, 0.5, 2.0])],
     "queries": [
         partial(DATA.subset, [2]), partial(DATA.subset, [[0]]), partial(PAGES.sample, [2], rng()),
-        partial(GREEDY.sample, [True, False], rng()), partial(MIXED.sample, [-1], rng()), partial(POLICY.sample, [9], rng()),
+        partial(GREEDY.sample, [True, False], rng()), partial(MIXED.sample, [-1], rng()),
+        partial(POLICY.sample, [9], rng()),
     ],
     "query": [
         lambda: list(PAGES.displays(2)), lambda: list(GREEDY.displays(-1)), lambda: list(MIXED.displays(2)),
@@ -292,12 +298,16 @@ CASES: dict[str, list[Callable[[], object]]] = {
         partial(average_rank().slope, [0]),
     ],
     "rank_weights": [partial(ips, LOG, SHORT), partial(naive, LOG, SHORT), partial(clipped, LOG, SHORT, cap=2.0)],
-    "record": [partial(train, record=[4]), partial(train, record=[0]), partial(train, record=[[1]]), partial(train, record=[])],
+    "record": [
+        partial(train, record=[4]), partial(train, record=[0]), partial(train, record=[[1]]), partial(train, record=[]),
+    ],
     "relevance": [
         partial(RankingData, X, [0], offsets=CUTS), partial(RankingData, X, [0, 0, 31], offsets=CUTS),
         partial(additive_metric, ONES, CUTS, relevance=[1], metric=dcg()), partial(ndcg, ONES, CUTS, relevance=[1]),
-        partial(ndcg, ONES, CUTS, relevance=[31, 0, 0]), partial(USER.attraction, [2]), partial(simulate, relevance=[1]),
-        partial(simulate, relevance=[1, 0, 2]), partial(outcomes, relevance=[1]), partial(outcomes, relevance=[1, 0, 2]),
+        partial(ndcg, ONES, CUTS, relevance=[31, 0, 0]), partial(USER.attraction, [2]),
+        partial(simulate, relevance=[1]),
+        partial(simulate, relevance=[1, 0, 2]), partial(outcomes, relevance=[1]),
+        partial(outcomes, relevance=[1, 0, 2]),
         partial(sessions_for_clicks, POLICY, USER, n_clicks=5, relevance=[1]),
     ],
     "ridge": [partial(ranker, ridge=0)],
