@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cfltr_core.data.letor import ReaderOptions, read_svmlight, svmlight
+from cfltr_core.data.letor import ReaderOptions, read_collection, read_svmlight, svmlight
 from cfltr_core.data.letor.reader import ReadReport
 from cfltr_core.data.letor.svmlight import Parsed
 
@@ -141,3 +141,46 @@ def test_a_report_in_full(tmp_path: Path) -> None:
     read_svmlight(path, options=ReaderOptions(cap=8.0, drop=(3, 2), threshold=2), report=reports.append)
     assert str(reports[0]) == REPORT
     assert (reports[0].constant, reports[0].dropped, reports[0].cache) == ((4,), (2, 3), ("off",))
+
+
+def test_options_have_one_spelling() -> None:
+    """The key of the cache is made from them."""
+    plain = ReaderOptions(cap=2.0, drop=(1, 3), log1p=True, normalise=True)
+    other = ReaderOptions(cap=2, drop=(3, 1, 3), log1p=1, normalise=np.True_)
+    assert repr(other) == repr(plain) == (
+        "ReaderOptions(cap=2.0, drop=(1, 3), log1p=True, normalise=True, threshold=None)"
+    )  # fmt: skip
+    assert repr(ReaderOptions(log1p=0, normalise=np.False_)).endswith("log1p=False, normalise=False, threshold=None)")
+
+
+def test_documents_that_repeat_one_of_their_query_are_counted_in_every_query(tmp_path: Path) -> None:
+    text = "0 qid:1 1:1\n1 qid:1 1:1\n0 qid:1 1:1\n0 qid:2 1:1\n1 qid:2 1:2\n0 qid:3 1:5\n0 qid:3 1:5\n"
+    (tmp_path / "a.txt").write_text(text)
+    reports: list[ReadReport] = []
+    read_svmlight(tmp_path / "a.txt", report=reports.append)
+    assert reports[0].duplicates == 3
+    assert (reports[0].without_positive, reports[0].without_relevant, reports[0].single_document) == (1, 1, 0)
+    for name in ("train", "vali", "test"):
+        (tmp_path / f"{name}.txt").write_text(text)
+    (tmp_path / "a.txt").unlink()
+    read_collection(tmp_path, seed=0, report=reports.append)
+    assert reports[1].duplicates == 9
+    assert (reports[1].queries, reports[1].documents, reports[1].cache) == (9, 21, ("off", "off", "off"))
+
+
+def test_ids_with_leading_zeros_and_without_end() -> None:
+    assert parse("1 qid:1  007:2\n").features.tolist() == [[0, 0, 0, 0, 0, 0, 2]]
+    for word in ("0", "000", "0" * 50):
+        with pytest.raises(ValueError, match=f"feature id '{word[:4]}.* is not between 1 and 10,000"):
+            parse(f"1 qid:1 {word}:2\n")
+    assert parse(f"1 qid:1 {'0' * 5000}3:2\n").features.tolist() == [[0, 0, 2]]
+    with pytest.raises(ValueError, match=r"feature id '9{35} …' in '9{35} …' is not between 1 and 10,000"):
+        parse(f"1 qid:1 {'9' * 5000}:2\n")
+
+
+def test_lines_that_end_at_the_last_feature_take_the_fast_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(svmlight, "_careful")
+    for ids in ("1:1 2:1 3:1", "1:1 3:1", "3:1"):
+        assert parse(f"1 qid:1 {ids}\n", n_features=3).width == 3
+        with pytest.raises(NameError):  # which is how the careful way would be noticed
+            parse(f"1 qid:1 {ids}\n", n_features=2)
