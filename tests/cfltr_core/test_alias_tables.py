@@ -6,7 +6,6 @@ import itertools
 from fractions import Fraction
 
 import numpy as np
-import pytest
 
 from cfltr_core.sampling import AliasTable, alias_tables
 
@@ -19,7 +18,6 @@ def implied(keep: list[float], alias: list[int]) -> list[float]:
     return law
 
 
-@pytest.mark.oracle("sampling.alias_tables", "sampling.AliasTable.build", "sampling.AliasTable.probabilities")
 def test_every_small_list_of_weights() -> None:
     """Columns that are exactly full, light and heavy ones in every order."""
     for n in range(1, 6):

@@ -41,6 +41,7 @@ from cfltr_core import (
 )
 from cfltr_core.checks import counts, numbers, positive, positive_int, within
 from cfltr_core.data.letor import ReaderOptions
+from cfltr_core.evaluation import exact
 from cfltr_core.evaluation.estimators import Estimate
 from cfltr_core.learning.convergence import convergence_bound, second_moment
 from cfltr_core.learning.countersample import ClickSampler
@@ -304,3 +305,22 @@ def test_data_by_place() -> None:
         RankingData(X, [0, 1, 2], "name", offsets=CUTS)  # type: ignore[misc]
     found = RankingData(X, [0, 1, 2], offsets=CUTS)
     assert (found.threshold, found.name) == (1, "data")
+
+
+def test_the_last_number_of_outcomes_that_is_tried() -> None:
+    """Two million, of sequences of clicks as of logs; the next is refused before anything is computed."""
+    exact._require_few(2_000_000)
+    with pytest.raises(ValueError, match=r"^sessions, relevance: 2000001 outcomes .* \(limit 2000000\); use fewer"):
+        exact._require_few(2_000_001)
+
+    def never(states: np.ndarray) -> np.ndarray:
+        raise AssertionError("computed")
+
+    many = {"learning_rate": 0.1, "steps": 1, "n_features": 1}
+    n = 2_000_001
+    with pytest.raises(
+        ValueError, match=r"^steps is 1: 2000001\^1 sequences are too many \(limit 2000000\); take fewer"
+    ):
+        exact_runs(never, np.full(n, 1 / n), factor=np.ones(n), **many)
+    with pytest.raises(AssertionError, match="computed"):
+        exact_runs(never, np.full(n - 1, 1 / (n - 1)), factor=np.ones(n - 1), **many)

@@ -19,7 +19,6 @@ def literal(scores: list[float], cuts: list[int], document: int) -> float:
     )
 
 
-@pytest.mark.oracle("sorted_lists.SortedLists.sums")
 def test_a_price_is_asked_of_sums_that_are_not_negative() -> None:
     """Where a document wins by far the sum is 0, and rounding must not leave less: a price may be a root."""
     rng = np.random.default_rng(0)
