@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import collections
 import dis
 import functools
 import hashlib
 import json
 import math
+import sys
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -274,3 +276,17 @@ def test_a_digest_of_code_is_that_of_package_cells_and_function(monkeypatch: pyt
 
 def test_half_a_surrogate_has_a_digest() -> None:
     assert digest("\ud800") == hashlib.sha256(b'"\xed\xa0\x80"').hexdigest()
+
+
+def test_cells_are_those_of_the_shell_without_comments_and_empty_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    shell = SimpleNamespace(history_manager=SimpleNamespace(input_hist_parsed=["", "x = 1  # one", "  \n", "%magic ("]))
+    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.core", ModuleType("IPython.core"))
+    room = ModuleType("IPython.core.getipython")
+    monkeypatch.setitem(sys.modules, "IPython.core.getipython", room)
+    room.get_ipython = lambda: shell
+    assert digests.executed_cells() == [ast.dump(ast.parse("x = 1")), "%magic ("]
+    room.get_ipython = lambda: None  # IPython is imported, but nothing runs in it
+    assert digests.executed_cells() is None
+    monkeypatch.delitem(sys.modules, "IPython")
+    assert digests.executed_cells() is None
