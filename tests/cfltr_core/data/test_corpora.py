@@ -39,13 +39,13 @@ def test_scales_are_those_of_the_design() -> None:
     assert SCALES.get("medium") is None
 
 
-@pytest.mark.oracle("corpora.load_corpus")
 @pytest.mark.parametrize("name", ["yahoo-like", "yahoo-like:conflict", "istella-like", "digits"])
 def test_a_corpus_and_its_parts_bear_its_name(name: str) -> None:
     corpus = load_corpus(name, "smoke", seed=0)
     assert [corpus.name, *(part.name for part in parts_of(corpus))] == [name] * 4
 
 
+@pytest.mark.oracle("corpora.load_corpus")
 @pytest.mark.parametrize("seed", [0, 3])
 def test_the_generated_corpus_against_loops(seed: int) -> None:
     """Lengths, grades of every document, and all features of ten queries of each part."""

@@ -371,3 +371,34 @@ def test_a_linear_weight_is_proprank() -> None:
         np.testing.assert_allclose(found.objective[-1], found.primal + extra, rtol=1e-10)
         np.testing.assert_array_equal(found.effective_weights, np.ones(len(found.documents)))
         assert len(found.round_passes) == 1
+
+
+def test_a_start_that_is_not_improved_is_certified_by_the_surrogate_there() -> None:
+    """What stays are its weights, with the dual bound of the round and the surrogate's own value, not the old one's."""
+    usual = propdcg.minimise
+    for seed in range(0, 24, 4):
+        problem = moderate(seed)
+        start = replace(fit_proprank(problem.features, log_of(problem), C=problem.C), passes=123.0)
+        solved = []
+
+        def clumsy(*given, solved: list = solved) -> LinearFit:
+            solved.append(usual(*given))
+            return replace(solved[-1], weights=solved[-1].weights + 100.0)
+
+        propdcg.minimise = clumsy
+        try:
+            found = fit(problem, dcg(), start=start, max_rounds=1)
+        finally:
+            propdcg.minimise = usual
+        assert found.weights.tolist() == start.weights.tolist()
+        scores = oracles.linear_scores(problem.features, start.weights)
+        sums = oracles.surrogate_sums(scores, problem.offsets, found.documents)
+        slopes = [oracles.dcg_slope(1 + s) for s in sums]
+        np.testing.assert_allclose(found.effective_weights, slopes, rtol=1e-9)
+        masses = {d: c * slope for (d, c), slope in zip(problem.masses.items(), slopes, strict=True)}
+        surrogate = oracles.machine(problem.features, problem.offsets, masses, start.weights)
+        np.testing.assert_allclose(found.primal, surrogate, rtol=1e-10)
+        assert (found.dual, found.at_zero) == (solved[0].dual, solved[0].at_zero)
+        assert found.primal >= found.dual
+        assert found.passes == solved[0].passes + 1
+        assert found.objective.tolist() == [found.objective[0]] * 2

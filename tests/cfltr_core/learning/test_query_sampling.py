@@ -11,7 +11,7 @@ import pytest
 
 from cfltr_core import ClickLog, query_sampler, train_sgd
 from cfltr_core.learning import query_sampling
-from cfltr_core.learning.query_sampling import QuerySampler, query_steps
+from cfltr_core.learning.query_sampling import QuerySampler, Step, query_steps
 
 EXACT = 1e-12
 OFFSETS = [0, 4, 5, 12, 17, 20]
@@ -34,9 +34,9 @@ LOG = ClickLog(
 MASS = [c / p / sum(CLICKS) for c, p in zip(CLICKS, PROPENSITY, strict=True)]
 
 
-def gradient_at(w: np.ndarray, sampler: QuerySampler, query: int) -> np.ndarray:
+def gradient_at(begin: Callable[..., Step], w: np.ndarray, sampler: QuerySampler, query: int) -> np.ndarray:
     """The gradient that a step with this query takes, found by drawing until it is drawn."""
-    steps = query_steps(X, np.array(OFFSETS), sampler, (1, 1), w[None, :, None], np.random.default_rng(0))
+    steps = begin(X, np.array(OFFSETS), sampler, (1, 1), w[None, :, None], np.random.default_rng(0))
     wanted = OFFSETS[query + 1] - OFFSETS[query]
     for gradient, scored in steps:
         if scored[0] == wanted:  # all lists that can be drawn have lengths of their own
@@ -67,7 +67,7 @@ def test_the_gradient_is_unbiased_and_bounded(case: str) -> None:
     rng = np.random.default_rng(2)
     drawable = [0, 2, 3]  # the other lists have no gradient
     for w in (np.zeros(6), rng.normal(size=6), 10 * rng.normal(size=6)):
-        found = {q: gradient_at(w, sampler, q) for q in drawable}
+        found = {q: gradient_at(query_steps, w, sampler, q) for q in drawable}
         for q in drawable:
             literal = oracles.query_gradient(X.tolist(), OFFSETS, DOCUMENT, MASS, q, w.tolist())
             share = sampler.law[q] / math.fsum(sampler.law)

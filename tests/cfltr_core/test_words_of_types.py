@@ -1,0 +1,88 @@
+"""The words that a type lists are those that the function takes: editors and type checkers read nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, get_args, get_type_hints
+
+import numpy as np
+import pytest
+
+from cfltr_core import ClickLog, click_sampler, ips, ndcg, ranks, surrogate_ranks, train_sgd
+from cfltr_core.data.generated import GENERATED, Knobs
+from cfltr_core.evaluation.estimators import Unit
+from cfltr_core.learning.bounds import Surrogate
+from cfltr_core.learning.convergence import second_moment
+from cfltr_core.learning.countersample import Method, Optimizer
+from cfltr_core.learning.propdcg import Curvature, curvature
+from cfltr_core.ranking.metrics import TIES, RankWeight, Ties
+from cfltr_core.reporting.claims import CORPORA
+
+CUTS = [0, 2]
+LOG = ClickLog(
+    document=[0, 1], rank=[1, 2], impressions=[4, 4], clicks=[3, 1], propensity=[1.0, 0.5], sessions=[4], offsets=CUTS
+)
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def trained(word: str) -> object:
+    return train_sgd(np.eye(2), click_sampler(LOG, "ips"), learning_rates=0.1, steps=2, rng=rng(), optimizer=word)  # type: ignore[arg-type]
+
+
+# The type, its words, and the function that takes one.
+TYPES: dict[str, tuple[Any, list[str], Callable[[Any], object]]] = {
+    "ties": (
+        Ties,
+        ["average", "random", "optimistic", "pessimistic"],
+        lambda word: ranks([1.0, 2.0], CUTS, ties=word, rng=rng()),
+    ),
+    "unit": (Unit, ["query", "session"], lambda word: ips(LOG, lam=[1.0, 2.0], unit=word)),
+    "gain": (
+        get_type_hints(ndcg)["gain"],
+        ["exponential", "linear"],
+        lambda word: ndcg([1.0, 2.0], CUTS, relevance=[1, 0], gain=word),
+    ),
+    "empty": (
+        get_type_hints(ndcg)["empty"],
+        ["drop", "zero", "one"],
+        lambda word: ndcg([1.0, 2.0], CUTS, relevance=[1, 0], empty=word),
+    ),
+    "sampling": (
+        get_type_hints(second_moment)["sampling"],
+        ["uniform", "weighted"],
+        lambda word: second_moment([1.0], [1.0], counts=[1], sampling=word),
+    ),
+    "method": (Method, ["biased", "ips", "countersample"], lambda word: click_sampler(LOG, word)),
+    "optimizer": (Optimizer, ["sgd", "adam", "adagrad"], trained),
+    "surrogate": (
+        Surrogate,
+        ["hinge", "logistic"],
+        lambda word: surrogate_ranks([1.0, 2.0], CUTS, documents=[0], surrogate=word),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_every_word_of_a_type_is_taken_and_no_other(name: str) -> None:
+    kind, words, take = TYPES[name]
+    assert [*get_args(kind)] == words
+    for word in words:
+        take(word)
+    for other in (words[0].upper(), f"{words[-1]}s", ""):
+        with pytest.raises(ValueError, match=rf"^{name} is '{other}': choose"):
+            take(other)
+
+
+def test_words_that_are_given_back() -> None:
+    shapes = [RankWeight("a line", lambda r: r), RankWeight("a square", np.square), RankWeight("a root", np.sqrt)]
+    assert [curvature(weight, 20) for weight in shapes] == [*get_args(Curvature)] == ["linear", "convex", "concave"]
+    assert {knobs.lengths for knobs in GENERATED.values()} == {*get_args(get_type_hints(Knobs)["lengths"])}
+    assert get_args(Ties) == TIES
+
+
+def test_a_claim_may_name_every_corpus() -> None:
+    assert (*GENERATED, "digits", "letor") == CORPORA
+    assert CORPORA == ("yahoo-like", "yahoo-like:conflict", "istella-like", "istella-like:conflict", "digits", "letor")
