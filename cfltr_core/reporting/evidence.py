@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from cfltr_core.reporting.claims import Claim, ClaimResult, registry
+from cfltr_core.reporting.claims import NO_PREDICTION, Claim, ClaimResult, registry
 from cfltr_core.reporting.wording import CONTROL, describe, required, source_of, spelt_out
 
 # How a statement of each kind fails; the effect follows.
@@ -71,18 +71,21 @@ class Evidence:
         return line + (f"; {changed} not as expected" if changed else "")
 
     def words(self, result: ClaimResult) -> str:
-        """The verdict in words: whether it is the expected one, and, of a claim that fails as expected, how it fails.
+        """The verdict in words: whether it was predicted, and, of a claim that fails, how it fails.
 
-        Where no verdict is due yet, at a smaller scale or on another corpus, the words say where it is.
+        A verdict that is the one of the last accepted run, but not the one that was predicted before the first
+        measurement, is said to be against the prediction; where nothing was predicted, nothing is said of it.  Where
+        no verdict is due yet, at a smaller scale or on another corpus, the words say where it is.
         """
         spec = registry()[result.id]
-        expected = _expected(result, self.corpus)
-        if result.verdict == expected == "supported":
-            return "supported"
-        if result.verdict == expected == "contradicted":
-            return f"contradicted: as expected, {_FAILS[spec.kind]} {result.effect:.3g}"
+        expected, predicted = _expected(result, self.corpus), spec.prediction(self.corpus)
         if result.verdict == expected:
-            return f"{result.verdict}, as expected"
+            against = predicted not in (NO_PREDICTION, result.verdict)
+            words = f"{result.verdict}, against the prediction" if against else result.verdict
+            if result.verdict == "contradicted":
+                foreseen = "as expected, " if predicted == result.verdict else ""
+                return f"{words}: {foreseen}{_FAILS[spec.kind]} {result.effect:.3g}"
+            return f"{words}, as expected" if predicted == result.verdict == "inconclusive" else words
         if spec.is_news(result.verdict, self.corpus):
             return f"{result.verdict}, where {expected} was expected"
         if self._changed(result):

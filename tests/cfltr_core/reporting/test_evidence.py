@@ -88,6 +88,28 @@ def test_verdicts_in_words(known: dict[str, Claim]) -> None:
     assert oracles.count_words([verdict for _, verdict, _, _ in cases])["supported"] == 3
 
 
+def test_a_verdict_against_the_prediction_is_not_called_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    # (expected of the last accepted run, predicted before the first) and what is said if a run agrees with the former.
+    fails = FAILS["number"]
+    cases = {
+        ("contradicted", "contradicted"): f"contradicted: as expected, {fails}",
+        ("contradicted", "supported"): f"contradicted, against the prediction: {fails}",
+        ("contradicted", "none"): f"contradicted: {fails}",
+        ("supported", "supported"): "supported",
+        ("supported", "contradicted"): "supported, against the prediction",
+        ("supported", "none"): "supported",
+        ("inconclusive", "inconclusive"): "inconclusive, as expected",
+        ("inconclusive", "supported"): "inconclusive, against the prediction",
+        ("inconclusive", "none"): "inconclusive",
+    }
+    for (expected, predicted), words in cases.items():
+        found = parse_registry([entry("one", expect=expected, predicted=predicted)])
+        for module in (claims, room):
+            monkeypatch.setattr(module, "registry", lambda found=found: found)
+        result = measured(found, "one", expected)
+        assert Evidence([result], "digits", "ci").words(result) == words
+
+
 def test_the_summary_counts(known: dict[str, Claim]) -> None:
     def summary(*pairs: tuple[str, str], scale: str = "ci") -> str:
         return Evidence([measured(known, *pair) for pair in pairs], "digits", scale).summary
