@@ -15,7 +15,8 @@ WORDS = re.compile(r"\\(?:text|mathrm|operatorname|tag|begin|end)\*?\{[^{}]*\}|(
 ACCENTS = {"bar", "hat", "tilde", "mathbf", "mathcal", "mathbb"}
 GREEK = {
     *("alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "zeta", "eta", "theta", "vartheta", "iota", "kappa"),
-    *("lambda", "mu", "nu", "xi", "pi", "rho", "varrho", "sigma", "tau", "upsilon", "phi", "varphi", "chi", "psi", "omega"),
+    *("lambda", "mu", "nu", "xi", "pi", "rho", "varrho", "sigma", "tau"),
+    *("upsilon", "phi", "varphi", "chi", "psi", "omega"),
     *("Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Phi", "Psi", "Omega", "ell"),
 }
 TOKEN = re.compile(r"\\([A-Za-z]+)|([A-Za-z])|([^{\s])")
