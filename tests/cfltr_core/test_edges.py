@@ -43,7 +43,7 @@ from cfltr_core.checks import counts, numbers, positive, positive_int, within
 from cfltr_core.data.letor import ReaderOptions
 from cfltr_core.evaluation import exact
 from cfltr_core.evaluation.estimators import Estimate
-from cfltr_core.learning.convergence import convergence_bound, second_moment
+from cfltr_core.learning.convergence import click_gradients, convergence_bound, gradient_bounds, second_moment
 from cfltr_core.learning.countersample import ClickSampler
 from cfltr_core.learning.query_sampling import QuerySampler
 from cfltr_core.sampling import AliasTable
@@ -324,3 +324,19 @@ def test_the_last_number_of_outcomes_that_is_tried() -> None:
         exact_runs(never, np.full(n, 1 / n), factor=np.ones(n), **many)
     with pytest.raises(AssertionError, match="computed"):
         exact_runs(never, np.full(n - 1, 1 / (n - 1)), factor=np.ones(n - 1), **many)
+
+
+def test_gradients_of_single_precision_features_are_computed_in_double() -> None:
+    """1 + 2⁻²⁰ times 1 + 2⁻²⁰ and sums of many documents do not fit into single precision."""
+    x = (1 + np.arange(40, dtype=np.float32)[:, None] * np.float32(2.0**-20)) * np.ones((1, 2), dtype=np.float32)
+    w = [1 / 3, -1 / 7]
+    exact_x = x.astype(np.float64).tolist()
+    scores = [row[0] * w[0] + row[1] * w[1] for row in exact_x]
+    for document in (0, 39):
+        active = [y for y in range(40) if y != document and scores[document] - scores[y] < 1]
+        expected = [math.fsum(exact_x[y][f] - exact_x[document][f] for y in active) for f in range(2)]
+        found = click_gradients(x, [0, 40], documents=[document], w=w)
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found[0], expected, rtol=0, atol=1e-13)
+        lengths = [math.dist(exact_x[y], exact_x[document]) for y in range(40)]
+        np.testing.assert_allclose(gradient_bounds(x, [0, 40], documents=[document]), math.fsum(lengths), rtol=1e-13)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 import runpy
 from collections import Counter
@@ -131,12 +132,16 @@ def test_the_score() -> None:
     assert score(Counter(equivalent=2)) == 1.0
 
 
+@functools.cache
+def read(module: str) -> tuple[str, ast.AST]:
+    text = (making.ROOT / making.PACKAGE / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
+    return text, ast.parse(text)
+
+
 def test_equivalents_stand_in_the_package_with_a_reason() -> None:
     """An entry whose line is gone excuses nothing; it would hide a mutant of another line that reads the same."""
     for (module, function, before, after), reason in runpy.run_path(str(HERE / "__main__.py"))["equivalents"]().items():
-        path = making.ROOT / making.PACKAGE / f"{module.replace('.', '/')}.py"
-        text = path.read_text(encoding="utf-8")
-        node: ast.AST = ast.parse(text)
+        text, node = read(module)
         for name in filter(None, function.split(".")):
             (node,) = (child for child in ast.walk(node) if getattr(child, "name", None) == name)
         source = text if isinstance(node, ast.Module) else ast.get_source_segment(text, node, padded=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cfltr_core import LinearRanker
-from cfltr_core.learning.proprank import LinearFit
+from cfltr_core import LinearRanker, fit_proprank
+from cfltr_core.learning import hinge_solver
+from cfltr_core.learning.proprank import LinearFit, minimise
 
 WEIGHTS = [0.1, -2.0, 1 / 3]
 BESIDE = {"C": 0.7, "primal": 2.5, "dual": 2.25, "at_zero": 4.0, "least": 0.5, "passes": 17.0}
@@ -63,3 +65,9 @@ def test_another_file_is_refused(tmp_path: Path, record: Any, message: str) -> N
     with pytest.raises(ValueError) as found:  # noqa: PT011
         LinearFit.load(tmp_path / "a.json")
     assert str(found.value).startswith(message)
+
+
+def test_every_solver_gives_up_after_as_many_passes_unless_told() -> None:
+    learners = (fit_proprank, minimise, hinge_solver.solve)
+    defaults = [inspect.signature(one).parameters["max_passes"].default for one in learners]
+    assert defaults == [5000] * 3

@@ -197,3 +197,26 @@ def test_a_notebook_is_shown_the_table_and_others_the_text(known: dict[str, Clai
 def test_only_results_are_shown(results: list[Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Evidence(results, "digits", "ci")
+
+
+def test_ids_become_links_to_a_scoreboard_and_anchors(known: dict[str, Claim]) -> None:
+    evidence = Evidence([measured(known, "holds"), measured(known, "control-one")], "digits", "ci")
+    plain = evidence.html()
+    linked = evidence.html(scoreboard="a&b.html")
+    one, other = (f'(<a href="a&amp;b.html#claim-{id}">{id}</a>; ' for id in ("holds", "control-one"))
+    assert "<a " not in plain
+    assert linked == plain.replace("(holds; ", one).replace("(control-one; ", other)
+    assert linked.count("<a href=") == 2
+    anchored = evidence.html(anchors=["control-one", "elsewhere"])
+    first, second = (row.start() for row in re.finditer(r"<tr><td>", plain))
+    assert anchored == plain[:second] + '<tr id="claim-control-one"><td>' + plain[second + len("<tr><td>") :]
+    assert first < second
+
+
+def test_only_the_id_in_brackets_becomes_a_link(known: dict[str, Claim], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A statement may speak of its own id; the link is the one before the source."""
+    found = parse_registry([entry("holds", statement="This (holds; always) is so.")])
+    for module in (claims, room):
+        monkeypatch.setattr(module, "registry", lambda: found)
+    html = Evidence([verdict_of(found["holds"], {"values": NUMBERS["supported"]})], "digits", "ci").html(scoreboard="b")
+    assert 'This (holds; always) is so. (<a href="b#claim-holds">holds</a>; ' in html

@@ -9,6 +9,7 @@ import sys
 import types
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -331,3 +332,13 @@ def test_record_refuses(run: Path, name: str) -> None:
     with pytest.raises(ValueError, match=r"name is .*: expected lower-case words joined by hyphens"):
         record(name, 1.0)
     assert list(run.rglob("*")) == []
+
+
+@pytest.mark.parametrize(("field", "least"), [("caption", 20), ("alt", 40)])
+def test_a_text_of_the_least_length_is_enough(field: str, least: int, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("CFLTR_RUN_DIR", str(tmp_path))
+    text = ("1 plot of words " * 9)[: least - 1] + "."
+    figure(plot(), "fig-one", **{"caption": CAPTION, "alt": ALT, "data": DATA, field: text})
+    for short in (text[1:], f"  {text[1:]}\n"):
+        with pytest.raises(ValueError, match=f"^{field} of fig-one: "):
+            figure(plot(), "fig-one", **{"caption": CAPTION, "alt": ALT, "data": DATA, field: short})

@@ -184,3 +184,18 @@ def test_lines_that_end_at_the_last_feature_take_the_fast_way(monkeypatch: pytes
         assert parse(f"1 qid:1 {ids}\n", n_features=3).width == 3
         with pytest.raises(NameError):  # which is how the careful way would be noticed
             parse(f"1 qid:1 {ids}\n", n_features=2)
+
+
+@pytest.mark.parametrize("sizes", [[300], [256, 1], [1, 256, 257], [255, 2, 600, 1], [3] * 200])
+def test_queries_of_any_length_are_normalised_alone(tmp_path: Path, sizes: list[int]) -> None:
+    """Some queries are changed at a time, about 256 documents, and a longer one by itself."""
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=size).astype(np.float32) for size in sizes]
+    lines = [f"0 qid:{q} 1:{value!r}\n" for q, column in enumerate(values) for value in column.tolist()]
+    (tmp_path / "a.txt").write_text("".join(lines))
+    found = read_svmlight(tmp_path / "a.txt", options=ReaderOptions(normalise=True)).features[:, 0]
+    expected = []
+    for column in values:
+        low, high = float(column.min()), float(column.max())
+        expected += [(float(value) - low) / ((high - low) or 1.0) for value in column]
+    np.testing.assert_array_equal(found, np.array(expected, dtype=np.float32))
