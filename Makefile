@@ -41,7 +41,7 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export NUMEXPR_NUM_THREADS := 1
 
-.PHONY: help setup book chapter browser colab publish test mutants verify lint format lock serve clean
+.PHONY: help setup book chapter axe browser colab publish test mutants verify lint format lock serve clean
 
 help: ## list the targets
 	@echo "make TARGET [VARIABLE=value …]"
@@ -64,6 +64,9 @@ book: $(WHOLE) ## execute the chapters and build the site into _build/html
 chapter: $(WHOLE) ## execute one chapter: make chapter CHAPTER=01
 	@[ -n '$(CHAPTER)' ] || { echo "CHAPTER is not set; name one, as in 'make chapter CHAPTER=01'" >&2; exit 2; }
 	$(TOOLS) run $(RUN_OPTIONS) --chapter '$(CHAPTER)'
+
+axe: ## install axe-core, the judge of how accessible the pages are, with npm
+	npm install --global --no-audit --no-fund --loglevel=error axe-core@4
 
 browser: $(WHOLE) ## open every built page in headless Chromium, on a phone's and a desk's screen
 	$(TOOLS) browser

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -169,7 +170,14 @@ def test_the_table_of_a_chapter_takes_a_sharper_verdict_as_it_comes(monkeypatch:
 
 
 def test_the_history_of_the_books_own_claims() -> None:
-    """Every id in the real file names its source, and what replaced a measured statement was not predicted by it."""
+    """Every id in the real file names its source, and where nothing was predicted the file says why.
+
+    A statement is written too late for a prediction where it replaces one that was measured, or where a comment says
+    what had been looked at before.
+    """
+    entries = Path(claims.__file__).with_name("claims.yml").read_text(encoding="utf-8").split("- id: ")
+    explained = {entry.split()[0] for entry in entries[1:] if "# Nothing is called predicted: " in entry}
+    successors = {old.withdrawn.replaced_by for old in withdrawn().values() if old.withdrawn}
     for spec in (*registry().values(), *withdrawn().values()):
         assert spec.id.startswith(("A18-", "J20-", "O20-", "N-", "B-", "control-")), spec.id
     for old in withdrawn().values():
@@ -178,7 +186,7 @@ def test_the_history_of_the_books_own_claims() -> None:
         assert old.withdrawn.replaced_by in {None, *registry(), *withdrawn()}
     for spec in registry().values():
         if spec.predicted == NO_PREDICTION:
-            assert spec.id in {old.withdrawn.replaced_by for old in withdrawn().values() if old.withdrawn}, spec.id
+            assert spec.id in explained | successors, spec.id
 
 
 def test_the_text_of_a_result_can_lead_to_the_scoreboard_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
