@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import shutil
 import signal
@@ -107,9 +108,16 @@ def _execute_all(
     children = Children()
     names = {chapter.name for chapter in book.chapters()}
     seconds = {name: value for name, value in read_json(book.timings).items() if name in names}
+
+    def longest(chapter: Chapter) -> tuple[float, str]:
+        # By the last run, so that no worker is left alone with a long chapter in the end; where no time is known, the
+        # later ones first, which tend to be longer.
+        return seconds.get(chapter.name, math.inf), chapter.name
+
     with _termination_as_interrupt(), ThreadPoolExecutor(max_workers=jobs) as pool:
         futures: dict[Future[float], Chapter] = {
-            pool.submit(_execute_one, book, parameters, chapter, around, children): chapter for chapter in chapters
+            pool.submit(_execute_one, book, parameters, chapter, around, children): chapter
+            for chapter in sorted(chapters, key=longest, reverse=True)
         }
         try:
             for future in as_completed(futures):

@@ -315,9 +315,9 @@ def test_one_run_at_a_time(executed: Toy) -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_an_interrupted_run_loses_nothing_and_leaves_no_half(toy: Toy, tmp_path: Path, how: signal.Signals) -> None:
-    toy.chapter("91_alpha", FIGURE)
-    toy.chapter("92_beta", RECORD, WAIT)
-    toy.contents("91_alpha", "92_beta")
+    toy.chapter("92_beta", FIGURE)
+    toy.chapter("91_alpha", RECORD, WAIT)
+    toy.contents("91_alpha", "92_beta")  # of which the later is executed first
     gate = tmp_path / "gate"
     process = subprocess.Popen(
         [sys.executable, "-c", LISTENING, *toy.command("run", "--scale", "smoke", "--jobs", "1")],
@@ -328,21 +328,21 @@ def test_an_interrupted_run_loses_nothing_and_leaves_no_half(toy: Toy, tmp_path:
         text=True,
     )
     partial = toy.root / "_build" / "run" / ".partial"
-    wait_until(lambda: any(partial.glob("92_beta*/records/*.json")))
-    first = toy.done("91_alpha").stat().st_mtime_ns
+    wait_until(lambda: any(partial.glob("91_alpha*/records/*.json")))
+    first = toy.done("92_beta").stat().st_mtime_ns
     process.send_signal(how)
     said, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == (-how if how == signal.SIGKILL else 130)
     assert how == signal.SIGKILL or "interrupted; finished chapters are kept" in said
-    assert not toy.done("92_beta").exists()
+    assert not toy.done("91_alpha").exists()
     # Its papermill and kernel must end too, or they would go on computing for nobody.
     wait_until(lambda: not processes_naming(str(partial)))
 
     gate.touch()
     result = toy.cli("run", "--scale", "smoke", "--jobs", "1", TOY_GATE=str(gate))
     assert result.returncode == 0, result.stdout
-    assert "kept  91_alpha" in result.stdout
-    assert toy.done("91_alpha").stat().st_mtime_ns == first
+    assert "kept  92_beta" in result.stdout
+    assert toy.done("92_beta").stat().st_mtime_ns == first
     assert not list(partial.glob("*"))
     resumed = toy.artefacts()
     assert toy.cli("run", "--scale", "smoke", "--force", TOY_GATE=str(gate)).returncode == 0
