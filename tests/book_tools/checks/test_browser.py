@@ -159,7 +159,7 @@ def test_a_page_that_never_comes_to_rest(tmp_path: Path) -> None:
     forever = "<script>window.MathJax.startup = {promise: new Promise(() => null)}</script>"
     site = write_site(tmp_path / "site", {"index": forever})
     (site / "_static" / "mathjax").unlink()
-    problems = site_problems(site, patience=1.0)
+    problems = site_problems(site, patience=3.0)
     assert len([p for p in problems if "the page did not come to rest" in p]) == 4
 
 
