@@ -54,14 +54,13 @@ def test_the_same_bits_as_whole_arrays(name: str, scale: str, seed: int) -> None
         assert_same_bits(load_corpus(name, scale, seed=seed), name, seed, sizes, n_features)
 
 
-@pytest.mark.parametrize("name", ["yahoo-like", "istella-like:conflict"])
 @pytest.mark.parametrize("n_features", [1, 2, 7, 97, 700])
-def test_the_same_bits_at_any_width(name: str, n_features: int) -> None:
-    """From one block of documents to many; one query to several blocks of them."""
-    sizes = (300, 1, 40) if n_features == 700 else (900, 200, 2)
+def test_the_same_bits_at_any_width(n_features: int) -> None:
+    """From one block of documents to many; one query to two blocks of them."""
+    sizes = (400, 1, 40)
     with threadpool_limits(1):
-        corpus = generate(GENERATED[name], sizes, n_features=n_features, seed=5)
-        assert_same_bits(corpus, name, 5, sizes, n_features)
+        corpus = generate(GENERATED["yahoo-like"], sizes, n_features=n_features, seed=5)
+        assert_same_bits(corpus, "yahoo-like", 5, sizes, n_features)
 
 
 @pytest.mark.parametrize("width", [0, 1, 19, 20, 60, 220, 683, 700, 5000])
@@ -98,7 +97,7 @@ def test_grades_and_lists_are_those_that_were_published(scale: str, name: str) -
     ],
 )
 def test_memory_at_the_peak(name: str, sizes: tuple[int, int, int], n_features: int) -> None:
-    """At most 16 bytes a feature value, 4 of which are the features that are returned; whole arrays take 55 to 60."""
+    """At most 8 bytes a feature value, 4 of which are the features that are returned; whole arrays took 36 to 44."""
     tracemalloc.start()
     try:
         corpus = generate(GENERATED[name], sizes, n_features=n_features, seed=0)
@@ -107,7 +106,7 @@ def test_memory_at_the_peak(name: str, sizes: tuple[int, int, int], n_features: 
         tracemalloc.stop()
     values = sum(part.features.size for part in parts_of(corpus))
     assert values > 3e6
-    assert 4 * values < peak <= 16 * values
+    assert 4 * values < peak <= 8 * values
 
 
 def test_checks_of_ranking_data_hold_no_second_copy() -> None:
