@@ -115,8 +115,10 @@ def test_a_stopped_run_goes_on_and_gives_the_same_bytes(kept: Toy, tmp_path: Pat
     again = cli(kept, "paper", "--jobs", "2")
     assert again.returncode == 0, again.stdout
     assert sorted(calls(kept)) == ["0 1", "0 30", "1 1", "1 30"]
-    for line in ("curve: 2 seeds, 3 settings", "curve, seed 1, n=20, cap=0.5: ", f"kept  {PLACE / 'eta.csv'}"):
-        assert line in again.stdout
+    assert "  curve, seed 1, n=20, cap=0.5: " in output
+    assert "n=20" not in again.stdout
+    for line in ("curve: 2 seeds, 3 settings", "curve, seed 1, n=30, cap=1: ", f"kept  {PLACE / 'eta.csv'}"):
+        assert f"  {line}" in again.stdout
     resumed = tables(kept)
     assert sorted(resumed) == ["curve.csv", "eta.csv"]
 
