@@ -117,7 +117,7 @@ def main() -> None:
     networks = {"linear": partial(nn.Linear, FEATURES, 1), "two_layer, 200": partial(two_layer, FEATURES)}
     for name, make in networks.items():
         in_double = partial(lambda m: m().double(), make)
-        for batch in (1_000, 10_000):
+        for batch in (1_000, 10_000, QUERIES * LENGTH):
             pair = [ours(in_double, x, log, batch, 2), padded_training(in_double, x, mass, batch, 2)]
             for mine, theirs in zip(*(net.parameters() for net in pair), strict=True):
                 np.testing.assert_allclose(mine.detach(), theirs.detach(), rtol=1e-7, atol=1e-9)

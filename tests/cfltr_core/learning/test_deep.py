@@ -277,12 +277,12 @@ def test_lists_without_a_click_are_left_out_and_scores_may_be_a_column_or_not() 
 def test_the_best_epoch_by_validation_clicks_is_kept_as_a_copy() -> None:
     x, log = problem(8, seed=1)
     judged = problem(60, seed=2)
-    settings = {"learning_rate": 0.05, "epochs": 60, "batch_documents": 20}
+    settings = {"learning_rate": 0.05, "epochs": 30, "batch_documents": 20}
     net = two_layer(5, 30)
     start = {name: value.clone() for name, value in net.state_dict().items()}
     fit = fit_deep(x, log, module=net, validation=judged, **settings)
     estimates = fit.history["validation"]
-    assert fit.best_epoch == 1 + int(np.argmin(estimates)) < 60
+    assert fit.best_epoch == 1 + int(np.argmin(estimates)) < 30
     assert fit.risk == estimates.min()
     scores = fit.decision_function(judged[0])
     there = judged[1]
@@ -302,7 +302,7 @@ def test_the_best_epoch_by_validation_clicks_is_kept_as_a_copy() -> None:
     patient = two_layer(5, 30)
     patient.load_state_dict(start)
     stopped = fit_deep(x, log, module=patient, validation=judged, patience=3, **settings)
-    assert len(stopped.history["rate"]) == stopped.best_epoch + 3 < 60
+    assert len(stopped.history["rate"]) == stopped.best_epoch + 3 < 30
     seen = estimates[: len(stopped.history["validation"])]
     assert stopped.history["validation"].tolist() == seen.tolist()
 
