@@ -280,7 +280,7 @@ class SwapPolicy(PlacePolicy):
         places = np.tile(np.arange(self.cutoff), (len(size), 1))
         coin, which = rng.random(len(size)) < self.swap, rng.random(len(size))
         for m in np.unique(size).tolist():
-            pairs = np.array(self._fitting(m)).reshape(-1, 2)
+            pairs = np.array(self._fitting(m), dtype=np.int64).reshape(-1, 2)
             mine = np.flatnonzero(coin & (size == m)) if len(pairs) else np.empty(0, dtype=np.int64)
             k, j = pairs[(which[mine] * len(pairs)).astype(np.int64)].T
             places[mine, k], places[mine, j] = j, k
