@@ -3,14 +3,14 @@
     python -m benchmarks.propensities            # speed, and errors by the number of sessions
     python -m benchmarks.propensities coverage   # intervals of 1,000 logs a cell; some minutes
 
-Speed.  Ten million rows, one a displayed document, are counted into strata; the peer is a groupby of pandas.  AllPairs is
-fitted to the first million of them; the peer is the published procedure, written again in plain torch: one weight a
+Speed.  Ten million rows, one a displayed document, are counted into strata; the peer is a groupby of pandas.  AllPairs
+is fitted to the first million of them; the peer is the published procedure, written again in plain torch: one weight a
 document, sigmoids of free parameters, 5,000 epochs of Adam with rate 0.01.  Both see the same interventional sets; the
 errors of both are printed, and once more those of the peer with its index k · k′, by which pairs such as (1, 6) and
 (2, 3) share a parameter.  The conditional likelihood is fitted to a million and to ten million terms.
 
 Coverage.  The intervals of log θ_k/θ₁ hold the truth in what share of the logs, for the average rank and for the worst,
-with the exact binomial interval of the first if ranks were independent logs, and of the second.
+with the exact binomial interval of the latter.
 """
 
 from __future__ import annotations
@@ -33,9 +33,18 @@ from cfltr_core import (
     simulate_clicks,
 )
 from cfltr_core.clicks.policies import LoggingPolicy
+from cfltr_core.propensity.concave import maximise
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
 from cfltr_core.propensity.curves import PropensityCurve
-from cfltr_core.propensity.harvesting import PairCounts, adjacent_chain, all_pairs, click_rates, pair_counts, pivot
+from cfltr_core.propensity.harvesting import (
+    PairCounts,
+    adjacent_chain,
+    all_pairs,
+    all_pairs_likelihood,
+    click_rates,
+    pair_counts,
+    pivot,
+)
 from cfltr_core.propensity.identifiability import rank_links
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
 from cfltr_core.propensity.shrinkage import shrunk_power
@@ -148,25 +157,28 @@ def speed() -> None:
     start = time.perf_counter()
     theirs = adam(pairs, shared=False)
     published = time.perf_counter() - start
+    grouping, _ = best_of(lambda: by_pandas(million), 2)
+    free = np.arange(K) > 0
+    alone, _ = best_of(lambda: maximise(lambda u: all_pairs_likelihood(pairs, u), np.zeros(K), free=free), 5)
     shared = adam(pairs, shared=True)
     fitted = [
-        ("all_pairs, from the terms, with errors", ours, 1.0),
-        ("all_pairs, from the rows, with errors", whole, whole / ours),
-        ("Adam, from the interventional sets", published, published / ours),
+        ("the fit alone, from the interventional sets", alone, 1.0),
+        ("Adam, from the interventional sets", published, published / alone),
+        ("all_pairs, from the terms, with errors", ours, ours / alone),
+        ("all_pairs, from the rows, with errors", whole, whole / alone),
+        ("Adam, from the rows, counted by pandas", published + grouping, (published + grouping) / alone),
     ]
     print(f"AllPairs on 1,000,000 rows, {len(small.rank):,} terms")
     print(table(fitted))
-    print(f"  Adam / all_pairs from the rows: {published / whole:.0f}")
+    print(f"  Adam / all_pairs, both from the rows: {(published + grouping) / whole:.0f}")
     for name, found in (("all_pairs", curve.curve), ("Adam", theirs), ("Adam, indexed by k · k′", shared)):
         far = np.abs(found / TRUTH - 1).max()
         print(f"  {name:26s} error {error_of(found):.4f}, largest {far:.3f}, from all_pairs {_gap(found, curve):.1e}")
     for n_strata in (400_000, 4_000_000):
         counts = random_terms(n_strata, rng)
         links, _ = best_of(lambda counts=counts: rank_links(counts), 1)
-        fit, curve = best_of(lambda counts=counts: conditional_poisson(counts), 1)
-        print(
-            f"{len(counts.rank):,} terms: links {links:.2f} s, conditional Poisson {fit:.2f} s, error {error_of(curve.curve):.4f}"
-        )
+        fit, _ = best_of(lambda counts=counts: conditional_poisson(counts), 1)
+        print(f"{len(counts.rank):,} terms: links {links:.2f} s, conditional Poisson {fit:.2f} s in all")
 
 
 def _gap(found: np.ndarray, curve: PropensityCurve) -> float:

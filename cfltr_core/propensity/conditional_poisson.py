@@ -33,14 +33,17 @@ from cfltr_core.propensity.curves import PropensityCurve, grouped_curve
 from cfltr_core.propensity.identifiability import parts_of, rank_links, require_comparable
 from cfltr_core.propensity.strata import DisplayCounts
 
+# Strata × ranks are filled into tables, this many cells at once, unless that were many more cells than terms.
+CELLS, MOST_EMPTY = 1 << 17, 8
+
 
 @dataclass(frozen=True, eq=False)
 class LinkedTerms:
     """The terms of the strata that say something about ranks of ``ranks``: at least two of these, and a click.
 
     ``place`` is the rank's position in ``ranks``, which hold the ranks from 1; ``impressions``, ``clicks`` and
-    ``total``, the clicks of the whole stratum, are as long; ``start`` cuts them into strata, ``cluster`` numbers the
-    queries.  :func:`linked_terms` makes it.
+    ``total``, the clicks of the whole stratum, are as long; ``start`` cuts them into strata, which ``stratum`` numbers,
+    as ``cluster`` numbers the queries.  :func:`linked_terms` makes it.
     """
 
     ranks: IntArray
@@ -49,6 +52,7 @@ class LinkedTerms:
     clicks: FloatArray
     total: FloatArray
     start: IntArray
+    stratum: IntArray
     cluster: IntArray
 
 
@@ -87,6 +91,7 @@ def linked_terms(counts: DisplayCounts, ranks: ArrayLike) -> LinkedTerms:
         clicks=counts.clicks[use].astype(np.float64),
         total=np.repeat(total, sizes)[use].astype(np.float64),
         start=np.concatenate([[0], np.cumsum(kept[says])]),
+        stratum=np.repeat(np.arange(int(says.sum())), kept[says]),
         cluster=counts.cluster[use],
     )
 
@@ -143,7 +148,7 @@ def shares(terms: LinkedTerms, log_theta: FloatArray) -> FloatArray:
     array([0.75, 0.25])
     """
     mass = terms.impressions * np.exp(log_theta)
-    mass /= np.repeat(np.add.reduceat(mass, terms.start[:-1]), np.diff(terms.start))
+    mass /= np.add.reduceat(mass, terms.start[:-1])[terms.stratum]
     return mass
 
 
@@ -181,13 +186,22 @@ def curvature(terms: LinkedTerms, share: FloatArray, weight: FloatArray) -> Floa
     array([[ 1.5, -1.5],
            [-1.5,  1.5]])
     """
-    from scipy.sparse import csr_matrix
+    n, n_strata = len(terms.ranks), len(terms.start) - 1
+    together = np.zeros((n, n))
+    if n_strata * n > MOST_EMPTY * len(terms.place):
+        from scipy.sparse import csr_matrix
 
-    n = len(terms.ranks)
-    left, right = (
-        csr_matrix((values, terms.place, terms.start), shape=(len(terms.start) - 1, n)) for values in (share, weight)
-    )
-    return np.asarray(np.diag(np.bincount(terms.place, weight, minlength=n)) - (left.T @ right).toarray())
+        left, right = (csr_matrix((x, terms.place, terms.start), shape=(n_strata, n)) for x in (share, weight))
+        together += (left.T @ right).toarray()
+    else:
+        step = max(1, CELLS // n)
+        for low in range(0, n_strata, step):
+            first, last = terms.start[low], terms.start[min(low + step, n_strata)]
+            cell = (terms.stratum[first:last] - low) * n + terms.place[first:last]
+            filled = np.zeros((2, step * n))
+            filled[0, cell], filled[1, cell] = share[first:last], weight[first:last]
+            together += filled[0].reshape(-1, n).T @ filled[1].reshape(-1, n)
+    return np.asarray(np.diag(np.bincount(terms.place, weight, minlength=n)) - together)
 
 
 def fit_ranks(terms: LinkedTerms) -> tuple[FloatArray, FloatArray]:
@@ -294,7 +308,7 @@ def conditional_poisson(counts: DisplayCounts) -> PropensityCurve:
     require_comparable(links, links.log)
     n = counts.n_ranks
     log_theta, covariance, clicks = np.zeros(n), np.full((n, n), np.nan), np.zeros(n)
-    n_clusters = int(counts.cluster[-1]) + 1
+    n_clusters = 1 + int(np.count_nonzero(np.diff(counts.query)))
     for part in parts_of(links.log):
         if len(part) == 1:
             continue
@@ -304,7 +318,7 @@ def conditional_poisson(counts: DisplayCounts) -> PropensityCurve:
         at = np.array(part) - 1
         log_theta[at] = u
         influence = query_gradients(terms, share, n_clusters) @ inverse
-        covariance[np.ix_(at, at)] = clustered_covariance(influence, len(np.unique(terms.cluster)))
+        covariance[np.ix_(at, at)] = clustered_covariance(influence, 1 + int(np.count_nonzero(np.diff(terms.cluster))))
         clicks[at] = np.bincount(terms.place, terms.clicks, minlength=len(part))
     return grouped_curve(
         "conditional Poisson",

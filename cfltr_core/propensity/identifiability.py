@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
@@ -239,7 +240,7 @@ def _patterns(counts: DisplayCounts) -> _Patterns:
     # Up to 62 ranks the sum of powers of two names a set of ranks; beyond, powers of a large odd number, modulo 2⁶⁴.
     base = np.uint64(2 if counts.n_ranks <= 62 else 6364136223846793005)
     name = np.cumprod(np.full(counts.n_ranks, base))
-    _, first, which = np.unique(np.add.reduceat(name[place], counts.start[:-1]), return_index=True, return_inverse=True)
+    first, which = _distinct(np.add.reduceat(name[place], counts.start[:-1]), counts.n_ranks)
     length = sizes[first]
     start = np.concatenate([[0], np.cumsum(length)])
     within = np.arange(len(place)) - np.repeat(counts.start[:-1], sizes)
@@ -251,6 +252,19 @@ def _patterns(counts: DisplayCounts) -> _Patterns:
         strata=np.repeat(np.bincount(which), length),
         start=start,
     )
+
+
+def _distinct(name: NDArray[np.uint64], n_ranks: int) -> tuple[IntArray, IntArray]:
+    """The first stratum of each different name, and for each stratum which name it has."""
+    if n_ranks > 16:
+        _, first, which = np.unique(name, return_index=True, return_inverse=True)
+        return first, which
+    small = name.astype(np.int64)
+    number = np.cumsum(np.bincount(small) > 0) - 1
+    which = number[small]
+    first = np.empty(int(number[-1]) + 1, dtype=np.int64)
+    first[which[::-1]] = np.arange(len(which))[::-1]
+    return first, which
 
 
 def _link_tables(patterns: _Patterns, n_ranks: int) -> tuple[IntArray, IntArray]:

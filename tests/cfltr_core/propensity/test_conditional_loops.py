@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from cfltr_core.propensity import conditional_poisson as conditional
 from cfltr_core.propensity.concave import maximise
 from cfltr_core.propensity.conditional_poisson import (
     clustered_covariance,
@@ -102,6 +103,18 @@ def test_likelihood(groups: Groups, ranks: list[int], data: st.DataObject) -> No
         conditional_likelihood(terms, [math.nan] * len(ranks))
     with pytest.raises(ValueError, match=r"^log_theta: expected shape"):
         conditional_likelihood(terms, [0.0] * 9)
+
+
+@pytest.mark.parametrize("cells", [1, 8, 1 << 17])
+@pytest.mark.parametrize("empty", [0, 8])
+def test_blocks_and_sparse_tables_make_no_difference(cells: int, empty: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups, ranks = simulated(4), [1, 2, 3, 4]
+    monkeypatch.setattr(conditional, "CELLS", cells)
+    monkeypatch.setattr(conditional, "MOST_EMPTY", empty)
+    found = conditional_likelihood(linked_terms(of_groups(groups), ranks), np.zeros(4))[2]
+    u = dict.fromkeys(ranks, 0.0)
+    expected = oracles.conditional_curvature(oracles.speaking(list(groups.values()), ranks), u, ranks)
+    np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
 def test_ranks_of_the_log() -> None:
