@@ -104,8 +104,8 @@ class PropensityCurve:
         half = _normal(level) * self.standard_error[:, None] * [-1.0, 1.0]
         return np.asarray(self.curve[:, None] * np.exp(half))
 
-    def ratio(self, rank: int, other: int, level: float = 0.95) -> tuple[float, float, float]:
-        """θ_rank/θ_other with its interval at ``level``: (ratio, low, high), for any two ranks of one group.
+    def ratio(self, rank: int, other: int, *, level: float = 0.95) -> tuple[float, float, float]:
+        """θ_k/θ_j of the ranks k = ``rank`` and j = ``other``, with its interval at ``level``: (ratio, low, high).
 
         ValueError, with what can be compared, for two ranks of different groups.
         """

@@ -133,6 +133,10 @@ class RandTopPolicy(PlacePolicy):
     (array([[0.5, 0.5, 0. ],
            [0.5, 0.5, 0. ],
            [0. , 0. , 1. ]]), [(0.5, (0, 1)), (0.5, (1, 0))], (2, 3))
+    >>> policy.worst_clicks(np.array([1, 1/2, 1/3]), np.array([[1.0, 0.0, 1.0]])).round(3)  # B A C
+    array([0.833])
+    >>> bool((np.sort(policy.draw_places(np.array([3, 3]), np.random.default_rng(0))) == [0, 1, 2]).all())
+    True
     """
 
     base: DeterministicPolicy

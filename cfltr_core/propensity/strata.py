@@ -57,8 +57,8 @@ class DisplayCounts:
     ... )
     >>> counts, counts.n_ranks, counts.start  # the terms of a stratum stand together
     (DisplayCounts(8 clicks, 20 impressions, 2 strata, 2 ranks), 2, array([0, 2, 4]))
-    >>> counts.rank, counts.stratum
-    (array([1, 2, 1, 2]), array([0, 0, 1, 1]))
+    >>> counts.rank, counts.stratum, counts.cluster
+    (array([1, 2, 1, 2]), array([0, 0, 1, 1]), array([0, 0, 0, 0]))
     >>> counts.subset(counts.document == 0)
     DisplayCounts(8 clicks, 10 impressions, 1 strata, 2 ranks)
     """

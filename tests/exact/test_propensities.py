@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise, product
 
 import numpy as np
@@ -19,6 +19,7 @@ from cfltr_core import (
 )
 from cfltr_core.clicks.policies import LoggingPolicy
 from cfltr_core.propensity.conditional_poisson import conditional_likelihood, conditional_poisson, linked_terms
+from cfltr_core.propensity.halves import same_curve
 from cfltr_core.propensity.harvesting import adjacent_chain, all_pairs, click_rates, pair_counts, pivot
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
 from cfltr_core.propensity.shrinkage import shrunk_power
@@ -252,9 +253,9 @@ def test_naive_intervals_do_not(logs: list[DisplayCounts]) -> None:
 
 @pytest.mark.parametrize("curve", [[1, 1 / 2, 1 / 3, 1 / 4], [1, 0.6, 0.4, 0.2]], ids=["a power", "another curve"])
 def test_shrinking_helps_small_logs_if_the_curve_is_a_power_and_else_does_no_harm(curve: list[float]) -> None:
-    """Ten queries, some 300 sessions: mean gain over 60 logs, with its standard error."""
+    """Ten queries, some 300 sessions: mean gain over 40 logs, with its standard error."""
     gain = []
-    for seed in range(60):
+    for seed in range(40):
         counts = simulated(seed, 10, curve)
         free, drawn = (
             float(np.abs(estimate(counts).log_ratio - np.log(curve)).mean())
@@ -263,6 +264,33 @@ def test_shrinking_helps_small_logs_if_the_curve_is_a_power_and_else_does_no_har
         gain.append(free - drawn)
     error = float(np.std(gain) / np.sqrt(len(gain)))
     assert np.mean(gain) > (4 * error if curve[1] == 1 / 2 else -4 * error)
+
+
+def share_of_rejections(logs: list[DisplayCounts], half: Callable[[DisplayCounts], np.ndarray]) -> float:
+    return float(np.mean([same_curve(counts, half(counts)).p_value < 0.05 for counts in logs]))
+
+
+def trusting(seed: int, trust: float) -> DisplayCounts:
+    """Documents at ranks 1, 2 and 3 of two kinds, even ones relevant; ε₋ = .1 + ``trust``/k on the others."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for document, k in product(range(120), (1, 2, 3)):
+        attraction = 0.8 if document % 2 == 0 else 0.1 + trust / k
+        n = int(rng.poisson(60)) + 1
+        rows.append((document // 2, document, k, n, int(rng.binomial(n, CURVE[k - 1] * attraction))))
+    query, documents, rank, impressions, clicks = zip(*rows, strict=True)
+    return DisplayCounts(query=query, document=documents, rank=rank, impressions=impressions, clicks=clicks)
+
+
+def test_the_test_of_the_position_model_has_its_size_and_finds_trust(logs: list[DisplayCounts]) -> None:
+    """5 % of 300 logs, give or take four times 1.3 %; and most of the logs of trusting users."""
+    size = share_of_rejections(logs, lambda counts: counts.document % 2 == 0)
+    assert abs(size - 0.05) < 4 * np.sqrt(0.05 * 0.95 / len(logs))
+    mild = [trusting(seed, trust=0.2) for seed in range(40)]
+    assert share_of_rejections(mild, lambda counts: counts.document % 2 == 0) > 0.8
+    # Halves that do not differ in relevance cannot tell: both show the same wrong curve.
+    chance = np.sqrt(0.05 * 0.95 / len(mild))
+    assert abs(share_of_rejections(mild, lambda counts: counts.document % 4 < 2) - 0.05) < 4 * chance
 
 
 def test_exploring_pages_are_fitted_too() -> None:
