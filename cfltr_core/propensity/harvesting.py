@@ -11,7 +11,7 @@ of ĉ_j^{kj} is θ_j r_kj with *one* r_kj, so that their ratio is θ_k/θ_j.
 * ``"documents"``: w_sk = 1/n_sk, every document alike, as in public implementations;
 * ``"design"``: w_sk = 1/P(rank(s) = k), which needs the policy that filled the log: the weights of the paper.
 
-Source: Agarwal et al. 2019, "Estimating Position Bias without Intrusive Interventions", §4 and §5.
+Source: Agarwal et al. 2019, "Estimating Position Bias without Intrusive Interventions".
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def pivot(
     With swaps of rank p it is the estimate of the swap experiment (Joachims et al. 2017).  Its standard error is that
     of a ratio of sums, clustered by query.
 
-    Source: Agarwal et al. 2019, §5.1.
+    Source: Agarwal et al. 2019.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def adjacent_chain(
     The errors of the factors add up on the way down.  The chain ends where two adjacent ranks have no document in
     common, or no click.
 
-    Source: Agarwal et al. 2019, §5.1.
+    Source: Agarwal et al. 2019.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ def all_pairs_likelihood(pairs: PairCounts, log_theta: ArrayLike) -> tuple[float
     that at the best r, and minus its Hessian is the Laplacian of a graph with weights h_k h_j/(h_k + h_j) on its edges,
     in which h_m = ¬ĉ_m x/(1 − x)² at x = θ_m r.
 
-    Source: Agarwal et al. 2019, §5.2; r, which they fit by gradient steps, is eliminated here.
+    Source: Agarwal et al. 2019; r, which they fit by gradient steps, is eliminated here.
 
     Parameters
     ----------
@@ -407,7 +407,7 @@ def all_pairs(
     documents of other attraction to the same two ranks, unless the weights are those within documents (``"harmonic"``
     and ``"documents"`` are), and shares of sessions that stay the same while the log is filled.
 
-    Source: Agarwal et al. 2019, §5.2.
+    Source: Agarwal et al. 2019.
 
     Parameters
     ----------
@@ -464,7 +464,7 @@ def click_rates(counts: DisplayCounts, *, places: int | None = None) -> Propensi
     examination, and stands here as the control.  Pages of different lengths change the mix of queries with the rank;
     with ``places`` = n only queries count that showed all ranks from 1 to n, and only these ranks.
 
-    Source: the notes on counterfactual evaluation, "Estimating Position Bias"; Joachims et al. 2017.
+    Source: the notes on counterfactual evaluation, "Estimating Position Bias".
 
     Parameters
     ----------

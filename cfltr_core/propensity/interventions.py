@@ -105,7 +105,7 @@ class RandTopPolicy(PlacePolicy):
     proportional to examination.  On a page of m < n places the m are shuffled: the ranks below m then miss this query,
     and click rates by rank mix different queries.  Beyond place n nothing is learnt.
 
-    Source: the notes on counterfactual evaluation, "Rand Top-n Algorithm"; Joachims et al. 2017.
+    Source: the notes on counterfactual evaluation, "Rand Top-n Algorithm".
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ class SwapPolicy(PlacePolicy):
         counts = np.zeros((int(self.offsets[-1]), self.cutoff), dtype=np.int64)
         for m in np.unique(sizes[sizes > 0]).tolist():
             queries = np.flatnonzero(sizes == m)
-            page = self.base.sample(queries, rng)[:, :m]
+            page = _pages(self.base)[queries, :m]
             law, arranged = zip(*self.arrangements(m), strict=True)
             dealt = rng.multinomial(per_query[queries], np.array(law) / sum(law))
             for column, places in enumerate(arranged):
@@ -307,6 +307,14 @@ class SwapPolicy(PlacePolicy):
         """The least of the arrangements: ``attraction`` a at places with ``theta``."""
         each = [attraction[:, list(places)] @ theta for _, places in self.arrangements(len(theta))]
         return np.asarray(np.min(each, axis=0))
+
+
+def _pages(base: DeterministicPolicy) -> IntArray:
+    """The page of every query, (n_queries, cutoff), −1 where it is longer than its list."""
+    shown = np.flatnonzero(base.displayed_rank)
+    table = np.full((len(base.offsets) - 1, base.cutoff), -1)
+    table[query_of(shown, base.offsets), base.displayed_rank[shown] - 1] = shown
+    return table
 
 
 def _take_over(policy: PlacePolicy, base: DeterministicPolicy) -> None:
@@ -355,7 +363,7 @@ def intervention_cost(policy: PlacePolicy, user: PositionBasedUser, *, relevance
     before = float(policy.base.exposure(user) @ attraction) / n_queries
     if before == 0:
         raise ValueError("relevance: no document can be clicked under this policy and user")
-    page = policy.base.sample(np.arange(n_queries), np.random.default_rng(0))
+    page = _pages(policy.base)
     sizes, worst = (page >= 0).sum(axis=1), 0.0
     for m in np.unique(sizes[sizes > 0]).tolist():
         shown = page[sizes == m][:, :m]

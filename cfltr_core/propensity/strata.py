@@ -5,7 +5,7 @@ distinguishes two ranks of one stratum is examination alone, if relevance does n
 estimator of this folder compares ranks within strata.  The strata that were shown at both of two ranks are the
 *interventional set* of these ranks.
 
-Source: Agarwal et al. 2019, "Estimating Position Bias without Intrusive Interventions", §4, which the notes cite.
+Source: Agarwal et al. 2019, "Estimating Position Bias without Intrusive Interventions", which the notes cite.
 """
 
 from __future__ import annotations

@@ -101,6 +101,40 @@ def test_nor_if_relevance_varies_with_the_page_inside_the_stratum() -> None:
     assert np.abs(mean).max() > 0.01
 
 
+def test_nor_if_the_log_was_cut_down_to_pages_with_a_click() -> None:
+    """What is left of a page without a click is nothing: at the deep ranks the clicks that remain are too many."""
+    _, pages = POLICIES["two rankers"]
+    one = [case for case in oracles.every_page_session(pages, CURVE, RELEVANCE, PLUS, MINUS) if sum(case[2]) > 0]
+    mean = np.zeros(3)
+    for first, second in product(one, one):
+        strata = session_strata([first[1:], second[1:]])
+        mean += first[0] * second[0] * np.array(oracles.conditional_gradient(strata, U, [1, 2, 3]))
+    assert np.abs(mean).max() > 0.01
+
+
+def test_drift_needs_strata_by_period() -> None:
+    """Relevance flips from one period to the next, and the ranker follows: clicks in proportion to their means."""
+    rows = []
+    for period, relevant in ((0, 0), (1, 1)):
+        for document in (0, 1):
+            for rank, n in ((1, 900), (2, 100)) if document == relevant else ((1, 100), (2, 900)):
+                attraction = PLUS if document == relevant else MINUS
+                rows.append((document, period, rank, n, round(n * CURVE[rank - 1] * attraction)))
+    document, period, rank, n, clicks = zip(*rows, strict=True)
+    with_period = DisplayCounts(
+        query=[0] * 8, document=document, period=period, rank=rank, impressions=n, clicks=clicks
+    )  # fmt: skip
+    assert conditional_poisson(with_period).curve[1] == pytest.approx(CURVE[1] / CURVE[0], rel=EXACT)
+    summed = {key: np.zeros(2, dtype=np.int64) for key in product((0, 1), (1, 2))}
+    for d, _, k, *cell in rows:
+        summed[d, k] += cell
+    without = DisplayCounts(
+        query=[0] * 4, document=[d for d, _ in summed], rank=[k for _, k in summed],
+        impressions=[n for n, _ in summed.values()], clicks=[c for _, c in summed.values()],
+    )  # fmt: skip
+    assert conditional_poisson(without).curve[1] < 0.6 * CURVE[1] / CURVE[0]
+
+
 def expected_counts(policy: LoggingPolicy, relevance: list[int], sessions: list[int]) -> tuple[np.ndarray, np.ndarray]:
     """Mean impressions and clicks at each rank, over all logs."""
     shown, clicks = np.zeros(3), np.zeros(3)
@@ -243,6 +277,23 @@ def test_intervals_cover_as_often_as_they_say(estimate: object, logs: list[Displ
     # Means of squares, against the heavy tails of small logs.
     ratio = np.sqrt((error**2).mean(axis=0)) / found.std(axis=0)
     assert (np.abs(ratio - 1) < 4 / np.sqrt(2 * len(logs))).all(), ratio
+
+
+def test_intervals_with_the_weights_of_the_design_cover_too() -> None:
+    """200 logs of one population with few sessions a query; documents need not be seen at both ranks."""
+    rng = np.random.default_rng(0)
+    offsets = np.arange(101) * 4
+    relevance = (rng.random(400) < 0.4).astype(np.int64)
+    rankers = [DeterministicPolicy.rank_by(relevance + rng.normal(size=400), offsets, rng=rng) for _ in range(2)]
+    policy, curve = MixturePolicy(rankers, [0.6, 0.4]), [1, 0.6, 0.4, 0.2]
+    user, found = PositionBasedUser(curve, epsilon_plus=0.8, epsilon_minus=0.2), []
+    for _ in range(200):
+        sessions = rng.multinomial(400, np.full(100, 0.01))
+        log = simulate_clicks(policy, user, relevance=relevance, sessions=sessions, rng=rng)
+        fit = all_pairs(display_counts(log), weighting="design", design=policy)
+        found.append(np.abs(fit.log_ratio - np.log(curve))[1:] < 1.959964 * fit.standard_error[1:])
+    covered = np.mean(found, axis=0)
+    assert (np.abs(covered - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 200)).all(), covered
 
 
 def test_naive_intervals_do_not(logs: list[DisplayCounts]) -> None:
