@@ -109,7 +109,9 @@ def test_nor_if_the_log_was_cut_down_to_pages_with_a_click() -> None:
     for first, second in product(one, one):
         strata = session_strata([first[1:], second[1:]])
         mean += first[0] * second[0] * np.array(oracles.conditional_gradient(strata, U, [1, 2, 3]))
-    assert np.abs(mean).max() > 0.01
+    # Rounding is 1e-12; the top rank has too few clicks, the deeper ones too many.
+    assert mean[0] < -1e-3
+    assert mean[1:].min() > 1e-3
 
 
 def test_drift_needs_strata_by_period() -> None:
