@@ -262,7 +262,7 @@ WRONG = {
     "what the design can compare, the log can": (
         '"strong" if strong else "weak"',
         '"weak"',
-        "test_links.py::test_an_answer_for_each_group_and_none_between",
+        "test_links.py::test_components",
     ),
     "weights of the two ranks exchanged": (
         "n[j] / (n[i] + n[j])",
