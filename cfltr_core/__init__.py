@@ -41,19 +41,9 @@ from cfltr_core.learning.proprank import fit_proprank
 from cfltr_core.learning.query_sampling import query_sampler
 from cfltr_core.learning.selection import select_C
 from cfltr_core.ranking.linear import LinearRanker
-from cfltr_core.ranking.metrics import (
-    RankWeight,
-    RankWeights,
-    additive_metric,
-    average_rank,
-    dcg,
-    ndcg,
-    precision,
-    rank_weights,
-    ranks,
-    rbp,
-)
+from cfltr_core.ranking.metrics import RankWeights, additive_metric, ndcg, rank_weights, ranks
 from cfltr_core.ranking.ragged import RankingData, query_index, segment_sum
+from cfltr_core.ranking.rank_weight import RankWeight, average_rank, dcg, precision, rbp
 from cfltr_core.reporting.claims import claim
 from cfltr_core.reporting.figures import METHODS, band, curves, figure, record, style
 from cfltr_core.reporting.intervals import mean_interval
