@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import IntArray
-from cfltr_core.clicks.logs import ClickLog, draw_sessions, sessions_for_clicks, simulate_clicks
+from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.clicks.policies import LoggingPolicy
+from cfltr_core.clicks.simulation import draw_sessions, sessions_for_clicks, simulate_clicks
 from cfltr_core.clicks.users import PositionBasedUser
 from cfltr_core.data.corpora import check_corpus, load_corpus, units_of
 from cfltr_core.data.scales import Corpus, Scale, check_scale

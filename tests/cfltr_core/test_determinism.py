@@ -110,8 +110,8 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "interventions.draw_places": lambda s, _: SwapPolicy.adjacent(POLICY).draw_places(np.full(N, 5), generator(s)),
     "interventions.impressions": lambda s, _: SwapPolicy.adjacent(POLICY).impressions([9] * N, generator(s))[2],
     "loggers.fit_linear_ranker": lambda s, _: fit_linear_ranker(DATA, 0.5, rng=generator(s)).weights,
-    "logs.draw_sessions": lambda s, _: draw_sessions(1000, N, rng=generator(s)),
-    "logs.simulate_clicks": lambda s, _: (
+    "simulation.draw_sessions": lambda s, _: draw_sessions(1000, N, rng=generator(s)),
+    "simulation.simulate_clicks": lambda s, _: (
         simulate_clicks(POLICY, USER, relevance=RELEVANCE, sessions=[9] * N, rng=generator(s)).clicks
     ),
     "run.load": lambda s, _: Run("smoke", "digits").load(s).train.features,
@@ -119,7 +119,7 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "run.simulate": lambda s, _: (
         Run.simulate(POLICY, USER, relevance=RELEVANCE, n_sessions=400, rng=generator(s)).clicks
     ),
-    "logs.expand_clicks": lambda s, _: expand_clicks(LOG, generator(s)).session,
+    "simulation.expand_clicks": lambda s, _: expand_clicks(LOG, generator(s)).session,
     "sampling.draw": lambda s, _: AliasTable.build([1.0, 2.0, 5.0]).draw(50, generator(s)),
     "countersample.train_sgd": lambda s, _: (
         train_sgd(DATA.features, click_sampler(LOG, "ips"), learning_rates=0.1, steps=20, rng=generator(s)).last

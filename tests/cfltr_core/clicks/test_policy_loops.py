@@ -116,7 +116,7 @@ def test_pages_and_their_counts(made: tuple, data: st.DataObject, seed: int) -> 
             assert held[q, r] == (sessions[q] if r <= n else 0)
 
 
-@pytest.mark.oracle("estimators.policy_aware", "logs.simulate_clicks")
+@pytest.mark.oracle("estimators.policy_aware", "simulation.simulate_clicks")
 @given(made=st.one_of(exploring(), plackett_luce()), seed=st.integers(0, 99))
 def test_simulated_logs_and_their_estimates(made: tuple, seed: int) -> None:
     policy, pages = made
