@@ -15,11 +15,12 @@ floor  folder                          what lives there
 =====  ==============================  ==============================================================================
 """
 
+from cfltr_core.clicks.epsilon_greedy import EpsilonGreedyPolicy
 from cfltr_core.clicks.loggers import fit_linear_ranker
 from cfltr_core.clicks.logs import ClickLog, aggregate_clicks
+from cfltr_core.clicks.plackett_luce import PlackettLucePolicy
 from cfltr_core.clicks.policies import DeterministicPolicy, MixturePolicy
 from cfltr_core.clicks.simulation import draw_sessions, expand_clicks, sessions_for_clicks, simulate_clicks
-from cfltr_core.clicks.stochastic_policies import EpsilonGreedyPolicy, PlackettLucePolicy
 from cfltr_core.clicks.users import PositionBasedUser, power_examination
 from cfltr_core.data.corpora import load_corpus
 from cfltr_core.data.scales import SCALES

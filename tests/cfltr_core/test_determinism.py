@@ -100,12 +100,13 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "policies.rank_by": lambda s, _: DeterministicPolicy.rank_by(TIED, CUTS, rng=generator(s)).displayed_rank,
     "policies.sample": lambda s, _: MIXTURE.sample(np.arange(N), generator(s)),
     "policies.impressions": lambda s, _: MIXTURE.impressions([9] * N, generator(s))[2],
-    "stochastic_policies.rank_by": lambda s, _: (
+    "epsilon_greedy.rank_by": lambda s, _: (
         EpsilonGreedyPolicy.rank_by(TIED, CUTS, rng=generator(s), epsilon=[1.0]).greedy_rank
     ),
-    "stochastic_policies.sample": lambda s, _: PLACKETT_LUCE.sample(np.arange(N), generator(s)),
-    "stochastic_policies.impressions": lambda s, _: EXPLORING.impressions([9] * N, generator(s))[2],
-    "stochastic_policies.estimate_exposure": lambda s, _: PLACKETT_LUCE.estimate_exposure(USER, 9, rng=generator(s))[0],
+    "epsilon_greedy.sample": lambda s, _: EXPLORING.sample(np.arange(N), generator(s)),
+    "epsilon_greedy.impressions": lambda s, _: EXPLORING.impressions([9] * N, generator(s))[2],
+    "plackett_luce.sample": lambda s, _: PLACKETT_LUCE.sample(np.arange(N), generator(s)),
+    "plackett_luce.estimate_exposure": lambda s, _: PLACKETT_LUCE.estimate_exposure(USER, 9, rng=generator(s))[0],
     "interventions.sample": lambda s, _: RANDTOP.sample(np.arange(N), generator(s)),
     "interventions.draw_places": lambda s, _: SwapPolicy.adjacent(POLICY).draw_places(np.full(N, 5), generator(s)),
     "interventions.impressions": lambda s, _: SwapPolicy.adjacent(POLICY).impressions([9] * N, generator(s))[2],
