@@ -27,10 +27,11 @@ from cfltr_core.data.scales import SCALES
 from cfltr_core.evaluation.estimators import clipped, ips, ips_variance, naive, policy_aware, self_normalised
 from cfltr_core.evaluation.exact import enumerate_logs, expectation, mean_and_variance
 from cfltr_core.learning.bounds import bound_loss, surrogate_ranks
-from cfltr_core.learning.convergence import exact_runs, proof_steps, weight_summary
+from cfltr_core.learning.convergence import weight_summary
 from cfltr_core.learning.countersample import click_sampler, train_sgd
 from cfltr_core.learning.deep import AGARWAL_DEEP, fit_deep, select_deep
 from cfltr_core.learning.networks import two_layer
+from cfltr_core.learning.proofs import exact_runs, proof_steps
 from cfltr_core.learning.propdcg import fit_propdcg
 from cfltr_core.learning.proprank import fit_proprank
 from cfltr_core.learning.query_sampling import query_sampler
