@@ -60,7 +60,7 @@ from cfltr_core import (
 )
 from cfltr_core.data.corpora import units_of
 from cfltr_core.data.letor import ReaderOptions, read_collection, read_svmlight
-from cfltr_core.data.letor.reader import fold_of
+from cfltr_core.data.letor.folders import fold_of
 from cfltr_core.learning.convergence import (
     click_gradients,
     convergence_bound,

@@ -40,7 +40,7 @@ from cfltr_core import (
 )
 from cfltr_core.data.generated import YAHOO_LIKE, generate
 from cfltr_core.data.letor import read_collection
-from cfltr_core.data.letor.reader import fold_of
+from cfltr_core.data.letor.folders import fold_of, layout_of
 from cfltr_core.learning.descent import Plan, train
 from cfltr_core.learning.torch_lists import TorchLists
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
@@ -134,7 +134,8 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "descent.train": lambda s, _: trained(s),
     "generated.generate": lambda s, _: generate(YAHOO_LIKE, (5, 2, 2), n_features=8, seed=s).train.features,
     "corpora.load_corpus": lambda s, _: load_corpus("digits", "smoke", seed=s).train.features,
-    "reader.fold_of": lambda s, folder: np.array([fold_of(five_parts(folder), s)]),
+    "folders.fold_of": lambda s, folder: np.array([fold_of(five_parts(folder), s)]),
+    "folders.layout_of": lambda s, folder: np.array([layout_of(five_parts(folder), s).groups[2][0].name]),
     "reader.read_collection": lambda s, folder: one_file(folder, s),
 }
 
