@@ -41,6 +41,7 @@ from cfltr_core import (
 from cfltr_core.data.generated import YAHOO_LIKE, generate
 from cfltr_core.data.letor import read_collection
 from cfltr_core.data.letor.folders import fold_of, layout_of
+from cfltr_core.data.memory import remembered_corpus
 from cfltr_core.learning.descent import Plan, train
 from cfltr_core.learning.torch_lists import TorchLists
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
@@ -115,6 +116,7 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "simulation.simulate_clicks": lambda s, _: (
         simulate_clicks(POLICY, USER, relevance=RELEVANCE, sessions=[9] * N, rng=generator(s)).clicks
     ),
+    "memory.remembered_corpus": lambda s, _: remembered_corpus("digits", "smoke", seed=s).train.features,
     "run.load": lambda s, _: Run("smoke", "digits").load(s).train.features,
     "run.rng": lambda s, _: Run("smoke", "digits").rng(s, 7).random(5),
     "run.simulate": lambda s, _: (
