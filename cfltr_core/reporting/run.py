@@ -25,11 +25,10 @@ from cfltr_core.reporting.claims import ClaimResult, claim
 from cfltr_core.reporting.digests import NotWritten, describe, digest
 from cfltr_core.reporting.evidence import Evidence
 from cfltr_core.reporting.kept import Kept
+from cfltr_core.reporting.kept_questions import Stream, question_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Stream = int | Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -317,18 +316,8 @@ class Run:
         >>> table.words, table.kept
         ('computed in this run: 1 seed', False)
         """
-        return tables.kept_table(
-            self,
-            name,
-            function,
-            settings=settings,
-            stream=stream,
-            seeds=seeds,
-            live=live,
-            again=again,
-            rtol=rtol,
-            atol=atol,
-        )
+        question = question_of(self, name, function, settings=settings, stream=stream, seeds=seeds)
+        return tables.kept_table(question, live=live, again=again, rtol=rtol, atol=atol)
 
     def kept_elsewhere(self, name: str, *, scale: str | None = None, corpus: str | None = None) -> Kept | None:
         """The kept table of that name at another scale or on another corpus, to be shown beside; None without one.
