@@ -1,4 +1,4 @@
-"""What a screen reader needs and the theme, docutils or pandas get wrong, mended in the built pages.
+"""What readers and their screen readers need and the theme, docutils, Sphinx or pandas get wrong, mended in the pages.
 
 Each is a fixed piece of their mark-up.  Where a new release writes another one, the browser check says so.
 """
@@ -6,12 +6,16 @@ Each is a fixed piece of their mark-up.  Where a new release writes another one,
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from cfltr_core.files import write_whole
 
-# What stands in the pages as those three write it, and what takes its place.
-MENDED = (
+NO_BREAK, NO_BREAK_SPACE = "\N{WORD JOINER}", "\N{NO-BREAK SPACE}"
+# A name of a row that has at most as many characters is kept on one line; a longer one would widen the table.
+SHORT = 10
+# What stands in the pages as they write it, and what takes its place.
+MENDED: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     # The name of the button must contain the words that are seen on it; without a label they are its name.
     (re.compile(r'(<button class="[^"]*\bsearch-button-field\b[^"]*"[^>]*?) aria-label="Search"'), r"\1"),
     # The icon of the present theme would be read as text that the name of its button does not contain.
@@ -21,6 +25,17 @@ MENDED = (
     (re.compile(r'(<div class="citation" id="[^"]*") role="doc-biblioentry"'), r"\1"),
     # The corner of a table heads nothing.
     (re.compile(r"<th></th>"), "<td></td>"),
+    # A formula is a box, and a line may break beside it: not before the stop that follows it, nor after a parenthesis
+    # that opens before it.
+    (re.compile(r'(<span class="math [^"]*">[^<]*</span>)(?=[.,;:?!)\]’”])'), rf"\1{NO_BREAK}"),
+    (re.compile(r'(?<=[(\[‘“])(?=<span class="math )'), NO_BREAK),
+    # The space would be underlined with the link.
+    (re.compile(r"\b(Solution to)(<a [^>]*>) "), r"\1 \2"),
+    # The columns of a table on a phone are as narrow as their longest word: "w > 0" would take three lines.
+    (
+        re.compile(rf"(?<=<th>)[^<]{{1,{SHORT}}}(?=</th>\s*<td>)"),
+        lambda name: name[0].replace(" ", NO_BREAK_SPACE),
+    ),
 )
 
 

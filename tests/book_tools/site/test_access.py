@@ -1,10 +1,14 @@
-"""What the theme, docutils and pandas write for screen readers is mended, and nothing else is touched."""
+"""What the theme, docutils, Sphinx and pandas write is mended, and nothing else is touched."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from book_tools.site.access import mend_access
+
+MATH = '<span class="math notranslate nohighlight">\\(x &lt; y\\)</span>'
 
 
 def test_each_is_mended_and_the_rest_is_left_alone(tmp_path: Path) -> None:
@@ -27,3 +31,32 @@ def test_each_is_mended_and_the_rest_is_left_alone(tmp_path: Path) -> None:
         '<div class="citation-list"><div class="citation" id="id1">A</div></div>'
         "<table><tr><td></td></tr></table>" + kept
     )
+
+
+@pytest.mark.parametrize(
+    ("written", "mended"),
+    [
+        *((f"{MATH}{stop} A", f"{MATH}\u2060{stop} A") for stop in ".,;:?!)]’”"),
+        (f"({MATH} or {MATH})", f"(\u2060{MATH} or {MATH}\u2060)"),
+        (f"“{MATH}”.", f"“\u2060{MATH}\u2060”."),
+        # What begins a word of its own may begin a line, and so may what a link holds.
+        (f"{MATH}-optimal, {MATH} (2)", None),
+        ('<span class="pasted-text">3</span>. A', None),
+        (f"<p>{MATH}</p>.", None),
+        (
+            'Solution to<a class="reference internal" href="#ex-one"> Exercise 1.1</a>',
+            'Solution to <a class="reference internal" href="#ex-one">Exercise 1.1</a>',
+        ),
+        ('Solution to <a class="reference internal" href="#ex-one">Exercise 1.1</a>', None),
+        ("<th>w &gt; 0</th>\n      <td>1</td>", "<th>w\u00a0&gt;\u00a00</th>\n      <td>1</td>"),
+        # A long name breaks, and so do names of columns.
+        ("<th>the deployed ranker</th>\n      <td>1</td>", None),
+        ("<th>rank of A</th>\n      <th>rank of B</th>", None),
+    ],
+)
+def test_lines_break_where_a_reader_expects_it(tmp_path: Path, written: str, mended: str | None) -> None:
+    page = tmp_path / "one.html"
+    page.write_text(written, encoding="utf-8")
+    for _ in range(2):  # what is mended stays as it is
+        mend_access(tmp_path)
+        assert page.read_text(encoding="utf-8") == (written if mended is None else mended)
