@@ -230,7 +230,7 @@ def _measured(spec: Claim, measurement: Measurement) -> str:
     if result.reason:
         effect += f"; {result.reason}"
     elif result.interval is not None and result.level is not None:
-        effect += f", {result.level:.1%} interval {interval(result.interval)} over {result.seeds} seeds"
+        effect += f", {result.level:.1%} interval {interval(result.interval)} over {spec.counted(result.seeds)}"
         if result.units is not None and result.units < result.seeds:
             effect += f" in {result.units} folds"
     else:

@@ -30,7 +30,8 @@ stays in the file, marked ``withdrawn`` with what it had measured; :func:`withdr
 others.
 
 A claim is *mathematical* (true or false, whatever the corpus) or *empirical* (seen here or not): identities,
-inequalities and limits are mathematical, the other kinds empirical, unless a field ``nature`` says otherwise.
+inequalities and limits are mathematical, the other kinds empirical, unless a field ``nature`` says otherwise.  Each
+value of a claim is of one seed, unless a field ``each`` says of what: of a *random problem*.
 
 The record of a claim holds what was measured and nothing that the registry says of it: a page or a check that needs
 the statement, the expected verdict or where it must hold reads the registry as it is then.
@@ -78,12 +79,13 @@ SCALE_ORDER = ("smoke", "ci", "paper")
 CORPORA = ("yahoo-like", "yahoo-like:conflict", "istella-like", "istella-like:conflict", "digits", "letor")
 FAMILY_ALPHA = 0.05
 BUDGET = (
-    f"Intervals are two-sided Student intervals across seeds. Within a chapter they hold together at "
-    f"{1 - FAMILY_ALPHA:.0%}: each statistical claim of a chapter with m of them is judged at level "
-    f"1 − {FAMILY_ALPHA:g}/m (Bonferroni). A false *supported* errs on one side only, so that a chapter raises "
-    f"such an alarm with probability at most {FAMILY_ALPHA / 2:.1%}. This takes seeds as independent; the seeds of "
-    "`digits` and of a `letor:` collection split the same data and are not quite. Seeds that read the same fold of a "
-    "collection are averaged and count once. Identities and inequalities are exact: they have no false alarms. "
+    "Intervals are two-sided Student intervals across seeds, or across what a claim counts in their place. Within a "
+    f"chapter they hold together at {1 - FAMILY_ALPHA:.0%}: each statistical claim of a chapter with m of them is "
+    f"judged at level 1 − {FAMILY_ALPHA:g}/m (Bonferroni). A false *supported* errs on one side only, so that a "
+    f"chapter raises such an alarm with probability at most {FAMILY_ALPHA / 2:.1%}. This takes seeds as independent; "
+    "the seeds of `digits` and of a `letor:` collection split the same data and are not quite. Seeds that read the "
+    "same fold of a collection are averaged and count once. Identities and inequalities are exact: they have no false "
+    "alarms. "
     f"Fewer than {FEW_UNITS} seeds or folds that all give the same value decide nothing. An ordering claims that the "
     "difference matters: a difference that is real but smaller than the stated margin contradicts it."
 )
@@ -120,6 +122,7 @@ class Claim:
     control: str | None = None
     predicted: str | Mapping[str, str] = ""
     nature: str = ""
+    each: str = "seed"
     withdrawn: Withdrawal | None = None
 
     def __post_init__(self) -> None:
@@ -133,6 +136,10 @@ class Claim:
         """True where the expected verdict must be met: at this scale or larger, on a named corpus."""
         named = _corpus_family(corpus) in self.corpora
         return named and SCALE_ORDER.index(scale) >= SCALE_ORDER.index(self.scale)
+
+    def counted(self, values: int) -> str:
+        """So many values in words, by what each of them is of: *5 seeds*."""
+        return f"{values} {self.each}{'' if values == 1 else 's'}"
 
     def expected(self, corpus: str) -> str:
         """The verdict expected on a corpus; on one that is not named, that of the first named corpus."""
@@ -209,7 +216,7 @@ class ClaimResult:
         elif self.interval is not None and self.level is not None:
             low, high = self.interval
             shared = "" if self.units in (None, self.seeds) else f" in {self.units} folds"
-            measured += f", {self.level:.1%} interval [{low:.3g}, {high:.3g}] over {self.seeds} seeds{shared}"
+            measured += f", {self.level:.1%} interval [{low:.3g}, {high:.3g}] over {spec.counted(self.seeds)}{shared}"
         return (
             f"**Claim {name}: {self.verdict}.** {spec.statement} *({source}; "
             f"measured {describe(spec)}: {measured}; {required(spec)})*"
@@ -317,6 +324,10 @@ def _parse(entry: dict[str, Any]) -> Claim:
         raise ValueError(f"claims.yml, {name}: unknown kind or scale")
     if spec.nature not in NATURES:
         raise ValueError(f"claims.yml, {name}: nature is one of {NATURES}")
+    if not isinstance(spec.each, str) or not spec.each or spec.each.endswith("s"):
+        raise ValueError(
+            f"claims.yml, {name}: each is {spec.each!r}; name one of what is counted, as in random problem"
+        )
     if not set(spec.corpora) <= set(CORPORA):
         raise ValueError(f"claims.yml, {name}: corpora {spec.corpora} are not all among {CORPORA}")
     for field, allowed in (("expect", VERDICTS), ("predicted", (*VERDICTS, NO_PREDICTION))):

@@ -164,5 +164,5 @@ def _measured(spec: Claim, result: ClaimResult) -> str:
         text += f"; {result.reason}"
     elif result.interval is not None and result.level is not None:
         low, high = result.interval
-        text += f", {result.level:.1%} interval [{low:.3g}, {high:.3g}] over {_count(result.seeds, 'seed')}"
+        text += f", {result.level:.1%} interval [{low:.3g}, {high:.3g}] over {spec.counted(result.seeds)}"
     return f"{text}; {required(spec)}"

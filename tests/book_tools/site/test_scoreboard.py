@@ -54,7 +54,7 @@ def entry(id: str, **changes: Any) -> dict[str, Any]:
 FILE = [
     entry("A18-true", **EXACT),
     entry("J20-false", source="J20 §5", expect="contradicted", **EXACT),
-    entry("A18-seen", control="control-one"),
+    entry("A18-seen", control="control-one", each="random problem"),
     entry("O20-opposite", source="O20", expect="contradicted", predicted="supported"),
     entry("B-open", source="B, after J20 §5", expect="inconclusive", predicted="none"),
     entry("B-nothing", source="B", scale="ci"),
@@ -164,7 +164,11 @@ def test_the_rows(measured: Toy) -> None:
     assert "Mathematical. Predicted: true. Measured: true (largest |left − right| 0 in 1 cases; must not exceed" in true
     seen = row(text, "A18-seen")
     low, high = claims.judge(claims.registry()["A18-seen"], VALUES["A18-seen"]).interval or (0, 0)
-    assert f"Empirical. Predicted: seen. Measured: seen (mean 1, 99.2% interval [{low:.3g}, {high:.3g}] over 3" in seen
+    assert (
+        f"Empirical. Predicted: seen. Measured: seen (mean 1, 99.2% interval [{low:.3g}, {high:.3g}] over 3 random"
+        in seen
+    )
+    assert "over 2 seeds; must" in row(text, "control-one")
     assert 'control: <a href="#claim-control-one">control-one</a>' in seen
     assert "{download}`numbers (CSV) <claims/A18-seen.csv>`" in seen
     opposite = row(text, "O20-opposite")

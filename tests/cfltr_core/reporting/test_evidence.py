@@ -53,6 +53,7 @@ def entry(id: str, kind: str = "number", **changes: Any) -> dict[str, Any]:
 def known(monkeypatch: pytest.MonkeyPatch) -> dict[str, Claim]:
     entries = [entry(f"{kind}-fails", kind, expect="contradicted", control="control-one") for kind in ARRAYS]
     entries += [entry("holds", control="control-one"), entry("control-one"), entry("open", expect="inconclusive")]
+    entries.append(entry("of-problems", each="random problem"))
     found = parse_registry(entries)
     for module in (claims, room):
         monkeypatch.setattr(module, "registry", lambda: found)
@@ -190,6 +191,8 @@ def test_the_table(known: dict[str, Claim]) -> None:
     assert second[1] == "largest |left − right| 0.25; must not exceed 1e-09"
     assert table.summary == Evidence(shown, "digits", "ci").summary
     assert not table.open
+    of_problems = Table(Evidence([measured(known, "of-problems")], "digits", "ci").html())
+    assert of_problems.rows[1][1] == first[1].replace("over 3 seeds", "over 3 random problems")
     both = [measured(known, "holds"), measured(known, "control-one", "contradicted")]
     surprising = Table(Evidence(both, "digits", "ci").html())
     assert surprising.open

@@ -509,6 +509,8 @@ def test_the_text_of_a_result(toy: dict[str, Claim]) -> None:
         "**Claim `two`: supported.** Something holds. *(somewhere; measured mean: 2, 95.0% interval [1.98, 2.02] "
         "over 3 seeds; must lie within 2 ± 0.1)*"
     )
+    of_logs = spec("number", each="log")
+    assert [of_logs.counted(values) for values in (1, 2)] == ["1 log", "2 logs"]
     text = verdict_of(toy["same"], {"left": [1.0], "right": [1.5]})._repr_markdown_()
     assert text == (
         "**Claim `same`: contradicted.** Something holds. *(somewhere; measured largest |left − right|: 0.5; "
