@@ -11,7 +11,8 @@ from pathlib import Path
 
 from cfltr_core.files import write_whole
 
-NO_BREAK, NO_BREAK_SPACE = "\N{WORD JOINER}", "\N{NO-BREAK SPACE}"
+OPENING, FORMULA, CLOSING = r"[(\[‘“]", r'<span class="math [^"]*">[^<]*</span>', r"[.,;:?!)\]’”]"
+NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 # A name of a row that has at most as many characters is kept on one line; a longer one would widen the table.
 SHORT = 10
 # What stands in the pages as they write it, and what takes its place.
@@ -25,10 +26,9 @@ MENDED: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
     (re.compile(r'(<div class="citation" id="[^"]*") role="doc-biblioentry"'), r"\1"),
     # The corner of a table heads nothing.
     (re.compile(r"<th></th>"), "<td></td>"),
-    # A formula is a box, and a line may break beside it: not before the stop that follows it, nor after a parenthesis
-    # that opens before it.
-    (re.compile(r'(<span class="math [^"]*">[^<]*</span>)(?=[.,;:?!)\]’”])'), rf"\1{NO_BREAK}"),
-    (re.compile(r'(?<=[(\[‘“])(?=<span class="math )'), NO_BREAK),
+    # A formula is a box, and a line may break beside it, though neither after the parenthesis that opens before it nor
+    # before the stop that follows it.  A word joiner does not keep them together, a style does.
+    (re.compile(rf"{OPENING}+{FORMULA}{CLOSING}*|{FORMULA}{CLOSING}+"), r'<span class="unbroken">\g<0></span>'),
     # The space would be underlined with the link.
     (re.compile(r"\b(Solution to)(<a [^>]*>) "), r"\1 \2"),
     # The columns of a table on a phone are as narrow as their longest word: "w > 0" would take three lines.
