@@ -11,10 +11,12 @@ from pathlib import Path
 
 from cfltr_core.files import write_whole
 
-OPENING, FORMULA, CLOSING = r"[(\[‘“]", r'<span class="math [^"]*">[^<]*</span>', r"[.,;:?!)\]’”]"
+OPENING, FORMULA, CLOSING = r"[(\[‘“]", r'<span class="math [^"]*">([^<]*)</span>', r"[.,;:?!)\]’”]"
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 # A name of a row that has at most as many characters is kept on one line; a longer one would widen the table.
 SHORT = 10
+# A formula of so many characters, as TeX writes it, is surely shorter than a line on a phone.
+WHOLE = 30
 # What stands in the pages as they write it, and what takes its place.
 MENDED: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     # The name of the button must contain the words that are seen on it; without a label they are its name.
@@ -28,7 +30,11 @@ MENDED: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
     (re.compile(r"<th></th>"), "<td></td>"),
     # A formula is a box, and a line may break beside it, though neither after the parenthesis that opens before it nor
     # before the stop that follows it.  A word joiner does not keep them together, a style does.
-    (re.compile(rf"{OPENING}+{FORMULA}{CLOSING}*|{FORMULA}{CLOSING}+"), r'<span class="unbroken">\g<0></span>'),
+    # On a phone, where a long formula breaks between its symbols, a short one stays whole.
+    (
+        re.compile(rf"{OPENING}+{FORMULA}{CLOSING}*|{FORMULA}{CLOSING}+"),
+        lambda found: f'<span class="unbroken{" whole" * (len(found[1] or found[2]) <= WHOLE)}">{found[0]}</span>',
+    ),
     # The space would be underlined with the link.
     (re.compile(r"\b(Solution to)(<a [^>]*>) "), r"\1 \2"),
     # The columns of a table on a phone are as narrow as their longest word: "w > 0" would take three lines.

@@ -9,7 +9,7 @@ import pytest
 from book_tools.site.access import mend_access
 
 MATH = '<span class="math notranslate nohighlight">\\(x &lt; y\\)</span>'
-UNBROKEN = '<span class="unbroken">'
+UNBROKEN = '<span class="unbroken whole">'
 
 
 def test_each_is_mended_and_the_rest_is_left_alone(tmp_path: Path) -> None:
@@ -40,6 +40,11 @@ def test_each_is_mended_and_the_rest_is_left_alone(tmp_path: Path) -> None:
         *((f"{MATH}{stop} A", f"{UNBROKEN}{MATH}{stop}</span> A") for stop in ".,;:?!)]’”"),
         (f"({MATH} or {MATH}).", f"{UNBROKEN}({MATH}</span> or {UNBROKEN}{MATH}).</span>"),
         (f"“{MATH}”, A", f"{UNBROKEN}“{MATH}”,</span> A"),
+        # A formula of 31 characters breaks between its symbols on a phone.
+        *(
+            (f"{MATH.replace('x', 'x' * n)}.", f'<span class="unbroken{whole}">{MATH.replace("x", "x" * n)}.</span>')
+            for n, whole in ((19, " whole"), (20, ""))
+        ),
         # What begins a word of its own may begin a line, and so may what a link holds.
         (f"{MATH}-optimal, {MATH} (2)", None),
         ('<span class="pasted-text">3</span>. A', None),
