@@ -151,7 +151,8 @@ class _Solver:
         least = float(self.mass @ self.cost.value(nothing))
         best = _Enclosure(at_zero, least, w)
         steps: list[tuple[FloatArray, FloatArray]] = []
-        newton_at, error_before, gap_before, fresh, stepped = 0.0, np.inf, np.inf, True, False
+        newton_at, error_before, gap_before = 0.0, np.inf, np.inf
+        fresh, stepped, stalled = True, False, False
         s = self.scores(w)
         point = self.at(s, mu)
         v = self.pull(point.force)
@@ -165,10 +166,10 @@ class _Solver:
                 best.weights, best.primal = w, primal
             wanted, rounding = self.gap * best.unit(best.primal), self.rounding(w, s, point)
             crossed = best.dual - best.primal > ROUNDING * rounding
-            if crossed or wanted < SPARE * rounding:
+            if crossed or stalled or wanted < SPARE * rounding:
                 if self.matrix.dtype != np.float64:
                     self.matrix = Matrix(self.matrix.x, double=True)
-                    best, fresh = _Enclosure(at_zero, least, w), True
+                    best, fresh, stalled = _Enclosure(at_zero, least, w), True, False
                     s = self.scores(w)
                     point = self.at(s, mu)
                     v = self.pull(point.force)
@@ -216,7 +217,7 @@ class _Solver:
             elif error > 0.1 * error_before:
                 newton_at = self.passes
             error_before = error
-            w_next, s, point = self.search(w, s, point, mu, direction, gradient)
+            w_next, s, point, stalled = self.search(w, s, point, mu, direction, gradient)
             v = self.pull(point.force)
             steps.append((w_next - w, (w_next - v) - gradient))
             del steps[:-MEMORY]
@@ -260,8 +261,8 @@ class _Solver:
 
     def search(
         self, w: FloatArray, s: Scores, point: _Point, mu: float, direction: FloatArray, gradient: FloatArray
-    ) -> tuple[FloatArray, Scores, _Point]:
-        """Step to where the slope along ``direction`` has almost vanished.
+    ) -> tuple[FloatArray, Scores, _Point, bool]:
+        """Step to where the slope along ``direction`` has almost vanished; True where rounding hides that place.
 
         The smoothed objective is convex along the line and its slope piecewise linear, so that a bracketed secant
         needs a few sweeps over the pairs, and no pass over the features.
@@ -272,7 +273,7 @@ class _Solver:
         low, low_slope, high, high_slope = 0.0, initial, np.inf, 0.0
         half = float(0.5 * w @ w)
         before = half + point.smooth
-        tau, side = 1.0, 0
+        tau, side, stalled = 1.0, 0, True
         for _ in range(40):
             s_tau = s + s.dtype.type(tau) * ds
             point = self.at(s_tau, mu)
@@ -281,6 +282,7 @@ class _Solver:
             rise = half + tau * along + 0.5 * tau**2 * across + point.smooth - before
             # Before the minimum the objective has fallen; behind it that must be seen, up to rounding.
             if abs(slope) <= 0.1 * abs(initial) and (slope <= 0 or rise <= 1e-12 * abs(before)):
+                stalled = False
                 break
             # Illinois: the end that stays put twice counts half, so that the other one moves too.
             if slope < 0:
@@ -293,7 +295,7 @@ class _Solver:
                 tau = low - low_slope * (high - low) / (high_slope - low_slope)
             else:
                 tau = min(10.0, max(1.5, initial / (initial - slope))) * tau if slope > initial else 10 * tau
-        return w + reached * direction, s_tau, point
+        return w + reached * direction, s_tau, point, stalled
 
     def newton(self, s: Scores, mu: float, gradient: FloatArray, budget: float) -> FloatArray | None:
         """−H⁻¹ gradient for H = I + (1/μ) Σ_zone price · x̃ x̃ᵀ when the zone is small, else None."""
