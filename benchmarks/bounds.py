@@ -25,7 +25,8 @@ import numpy as np
 import torch
 
 from benchmarks.timing import best_of, table
-from cfltr_core import bound_loss, bounds
+from cfltr_core import bound_loss
+from cfltr_core.learning import bounds
 
 N_LISTS, N_DOCS = 1_000, 100
 Result = tuple[float, np.ndarray]

@@ -27,7 +27,7 @@ from cfltr_core import (
     sessions_for_clicks,
     simulate_clicks,
 )
-from cfltr_core.ranking.metrics import dcg
+from cfltr_core.ranking.rank_weight import dcg
 
 N_QUERIES, MEAN_LENGTH = 20_000, 23
 BLOCK = 20_000

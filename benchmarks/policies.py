@@ -35,7 +35,7 @@ from cfltr_core import (
     simulate_clicks,
 )
 from cfltr_core.clicks.policies import LoggingPolicy
-from cfltr_core.ranking.metrics import dcg
+from cfltr_core.ranking.rank_weight import dcg
 
 N_DISPLAYS, N_DOCS, K = 10**6, 1_000, 5
 BLOCK = 2_000

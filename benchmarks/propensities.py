@@ -33,19 +33,13 @@ from cfltr_core import (
     simulate_clicks,
 )
 from cfltr_core.clicks.policies import LoggingPolicy
+from cfltr_core.propensity.all_pairs import all_pairs, all_pairs_likelihood
 from cfltr_core.propensity.concave import maximise
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
 from cfltr_core.propensity.curves import PropensityCurve
-from cfltr_core.propensity.harvesting import (
-    PairCounts,
-    adjacent_chain,
-    all_pairs,
-    all_pairs_likelihood,
-    click_rates,
-    pair_counts,
-    pivot,
-)
+from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
 from cfltr_core.propensity.identifiability import rank_links
+from cfltr_core.propensity.interventional_sets import PairCounts, pair_counts
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
 from cfltr_core.propensity.shrinkage import shrunk_power
 from cfltr_core.propensity.strata import DisplayCounts, count_rows, display_counts

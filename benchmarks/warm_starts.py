@@ -23,7 +23,6 @@ from dataclasses import replace
 
 import clarabel
 import numpy as np
-from cfltr_core.policies import LoggingPolicy
 from scipy import sparse
 
 from cfltr_core import (
@@ -38,6 +37,7 @@ from cfltr_core import (
     power_examination,
     simulate_clicks,
 )
+from cfltr_core.clicks.policies import LoggingPolicy
 from cfltr_core.learning.proprank import LinearFit
 
 PLACES = 5

@@ -15,27 +15,23 @@ floor  folder                          what lives there
 =====  ==============================  ==============================================================================
 """
 
+from cfltr_core.clicks.epsilon_greedy import EpsilonGreedyPolicy
 from cfltr_core.clicks.loggers import fit_linear_ranker
-from cfltr_core.clicks.logs import (
-    ClickLog,
-    aggregate_clicks,
-    draw_sessions,
-    expand_clicks,
-    sessions_for_clicks,
-    simulate_clicks,
-)
+from cfltr_core.clicks.logs import ClickLog, aggregate_clicks
+from cfltr_core.clicks.plackett_luce import PlackettLucePolicy
 from cfltr_core.clicks.policies import DeterministicPolicy, MixturePolicy
-from cfltr_core.clicks.stochastic_policies import EpsilonGreedyPolicy, PlackettLucePolicy
+from cfltr_core.clicks.simulation import draw_sessions, expand_clicks, sessions_for_clicks, simulate_clicks
 from cfltr_core.clicks.users import PositionBasedUser, power_examination
 from cfltr_core.data.corpora import load_corpus
 from cfltr_core.data.scales import SCALES
 from cfltr_core.evaluation.estimators import clipped, ips, ips_variance, naive, policy_aware, self_normalised
 from cfltr_core.evaluation.exact import enumerate_logs, expectation, mean_and_variance
 from cfltr_core.learning.bounds import bound_loss, surrogate_ranks
-from cfltr_core.learning.convergence import exact_runs, proof_steps, weight_summary
+from cfltr_core.learning.convergence import weight_summary
 from cfltr_core.learning.countersample import click_sampler, train_sgd
 from cfltr_core.learning.deep import AGARWAL_DEEP, fit_deep, select_deep
 from cfltr_core.learning.networks import two_layer
+from cfltr_core.learning.proofs import exact_runs, proof_steps
 from cfltr_core.learning.propdcg import fit_propdcg
 from cfltr_core.learning.proprank import fit_proprank
 from cfltr_core.learning.query_sampling import query_sampler
@@ -57,19 +53,9 @@ from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy, inter
 from cfltr_core.propensity.shrinkage import shrunk_power
 from cfltr_core.propensity.strata import DisplayCounts, count_rows, display_counts
 from cfltr_core.ranking.linear import LinearRanker
-from cfltr_core.ranking.metrics import (
-    RankWeight,
-    RankWeights,
-    additive_metric,
-    average_rank,
-    dcg,
-    ndcg,
-    precision,
-    rank_weights,
-    ranks,
-    rbp,
-)
+from cfltr_core.ranking.metrics import RankWeights, additive_metric, ndcg, rank_weights, ranks
 from cfltr_core.ranking.ragged import RankingData, query_index, segment_sum
+from cfltr_core.ranking.rank_weight import RankWeight, average_rank, dcg, precision, rbp
 from cfltr_core.reporting.claims import claim
 from cfltr_core.reporting.figures import METHODS, band, curves, figure, record, style
 from cfltr_core.reporting.intervals import mean_interval

@@ -220,13 +220,16 @@ def _anchor(id: str) -> str:
 
 
 def _measured(spec: Claim, measurement: Measurement) -> str:
+    from cfltr_core.reporting.claims import NO_VERDICT
     from cfltr_core.reporting.wording import describe, required
 
     result = measurement.result
-    if result.reason:
+    if result.verdict == NO_VERDICT:
         return f" ({result.reason})"
     effect = f"{describe(spec)} {number(result.effect)}"
-    if result.interval is not None and result.level is not None:
+    if result.reason:
+        effect += f"; {result.reason}"
+    elif result.interval is not None and result.level is not None:
         effect += f", {result.level:.1%} interval {interval(result.interval)} over {result.seeds} seeds"
         if result.units is not None and result.units < result.seeds:
             effect += f" in {result.units} folds"

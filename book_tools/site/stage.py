@@ -71,6 +71,8 @@ def configuration(config: Path, parameters: Parameters) -> str:
 
 
 def _stage_chapters(book: Book, origin: Origin) -> None:
+    from cfltr_core.reporting.claims import NO_VERDICT
+
     problems: list[str] = []
     for chapter in book.chapters():
         folder = book.folder_of(chapter)
@@ -85,7 +87,7 @@ def _stage_chapters(book: Book, origin: Origin) -> None:
             label_folds(notebook)
             quote_records(notebook)
             rewrite_claims(notebook, measurements)
-            unavailable = any(measurement.result.reason for measurement in measurements) or any(
+            unavailable = any(measurement.result.verdict == NO_VERDICT for measurement in measurements) or any(
                 record.value is None for record in records_in(folder)
             )
         except BookError as error:

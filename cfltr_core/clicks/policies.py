@@ -1,7 +1,7 @@
 """Logging policies: which ranking a session is shown, and the exposure that follows from it.
 
-Here stand what all policies have in common, the deterministic one and mixtures;
-:mod:`cfltr_core.clicks.stochastic_policies` holds the policies that randomise within a page.
+Here stand what all policies have in common, the deterministic one and mixtures; the policies that randomise within a
+page are :mod:`cfltr_core.clicks.epsilon_greedy` and :mod:`cfltr_core.clicks.plackett_luce`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class LoggingPolicy(ABC):
 
     At most ``cutoff`` documents are shown, in the places 1, 2, … without a gap; a list that is shorter is shown whole.
     The policies of this package are :class:`DeterministicPolicy`, :class:`MixturePolicy` and those of
-    :mod:`cfltr_core.clicks.stochastic_policies`; a policy of your own gives ``offsets``, ``cutoff`` and the three
-    abstract methods.
+    :mod:`cfltr_core.clicks.epsilon_greedy` and :mod:`cfltr_core.clicks.plackett_luce`; a policy of your own gives
+    ``offsets``, ``cutoff`` and the three abstract methods.
 
     Source: Oosterhuis & de Rijke 2020, Eq. 4.
     """
@@ -131,6 +131,29 @@ def nonzero_counts(counts: IntArray) -> Impressions:
     """The positive entries of a table (n_docs, cutoff) as (document, rank, count), in document order."""
     document, place = np.nonzero(counts)
     return document, place + 1, counts[document, place]
+
+
+def every_page(
+    documents: list[int], cutoff: int, *, law: Callable[[list[int], int], list[float]], place: int = 0
+) -> Iterator[tuple[float, tuple[int, ...]]]:
+    """Every page of ``documents``, place after place, with its probability; impossible ones left out.
+
+    ``law(remaining, place)`` gives the probability of each of the remaining documents at that place, counted from 0;
+    the page has ``cutoff`` places, and is filled from ``place`` on.
+
+    Examples
+    --------
+    >>> from cfltr_core.clicks.policies import every_page
+    >>> list(every_page([4, 7], 1, law=lambda remaining, place: [0.75, 0.25]))
+    [(0.75, (4,)), (0.25, (7,))]
+    """
+    if place == cutoff or not documents:
+        yield 1.0, ()
+        return
+    for i, (document, probability) in enumerate(zip(documents, law(documents, place), strict=True)):
+        if probability > 0:
+            for rest, below in every_page(documents[:i] + documents[i + 1 :], cutoff, law=law, place=place + 1):
+                yield probability * rest, (document, *below)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,7 +15,7 @@ from cfltr_core import checks
 from cfltr_core.checks import IntArray
 from cfltr_core.data.generated import GENERATED, generate
 from cfltr_core.data.letor import ReaderOptions, read_collection
-from cfltr_core.data.letor.reader import fold_of
+from cfltr_core.data.letor.folders import fold_of
 from cfltr_core.data.scales import Corpus, Scale, check_scale
 from cfltr_core.ranking.ragged import RankingData
 

@@ -23,7 +23,8 @@ from numpy.typing import ArrayLike
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.logs import ClickLog, require_single_display
-from cfltr_core.ranking.metrics import RankWeight, RankWeights
+from cfltr_core.ranking.metrics import RankWeights
+from cfltr_core.ranking.rank_weight import RankWeight
 
 Unit = Literal["query", "session"]
 

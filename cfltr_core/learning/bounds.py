@@ -25,8 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.learning.sorted_lists import SortedLists
-from cfltr_core.ranking.metrics import RankWeight, average_rank
 from cfltr_core.ranking.ragged import equal_blocks, query_of
+from cfltr_core.ranking.rank_weight import RankWeight, average_rank
 
 Surrogate = Literal["hinge", "logistic"]
 # Floating scores: a solver may work in single precision, the public functions do not.

@@ -34,7 +34,7 @@ from cfltr_core.learning.networks import DeepFit, built, dtype_of, score
 from cfltr_core.learning.propdcg import curvature
 from cfltr_core.learning.proprank import training_problem
 from cfltr_core.learning.torch_lists import TorchLists
-from cfltr_core.ranking.metrics import RankWeight, dcg
+from cfltr_core.ranking.rank_weight import RankWeight, dcg
 
 if TYPE_CHECKING:
     import torch

@@ -20,7 +20,8 @@ from cfltr_core.evaluation.estimators import self_normalised
 from cfltr_core.learning.bounds import Surrogate
 from cfltr_core.learning.networks import DeepFit, dtype_of, flat, score
 from cfltr_core.learning.torch_lists import ListBatch, TorchLists, list_sums
-from cfltr_core.ranking.metrics import RankWeight, rank_weights
+from cfltr_core.ranking.metrics import rank_weights
+from cfltr_core.ranking.rank_weight import RankWeight
 
 if TYPE_CHECKING:
     import torch

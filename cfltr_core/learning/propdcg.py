@@ -25,7 +25,7 @@ from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.learning.bounds import hinge
 from cfltr_core.learning.hinge_solver import Cost
 from cfltr_core.learning.proprank import LinearFit, minimise, training_problem
-from cfltr_core.ranking.metrics import RankWeight, dcg
+from cfltr_core.ranking.rank_weight import RankWeight, dcg
 
 Curvature = Literal["linear", "convex", "concave"]
 

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.evaluation.estimators import self_normalised
 from cfltr_core.learning.proprank import LinearFit, training_problem
-from cfltr_core.ranking.metrics import RankWeight, dcg, rank_weights
+from cfltr_core.ranking.metrics import rank_weights
+from cfltr_core.ranking.rank_weight import RankWeight, dcg
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,12 +1,11 @@
-"""Ranks, rank weights λ(r), additive metrics and nDCG@k.
+"""Ranks of scored documents, λ at these ranks, additive metrics and nDCG@k.
 
-Risk is minimised: every λ here increases with the rank.  Ranks are 1-based.
+Risk is minimised: every λ increases with the rank (:mod:`cfltr_core.ranking.rank_weight`).  Ranks are 1-based.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -15,173 +14,10 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.ranking.ragged import length_groups
+from cfltr_core.ranking.rank_weight import RankWeight
 
 Ties = Literal["average", "random", "optimistic", "pessimistic"]
 TIES = ("average", "random", "optimistic", "pessimistic")
-
-
-@dataclass(frozen=True)
-class RankWeight:
-    """A rank weight λ(r): what one relevant document at rank r adds to the risk Δ = Σ_d λ(rank(d)) · relevance(d).
-
-    Source: Agarwal et al. 2018, Eq. 1 and Table 1.
-
-    Parameters
-    ----------
-    name : str
-        Shown in tables.
-    function : callable
-        Maps an array of ranks (floats >= 1) to weights of the same shape.
-    larger_is_better : bool
-        True when the metric is a gain, so that one reports ``-risk`` (DCG); False for average rank.
-    derivative : callable or None
-        λ′(r) for real r >= 1; learning needs it, judging does not.
-
-    Raises
-    ------
-    ValueError
-        When it is called: for a rank below 1, or where λ is not finite or not of the shape of the ranks.
-
-    Examples
-    --------
-    >>> import cfltr_core as cf
-    >>> reciprocal = cf.RankWeight("1/rank", lambda r: -1 / r, derivative=lambda r: 1 / r**2)
-    >>> reciprocal([1, 2, 4])
-    array([-1.  , -0.5 , -0.25])
-    >>> reciprocal.slope([1, 2, 4])
-    array([1.    , 0.25  , 0.0625])
-    >>> reciprocal.report([-1.25, -0.5])  # a gain is shown with its sign turned
-    array([1.25, 0.5 ])
-    """
-
-    name: str
-    function: Callable[[FloatArray], FloatArray]
-    larger_is_better: bool = field(default=True, kw_only=True)
-    derivative: Callable[[FloatArray], FloatArray] | None = field(default=None, kw_only=True)
-
-    def __call__(self, rank: ArrayLike) -> FloatArray:
-        """λ at ``rank`` (any shape, float64, >= 1)."""
-        return self._at(self.function, rank)
-
-    def slope(self, rank: ArrayLike) -> FloatArray:
-        """λ′ at ``rank`` (any shape, float64, real numbers >= 1); ValueError for a λ without ``derivative``."""
-        if self.derivative is None:
-            raise ValueError(
-                f"rank weight {self.name!r} has no derivative: give RankWeight(…, derivative=…) to learn with it"
-            )
-        return self._at(self.derivative, rank)
-
-    def _at(self, function: Callable[[FloatArray], FloatArray], rank: ArrayLike) -> FloatArray:
-        r = checks.within(rank, 1, np.inf, "rank", "ranks start at 1")
-        out = np.asarray(function(r), dtype=np.float64)
-        if out.shape != r.shape:
-            raise ValueError(
-                f"rank weight {self.name!r} returned shape {out.shape} for ranks of shape {r.shape}: "
-                "it must map an array of ranks to an array of the same shape"
-            )
-        if not np.isfinite(out).all():
-            bad = r[~np.isfinite(out)][0]
-            raise ValueError(f"rank weight {self.name!r} is not finite at rank {bad:g}: it must be at every rank")
-        return out
-
-    def report(self, risk: ArrayLike) -> FloatArray:
-        """The number a table shows: −``risk`` for gains, ``risk`` itself for average rank; same shape."""
-        return np.asarray(risk, dtype=np.float64) * (-1.0 if self.larger_is_better else 1.0)
-
-
-def average_rank() -> RankWeight:
-    """λ(r) = r: the sum of the ranks of the relevant documents (smaller is better).
-
-    Source: Agarwal et al. 2018, Table 1, "AvgRank".
-
-    Examples
-    --------
-    >>> import cfltr_core as cf
-    >>> cf.additive_metric([3, 2, 1], [0, 3], relevance=[1, 0, 1], metric=cf.average_rank())
-    array([4.])
-    """
-    return RankWeight("average rank", lambda r: r.copy(), larger_is_better=False, derivative=np.ones_like)
-
-
-def dcg(cutoff: int | None = None) -> RankWeight:
-    """λ(r) = −1 / log₂(1 + r), and 0 beyond rank ``cutoff`` if one is given.
-
-    Source: Agarwal et al. 2018, Table 1.  Their derivative in §4.1 is that of the natural logarithm; base 2, the
-    convention, gives ln 2 times as much.
-
-    Raises
-    ------
-    ValueError
-        For a cutoff that is no whole number from 1.
-
-    Examples
-    --------
-    >>> import cfltr_core as cf
-    >>> cf.dcg()([1, 2, 3]).round(3)
-    array([-1.   , -0.631, -0.5  ])
-    >>> cf.dcg(cutoff=2)([1, 2, 3]).round(3)
-    array([-1.   , -0.631,  0.   ])
-    """
-
-    def derivative(r: FloatArray) -> FloatArray:
-        return np.asarray(np.log(2.0) / ((1.0 + r) * np.log1p(r) ** 2))
-
-    if cutoff is None:
-        return RankWeight("DCG", lambda r: -1.0 / np.log2(1.0 + r), derivative=derivative)
-    k = checks.positive_int(cutoff, "cutoff")
-    return RankWeight(
-        f"DCG@{k}",
-        lambda r: np.where(r <= k, -1.0 / np.log2(1.0 + r), 0.0),
-        derivative=lambda r: np.where(r <= k, derivative(r), 0.0),
-    )
-
-
-def precision(cutoff: int) -> RankWeight:
-    """λ(r) = −1[r <= k] / k, with k the ``cutoff``: the share of relevant documents among the first k.
-
-    Its ``derivative`` is 0, as almost everywhere: no learner moves along it.
-
-    Source: Agarwal et al. 2018, Table 1, "Prec@k".
-
-    Raises
-    ------
-    ValueError
-        For a cutoff that is no whole number from 1.
-
-    Examples
-    --------
-    >>> import cfltr_core as cf
-    >>> cf.precision(cutoff=2)([1, 2, 3])
-    array([-0.5, -0.5,  0. ])
-    """
-    k = checks.positive_int(cutoff, "cutoff")
-    return RankWeight(f"Prec@{k}", lambda r: np.where(r <= k, -1.0 / k, 0.0), derivative=np.zeros_like)
-
-
-def rbp(persistence: float) -> RankWeight:
-    """λ(r) = −(1 − ϱ) ϱ^(r−1), rank-biased precision with ``persistence`` 0 < ϱ < 1: its sum over all ranks is −1.
-
-    Source: Moffat & Zobel 2008.  Table 1 of Agarwal et al. 2018 prints −(1 − p)/p^r, which decreases in r.
-
-    Raises
-    ------
-    ValueError
-        For a persistence that is not strictly between 0 and 1.
-
-    Examples
-    --------
-    >>> import cfltr_core as cf
-    >>> cf.rbp(persistence=0.5)([1, 2, 3])
-    array([-0.5  , -0.25 , -0.125])
-    """
-    if not 0.0 < persistence < 1.0:
-        raise ValueError(f"persistence is {persistence}: that of RBP lies strictly between 0 and 1")
-    stays, leaves = persistence, 1.0 - persistence
-    return RankWeight(
-        f"RBP({persistence:g})",
-        lambda r: -leaves * stays ** (r - 1.0),
-        derivative=lambda r: -leaves * np.log(stays) * stays ** (r - 1.0),
-    )
 
 
 def _tie_bounds(scores: FloatArray, offsets: IntArray) -> tuple[IntArray, IntArray]:
@@ -354,7 +190,7 @@ def rank_weights(
     Parameters
     ----------
     metric : RankWeight
-        λ, such as :func:`dcg` gives it.
+        λ, such as :func:`cfltr_core.ranking.rank_weight.dcg` gives it.
     scores, offsets, ties, rng
         As in :func:`ranks`, whose errors it shares.
 

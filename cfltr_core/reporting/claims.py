@@ -16,6 +16,10 @@ limit        x, errors (seeds × x)      the interval of the log-log slope lies 
 *contradicted* is an interval wholly on the other side; an interval that crosses is *inconclusive*.  So an ordering
 whose effect is real but smaller than ``margin`` is contradicted: the claim is that the effect matters.
 
+A few seeds may all give the same value.  Their Student interval then has no width, and would judge as if the value
+were known exactly.  With fewer than ``FEW_UNITS`` of them the verdict is *inconclusive* instead, the interval unbounded
+as for one seed, and the result says why (:func:`cfltr_core.reporting.intervals.look`).  Rounding alone decides nothing.
+
 Numbers that allow no verdict (none at all, not finite, without a logarithm) stop a chapter where the claim must hold.
 Elsewhere the claim is recorded with *no verdict* and the reason, and the chapter goes on.
 
@@ -48,7 +52,7 @@ from numpy.typing import ArrayLike
 
 from cfltr_core.checks import FloatArray
 from cfltr_core.files import write_json
-from cfltr_core.reporting.intervals import log_slopes, mean_interval
+from cfltr_core.reporting.intervals import FEW_UNITS, below, log_slopes, look
 from cfltr_core.reporting.wording import describe, required, spelt_out
 
 ARRAYS: Mapping[str, tuple[str, ...]] = {
@@ -79,9 +83,9 @@ BUDGET = (
     f"1 − {FAMILY_ALPHA:g}/m (Bonferroni). A false *supported* errs on one side only, so that a chapter raises "
     f"such an alarm with probability at most {FAMILY_ALPHA / 2:.1%}. This takes seeds as independent; the seeds of "
     "`digits` and of a `letor:` collection split the same data and are not quite. Seeds that read the same fold of a "
-    "collection are averaged and count once. Identities and inequalities are "
-    "exact: they have no false alarms. An ordering claims that the difference matters: a difference that is real but "
-    "smaller than the stated margin contradicts it."
+    "collection are averaged and count once. Identities and inequalities are exact: they have no false alarms. "
+    f"Fewer than {FEW_UNITS} seeds or folds that all give the same value decide nothing. An ordering claims that the "
+    "difference matters: a difference that is real but smaller than the stated margin contradicts it."
 )
 
 
@@ -156,8 +160,8 @@ class ClaimResult:
     """A ``verdict`` on the claim ``id``, with the ``effect`` that it rests on and its ``interval`` at ``level``.
 
     ``kind`` is that of the claim, ``threshold`` its tolerance or margin, ``seeds`` the number of values, and ``units``
-    how many of these count by themselves.  ``reason`` says why there is no verdict, and is empty where there is one.
-    :func:`claim` makes it.
+    how many of these count by themselves.  ``reason`` says why there is no verdict, or why a few equal values leave the
+    claim open, and is otherwise empty.  :func:`claim` makes it.
 
     Examples
     --------
@@ -200,7 +204,9 @@ class ClaimResult:
         if self.verdict == NO_VERDICT:
             return f"**Claim {name}: {NO_VERDICT}.** {spec.statement} *({source}; {self.reason})*"
         measured = f"{self.effect:.3g}"
-        if self.interval is not None and self.level is not None:
+        if self.reason:
+            measured += f"; {self.reason}"
+        elif self.interval is not None and self.level is not None:
             low, high = self.interval
             shared = "" if self.units in (None, self.seeds) else f" in {self.units} folds"
             measured += f", {self.level:.1%} interval [{low:.3g}, {high:.3g}] over {self.seeds} seeds{shared}"
@@ -379,17 +385,16 @@ def verdict_of(spec: Claim, arrays: Mapping[str, ArrayLike], *, level: float | N
     sample = log_slopes(*a) if spec.kind == "limit" else a[0] - a[1] if len(a) == 2 else a[0]
     used = level_of(spec) if level is None else level
     try:
-        effect, low, high = mean_interval(sample, used, units=units)
+        effect, low, high, n_units, reason = look(sample, used, units=units)
     except ValueError as error:
         raise ValueError(f"{spec.id}, {error}") from None
-    if spec.kind == "ordering":
-        verdict = _side(low > spec.margin, high < spec.margin)
-    else:
-        centre = 0.0 if spec.kind == "equivalence" else spec.value
-        bottom, top = centre - spec.margin, centre + spec.margin
-        verdict = _side(bottom < low and high < top, high < bottom or low > top)
-    n_units = sample.size if units is None else len(np.unique(np.asarray(units)))
-    return ClaimResult(spec.id, spec.kind, verdict, effect, (low, high), used, spec.margin, sample.size, n_units)
+    centre = spec.value if spec.kind in ("number", "limit") else 0.0
+    bottom = spec.margin if spec.kind == "ordering" else centre - spec.margin
+    top = math.inf if spec.kind == "ordering" else centre + spec.margin
+    verdict = _side(below(bottom, low) and below(high, top), below(high, bottom) or below(top, low))
+    return ClaimResult(
+        spec.id, spec.kind, verdict, effect, (low, high), used, spec.margin, sample.size, n_units, reason
+    )
 
 
 def judge(spec: Claim, arrays: Mapping[str, ArrayLike]) -> ClaimResult:

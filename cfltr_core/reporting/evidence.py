@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from cfltr_core.reporting.claims import NO_PREDICTION, Claim, ClaimResult, registry
+from cfltr_core.reporting.claims import NO_PREDICTION, NO_VERDICT, Claim, ClaimResult, registry
 from cfltr_core.reporting.wording import CONTROL, describe, required, source_of, spelt_out
 
 # How a statement of each kind fails; the effect follows.
@@ -92,7 +92,7 @@ class Evidence:
         if self._changed(result):
             return f"{result.verdict}, but {expected} was expected"
         where = f"from scale {spec.scale} on, with {' or '.join(spec.corpora)}"
-        return f"{result.verdict}; no verdict is due here, but {where}: {expected}"
+        return f"no verdict is due here, but {where}: {expected} (by these seeds: {result.verdict})"
 
     def __str__(self) -> str:
         rows = ["; ".join(cell for cell in row if cell) for row in self._rows()]
@@ -157,8 +157,12 @@ def _count(number: int, noun: str) -> str:
 
 
 def _measured(spec: Claim, result: ClaimResult) -> str:
+    if result.verdict == NO_VERDICT:
+        return result.reason
     text = f"{describe(spec)} {result.effect:.3g}"
-    if result.interval is not None and result.level is not None:
+    if result.reason:
+        text += f"; {result.reason}"
+    elif result.interval is not None and result.level is not None:
         low, high = result.interval
         text += f", {result.level:.1%} interval [{low:.3g}, {high:.3g}] over {_count(result.seeds, 'seed')}"
     return f"{text}; {required(spec)}"

@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cfltr_core.checks import FloatArray
+
+# That so many units agree may be chance where their values are counts and shares of a few queries; scale ci has at
+# least five, and if two of them agree half the time, five do so once in sixteen.
+FEW_UNITS = 5
+# What rounding may leave: an effect below this is 0, and numbers that differ by less of the larger one are equal.
+ROUNDING = 1e-12
+
+
+class Look(NamedTuple):
+    """A mean with its interval, the number of units that it rests on, and why a few of them allow no interval."""
+
+    mean: float
+    low: float
+    high: float
+    units: int
+    reason: str
 
 
 def mean_interval(
@@ -55,6 +74,49 @@ def mean_interval(
         return mean, -np.inf, np.inf
     half = float(stdtrit(x.size - 1, 0.5 + level / 2) * x.std(ddof=1) / np.sqrt(x.size))
     return mean, mean - half, mean + half
+
+
+def look(values: FloatArray, level: float, *, units: ArrayLike | None = None) -> Look:
+    """What a verdict may rest on: :func:`mean_interval`, but unbounded where a few units all gave the same value.
+
+    The interval of equal values has no width, however few they are.  Fewer than :data:`FEW_UNITS` of them are taken
+    for one, with the ``reason``; more stand as they are.  What rounding has left of nothing is 0.
+
+    Parameters
+    ----------
+    values : (n_seeds,)
+    level : float
+    units : (n_seeds,), optional
+        All three as for :func:`mean_interval`, and refused with the same ValueError.
+
+    Examples
+    --------
+    >>> look(np.array([0.5, 0.5]), 0.95)[1:4]
+    (-inf, inf, 2)
+    >>> look(np.array([0.5] * 5), 0.95)
+    Look(mean=0.5, low=0.5, high=0.5, units=5, reason='')
+    """
+    ends = mean_interval(values, level, units=units)
+    x = values if units is None else _unit_means(values, units)
+    reason = ""
+    if 1 < x.size < FEW_UNITS and np.ptp(x) <= ROUNDING * max(1.0, float(np.abs(x).max())):
+        all_of = "both" if x.size == 2 else f"all {x.size}"
+        called = "seeds" if x.size == values.size else "folds"
+        reason = f"{all_of} {called} gave the same value, so that their spread says nothing"
+        ends = ends[0], -math.inf, math.inf
+    mean, low, high = (0.0 if abs(end) < ROUNDING else end for end in ends)
+    return Look(mean, low, high, x.size, reason)
+
+
+def below(lower: float, upper: float) -> bool:
+    """True where ``lower`` is below ``upper`` by more than rounding.
+
+    Examples
+    --------
+    >>> below(0.2, 0.3), below(1 - 0.8, 0.2)
+    (True, False)
+    """
+    return lower < upper and not math.isclose(lower, upper, rel_tol=ROUNDING)
 
 
 def _unit_means(values: FloatArray, units: ArrayLike) -> FloatArray:

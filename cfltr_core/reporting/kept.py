@@ -7,9 +7,9 @@ set, as in Colab, nothing is kept, and a part of the table is computed at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from cfltr_core.reporting import paper_run
 from cfltr_core.reporting.kept_questions import (
     Host,
     Question,
-    Stream,
     cell_name,
     cells_of,
     check_name,
@@ -28,7 +27,6 @@ from cfltr_core.reporting.kept_questions import (
     number_of,
     parts_of,
     path_of,
-    question_of,
     remedy,
 )
 from cfltr_core.reporting.kept_tables import Table, frame_of, kinds_of, read_table, same
@@ -73,27 +71,15 @@ class Kept:
     revision: str | None = None
 
 
-def kept_table(
-    run: Host,
-    name: str,
-    function: Callable[..., Mapping[str, Any]],
-    *,
-    settings: Iterable[Mapping[str, Any]],
-    stream: Stream,
-    seeds: Iterable[int] | None,
-    live: int,
-    again: Iterable[tuple[int, int]],
-    rtol: float,
-    atol: float,
-) -> Kept:
-    """See :meth:`cfltr_core.reporting.run.Run.kept`.
+def kept_table(question: Question, *, live: int, again: Iterable[tuple[int, int]], rtol: float, atol: float) -> Kept:
+    """The answer to a ``question``: see :meth:`cfltr_core.reporting.run.Run.kept`.
 
     Raises
     ------
     ValueError
         As described there.
     """
-    question = question_of(run, name, function, settings=settings, stream=stream, seeds=seeds)
+    run, name, function = question.run, question.name, question.function
     first = checks.positive_int(live, "live")
     repeated = cells_of(again, question)
     for value, what in ((rtol, "rtol"), (atol, "atol")):

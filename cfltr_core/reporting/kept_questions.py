@@ -36,17 +36,9 @@ class Host(Protocol):
     def learning_seeds(self) -> Iterable[int]:
         """The seeds of a table unless others are given."""
 
-    def each_seed(
-        self,
-        function: Callable[..., Any],
-        settings: Iterable[Any] | None = None,
-        *,
-        stream: Stream,
-        seeds: Iterable[int] | None = None,
-        store: str | Path | None = None,
-        by_seed: bool = False,
-    ) -> list[Any]:
-        """Call the function for every seed and setting."""
+    @property
+    def each_seed(self) -> Callable[..., list[Any]]:
+        """Calls a function for every seed and setting, as :meth:`cfltr_core.reporting.run.Run.each_seed` does."""
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +12,12 @@ from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import IntArray
-from cfltr_core.clicks.logs import ClickLog, draw_sessions, sessions_for_clicks, simulate_clicks
+from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.clicks.policies import LoggingPolicy
+from cfltr_core.clicks.simulation import draw_sessions, sessions_for_clicks, simulate_clicks
 from cfltr_core.clicks.users import PositionBasedUser
-from cfltr_core.data.corpora import check_corpus, load_corpus, units_of
+from cfltr_core.data.corpora import check_corpus, units_of
+from cfltr_core.data.memory import remembered_corpus
 from cfltr_core.data.scales import Corpus, Scale, check_scale
 from cfltr_core.reporting import figures, sweeps
 from cfltr_core.reporting import kept as tables
@@ -25,16 +25,10 @@ from cfltr_core.reporting.claims import ClaimResult, claim
 from cfltr_core.reporting.digests import NotWritten, describe, digest
 from cfltr_core.reporting.evidence import Evidence
 from cfltr_core.reporting.kept import Kept
+from cfltr_core.reporting.kept_questions import Stream, question_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Stream = int | Sequence[int]
-
-# The corpora loaded last stay in memory while their features together take at most this many bytes.
-KEPT_BYTES = 2**30
-_kept: OrderedDict[tuple[str, str, int], Corpus] = OrderedDict()
-_kept_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -138,21 +132,7 @@ class Run:
         The corpora loaded last are kept in memory, all together up to 1 GiB, so that asking again costs nothing.
         They are shared: never write into them.
         """
-        key = (self.corpus, self.scale, checks.positive_int(seed, "seed", least=0))
-        with _kept_lock:
-            if key in _kept:
-                _kept.move_to_end(key)
-                return _kept[key]
-        with _kept_lock:
-            # One that is larger than all may be makes room before the next is made: both would be in memory.
-            while _kept and sum(map(_bytes, _kept.values())) > KEPT_BYTES:
-                _kept.popitem(last=False)
-        found = load_corpus(self.corpus, self.scale, seed=key[2])
-        with _kept_lock:
-            _kept[key] = found
-            while len(_kept) > 1 and sum(map(_bytes, _kept.values())) > KEPT_BYTES:
-                _kept.popitem(last=False)
-        return found
+        return remembered_corpus(self.corpus, self.scale, seed=seed)
 
     def rng(self, seed: int, stream: Stream) -> np.random.Generator:
         """The generator of one seed and stream: ``numpy.random.default_rng([seed, stream])``.
@@ -336,18 +316,8 @@ class Run:
         >>> table.words, table.kept
         ('computed in this run: 1 seed', False)
         """
-        return tables.kept_table(
-            self,
-            name,
-            function,
-            settings=settings,
-            stream=stream,
-            seeds=seeds,
-            live=live,
-            again=again,
-            rtol=rtol,
-            atol=atol,
-        )
+        question = question_of(self, name, function, settings=settings, stream=stream, seeds=seeds)
+        return tables.kept_table(question, live=live, again=again, rtol=rtol, atol=atol)
 
     def kept_elsewhere(self, name: str, *, scale: str | None = None, corpus: str | None = None) -> Kept | None:
         """The kept table of that name at another scale or on another corpus, to be shown beside; None without one.
@@ -430,10 +400,6 @@ def _key(setting: Any, name: str, *, kept: bool) -> str:
         if kept:
             raise
         return name
-
-
-def _bytes(corpus: Corpus) -> int:
-    return corpus.train.features.nbytes + corpus.validation.features.nbytes + corpus.test.features.nbytes
 
 
 def _entropy(seed: int, stream: Stream) -> tuple[int, ...]:

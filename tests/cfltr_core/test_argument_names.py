@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_logs import CUTS, LOG, POLICY, X
 
 from cfltr_core import (
     ClickLog,
@@ -60,7 +61,7 @@ from cfltr_core import (
 )
 from cfltr_core.data.corpora import units_of
 from cfltr_core.data.letor import ReaderOptions, read_collection, read_svmlight
-from cfltr_core.data.letor.reader import fold_of
+from cfltr_core.data.letor.folders import fold_of
 from cfltr_core.learning.convergence import (
     click_gradients,
     convergence_bound,
@@ -74,24 +75,12 @@ from cfltr_core.learning.query_sampling import QuerySampler
 from cfltr_core.ranking.ragged import lengths, segment_max
 from cfltr_core.sampling import AliasTable
 
-CUTS = [0, 2, 3]
-X = np.eye(3)
 ONES = [1.0, 1.0, 1.0]
 DATA = RankingData(X, [0, 1, 2], offsets=CUTS)
 USER = PositionBasedUser([1.0, 0.5, 0.25])
-POLICY = DeterministicPolicy([1, 2, 1], CUTS)
 GREEDY = EpsilonGreedyPolicy([1, 2, 1], CUTS, epsilon=[1.0, 0.0])
 PAGES = PlackettLucePolicy(ONES, CUTS, cutoff=2)
 MIXED = MixturePolicy([POLICY, GREEDY], [0.5, 0.5])
-LOG = ClickLog(
-    document=[0, 1, 2],
-    rank=[1, 2, 1],
-    impressions=[4, 4, 2],
-    clicks=[3, 1, 2],
-    propensity=[1.0, 0.5, 1.0],
-    sessions=[4, 2],
-    offsets=CUTS,
-)
 SHORT = rank_weights([1.0], [0, 1], metric=dcg())
 SAMPLER = click_sampler(LOG, "ips")
 RUN = Run("smoke", "digits", 3)

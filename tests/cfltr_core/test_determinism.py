@@ -40,7 +40,8 @@ from cfltr_core import (
 )
 from cfltr_core.data.generated import YAHOO_LIKE, generate
 from cfltr_core.data.letor import read_collection
-from cfltr_core.data.letor.reader import fold_of
+from cfltr_core.data.letor.folders import fold_of, layout_of
+from cfltr_core.data.memory import remembered_corpus
 from cfltr_core.learning.descent import Plan, train
 from cfltr_core.learning.torch_lists import TorchLists
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
@@ -100,26 +101,28 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "policies.rank_by": lambda s, _: DeterministicPolicy.rank_by(TIED, CUTS, rng=generator(s)).displayed_rank,
     "policies.sample": lambda s, _: MIXTURE.sample(np.arange(N), generator(s)),
     "policies.impressions": lambda s, _: MIXTURE.impressions([9] * N, generator(s))[2],
-    "stochastic_policies.rank_by": lambda s, _: (
+    "epsilon_greedy.rank_by": lambda s, _: (
         EpsilonGreedyPolicy.rank_by(TIED, CUTS, rng=generator(s), epsilon=[1.0]).greedy_rank
     ),
-    "stochastic_policies.sample": lambda s, _: PLACKETT_LUCE.sample(np.arange(N), generator(s)),
-    "stochastic_policies.impressions": lambda s, _: EXPLORING.impressions([9] * N, generator(s))[2],
-    "stochastic_policies.estimate_exposure": lambda s, _: PLACKETT_LUCE.estimate_exposure(USER, 9, rng=generator(s))[0],
+    "epsilon_greedy.sample": lambda s, _: EXPLORING.sample(np.arange(N), generator(s)),
+    "epsilon_greedy.impressions": lambda s, _: EXPLORING.impressions([9] * N, generator(s))[2],
+    "plackett_luce.sample": lambda s, _: PLACKETT_LUCE.sample(np.arange(N), generator(s)),
+    "plackett_luce.estimate_exposure": lambda s, _: PLACKETT_LUCE.estimate_exposure(USER, 9, rng=generator(s))[0],
     "interventions.sample": lambda s, _: RANDTOP.sample(np.arange(N), generator(s)),
     "interventions.draw_places": lambda s, _: SwapPolicy.adjacent(POLICY).draw_places(np.full(N, 5), generator(s)),
     "interventions.impressions": lambda s, _: SwapPolicy.adjacent(POLICY).impressions([9] * N, generator(s))[2],
     "loggers.fit_linear_ranker": lambda s, _: fit_linear_ranker(DATA, 0.5, rng=generator(s)).weights,
-    "logs.draw_sessions": lambda s, _: draw_sessions(1000, N, rng=generator(s)),
-    "logs.simulate_clicks": lambda s, _: (
+    "simulation.draw_sessions": lambda s, _: draw_sessions(1000, N, rng=generator(s)),
+    "simulation.simulate_clicks": lambda s, _: (
         simulate_clicks(POLICY, USER, relevance=RELEVANCE, sessions=[9] * N, rng=generator(s)).clicks
     ),
+    "memory.remembered_corpus": lambda s, _: remembered_corpus("digits", "smoke", seed=s).train.features,
     "run.load": lambda s, _: Run("smoke", "digits").load(s).train.features,
     "run.rng": lambda s, _: Run("smoke", "digits").rng(s, 7).random(5),
     "run.simulate": lambda s, _: (
         Run.simulate(POLICY, USER, relevance=RELEVANCE, n_sessions=400, rng=generator(s)).clicks
     ),
-    "logs.expand_clicks": lambda s, _: expand_clicks(LOG, generator(s)).session,
+    "simulation.expand_clicks": lambda s, _: expand_clicks(LOG, generator(s)).session,
     "sampling.draw": lambda s, _: AliasTable.build([1.0, 2.0, 5.0]).draw(50, generator(s)),
     "countersample.train_sgd": lambda s, _: (
         train_sgd(DATA.features, click_sampler(LOG, "ips"), learning_rates=0.1, steps=20, rng=generator(s)).last
@@ -133,7 +136,8 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "descent.train": lambda s, _: trained(s),
     "generated.generate": lambda s, _: generate(YAHOO_LIKE, (5, 2, 2), n_features=8, seed=s).train.features,
     "corpora.load_corpus": lambda s, _: load_corpus("digits", "smoke", seed=s).train.features,
-    "reader.fold_of": lambda s, folder: np.array([fold_of(five_parts(folder), s)]),
+    "folders.fold_of": lambda s, folder: np.array([fold_of(five_parts(folder), s)]),
+    "folders.layout_of": lambda s, folder: np.array([layout_of(five_parts(folder), s).groups[2][0].name]),
     "reader.read_collection": lambda s, folder: one_file(folder, s),
 }
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_logs import CUTS, LOG, POLICY, SILENT, X
 
 import cfltr_core
 from cfltr_core import (
     ClickLog,
-    DeterministicPolicy,
     EpsilonGreedyPolicy,
     MixturePolicy,
     PlackettLucePolicy,
@@ -48,20 +48,7 @@ from cfltr_core.learning.countersample import ClickSampler
 from cfltr_core.learning.query_sampling import QuerySampler
 from cfltr_core.sampling import AliasTable
 
-CUTS = [0, 2, 3]
-X = np.eye(3)
-POLICY = DeterministicPolicy([1, 2, 1], CUTS)
 USER = PositionBasedUser([1.0, 0.5])
-LOG = ClickLog(
-    document=[0, 1, 2],
-    rank=[1, 2, 1],
-    impressions=[4, 4, 2],
-    clicks=[3, 1, 2],
-    propensity=[1.0, 0.5, 1.0],
-    sessions=[4, 2],
-    offsets=CUTS,
-)
-SILENT = ClickLog(document=[0], rank=[1], impressions=[4], clicks=[0], propensity=[1.0], sessions=[4, 2], offsets=CUTS)
 LARGEST = float(np.finfo(np.float32).max)
 TINY = float(np.finfo(np.float64).tiny)
 SMALLEST = float(np.nextafter(0.0, 1.0))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from small_logs import CUTS, LOG, POLICY
 
 from cfltr_core import (
     ClickLog,
@@ -53,19 +54,8 @@ from cfltr_core.learning.proprank import LinearFit
 from cfltr_core.ranking.ragged import lengths, relevant_queries, segment_max
 
 RNG = np.random.default_rng(0)
-CUTS = [0, 2, 3]
-POLICY = DeterministicPolicy([1, 2, 1], CUTS)
 USER = PositionBasedUser(power_examination(1.0))
 DATA = RankingData(np.zeros((3, 2)), [0, 1, 2], offsets=CUTS)
-LOG = ClickLog(
-    document=[0, 1, 2],
-    rank=[1, 2, 1],
-    impressions=[4, 4, 2],
-    clicks=[3, 1, 2],
-    propensity=[1.0, 0.5, 1.0],
-    sessions=[4, 2],
-    offsets=CUTS,
-)
 EMPTY = ClickLog(document=[], rank=[], impressions=[], clicks=[], propensity=[], sessions=[0, 0], offsets=CUTS)
 # Document 0 shown at two ranks, as a stochastic policy would.
 EXPLORING = EpsilonGreedyPolicy([1, 2, 1], CUTS, epsilon=[1.0, 0.0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import oracles
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 from cfltr_core import ClickLog, DeterministicPolicy
 from cfltr_core.clicks.logs import require_single_display
-from cfltr_core.clicks.policies import count_displays, nonzero_counts, place_values
+from cfltr_core.clicks.policies import count_displays, every_page, nonzero_counts, place_values
 from cfltr_core.data.generated import GENERATED, generate
 from cfltr_core.sampling import alias_tables
 
@@ -41,6 +43,23 @@ def test_displays_are_counted(sizes: list[int], places: int, seed: int) -> None:
     assert counts.tolist() == loops
     assert len(pages) == sessions.sum()
     assert list(zip(*(a.tolist() for a in nonzero_counts(counts)), strict=True)) == oracles.positive_entries(loops)
+
+
+@pytest.mark.oracle("policies.every_page")
+@pytest.mark.parametrize("places", [1, 2, 3, 5])
+def test_every_page_of_a_law(places: int) -> None:
+    """A law that depends on what remains: documents ∝ e^score; and one that never shows the second of two."""
+    scores = [0.3, 1.2, -0.7, 0.1]
+
+    def law(remaining: list[int], place: int) -> list[float]:
+        weights = [math.exp(scores[d]) for d in remaining]
+        return [w / math.fsum(weights) for w in weights]
+
+    found = {page: probability for probability, page in every_page([0, 1, 2, 3], places, law=law)}
+    loops = oracles.plackett_luce_pages(scores, places, 1.0)
+    assert found.keys() == loops.keys()
+    assert all(math.isclose(found[page], loops[page], rel_tol=1e-14) for page in loops)
+    assert list(every_page([7, 5], 1, law=lambda remaining, place: [1.0, 0.0])) == [(1.0, (7,))]
 
 
 @pytest.mark.oracle("policies.place_values")

@@ -16,7 +16,8 @@ from cfltr_core.learning.convergence import second_moment
 from cfltr_core.learning.countersample import Method, Optimizer
 from cfltr_core.learning.networks import Activation
 from cfltr_core.learning.propdcg import Curvature, curvature
-from cfltr_core.ranking.metrics import TIES, RankWeight, Ties
+from cfltr_core.ranking.metrics import TIES, Ties
+from cfltr_core.ranking.rank_weight import RankWeight
 from cfltr_core.reporting.claims import CORPORA
 
 CUTS = [0, 2]

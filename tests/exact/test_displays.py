@@ -108,8 +108,8 @@ def exposures(pages: list[oracles.Pages]) -> list[float]:
     "policies.LoggingPolicy.display_mean",
     "policies.DeterministicPolicy.display_mean",
     "policies.MixturePolicy.display_mean",
-    "stochastic_policies.EpsilonGreedyPolicy.display_mean",
-    "stochastic_policies.PlackettLucePolicy.display_mean",
+    "epsilon_greedy.EpsilonGreedyPolicy.display_mean",
+    "plackett_luce.PlackettLucePolicy.display_mean",
 )
 @pytest.mark.parametrize("name", POLICIES)
 def test_exposure_is_the_sum_over_every_page(name: str) -> None:
@@ -128,8 +128,8 @@ def test_exposure_is_the_sum_over_every_page(name: str) -> None:
     "policies.LoggingPolicy.displays",
     "policies.DeterministicPolicy.displays",
     "policies.MixturePolicy.displays",
-    "stochastic_policies.EpsilonGreedyPolicy.displays",
-    "stochastic_policies.PlackettLucePolicy.displays",
+    "epsilon_greedy.EpsilonGreedyPolicy.displays",
+    "plackett_luce.PlackettLucePolicy.displays",
 )
 @pytest.mark.parametrize("name", POLICIES)
 def test_displays_are_every_page_once(name: str) -> None:
@@ -344,8 +344,8 @@ def check_frequencies(seen: Counter, law: dict, n: int) -> None:
     "policies.LoggingPolicy.sample",
     "policies.DeterministicPolicy.sample",
     "policies.MixturePolicy.sample",
-    "stochastic_policies.EpsilonGreedyPolicy.sample",
-    "stochastic_policies.PlackettLucePolicy.sample",
+    "epsilon_greedy.EpsilonGreedyPolicy.sample",
+    "plackett_luce.PlackettLucePolicy.sample",
 )
 @pytest.mark.parametrize("name", POLICIES)
 def test_sampled_pages_have_the_law_of_the_loops(name: str) -> None:
@@ -363,7 +363,7 @@ def test_sampled_pages_have_the_law_of_the_loops(name: str) -> None:
     "policies.LoggingPolicy.impressions",
     "policies.DeterministicPolicy.impressions",
     "policies.MixturePolicy.impressions",
-    "stochastic_policies.EpsilonGreedyPolicy.impressions",
+    "epsilon_greedy.EpsilonGreedyPolicy.impressions",
 )
 @pytest.mark.parametrize("name", POLICIES)
 def test_counted_impressions_have_the_joint_law_of_two_sessions(name: str) -> None:
@@ -398,7 +398,7 @@ def repeated(policy, n: int):
     return DeterministicPolicy(np.tile(policy.displayed_rank[:4], n), cuts)
 
 
-@pytest.mark.oracle("stochastic_policies.PlackettLucePolicy.estimate_exposure")
+@pytest.mark.oracle("plackett_luce.PlackettLucePolicy.estimate_exposure")
 @pytest.mark.parametrize("name", ["Plackett-Luce", "Plackett-Luce, hot", "Plackett-Luce, longer than the lists"])
 def test_estimated_exposure_lies_within_four_standard_errors(name: str) -> None:
     policy, pages = POLICIES[name]()
@@ -432,22 +432,22 @@ def test_estimated_exposure_of_more_pages_than_fit_at_once() -> None:
 
 def test_pages_that_come_one_at_a_time() -> None:
     """The spread within a block of one page is 0: all of it comes from joining the blocks."""
-    from cfltr_core.clicks import stochastic_policies
+    from cfltr_core.clicks import plackett_luce
 
     policy, pages = POLICIES["Plackett-Luce"]()
-    cells = stochastic_policies.CELLS
+    cells = plackett_luce.CELLS
     try:
-        stochastic_policies.CELLS = 1
+        plackett_luce.CELLS = 1
         value, error = policy.estimate_exposure(USER, 400, rng=np.random.default_rng(5))
     finally:
-        stochastic_policies.CELLS = cells
+        plackett_luce.CELLS = cells
     loops = exposures(pages)
     assert (np.abs(value - loops) <= 4 * error + EXACT).all()
     _, whole = policy.estimate_exposure(USER, 400, rng=np.random.default_rng(6))
     np.testing.assert_allclose(error[:4], whole[:4], rtol=0.25)
 
 
-@pytest.mark.oracle("stochastic_policies.PlackettLucePolicy")
+@pytest.mark.oracle("plackett_luce.PlackettLucePolicy")
 @pytest.mark.parametrize("temperature", [0.05, 0.5, 2.0, 1e6])
 def test_alias_tables_hold_the_law_of_the_first_place(temperature: float) -> None:
     """Each column is drawn with probability 1 / n, and kept with its threshold or exchanged for the other document."""
@@ -464,7 +464,7 @@ def test_alias_tables_hold_the_law_of_the_first_place(temperature: float) -> Non
         np.testing.assert_allclose(law, [pages[d,] for d in range(n)], rtol=0, atol=EXACT)
 
 
-@pytest.mark.oracle("stochastic_policies.PlackettLucePolicy.sample")
+@pytest.mark.oracle("plackett_luce.PlackettLucePolicy.sample")
 def test_documents_of_hardly_any_weight_keep_their_shares_of_what_remains() -> None:
     """The first two take the first two places; next to them the others have weights of 1e-174 and less."""
     scores, n = [-400.0, 0.0, -401.0, -400.5, 0.7], 4_000
@@ -490,7 +490,7 @@ def test_what_is_not_shown_is_not_examined() -> None:
     assert PositionBasedUser(power_examination(0.0)).propensity(rank).tolist() == [0.0, 1.0, 1.0, 0.0, 1.0]
 
 
-@pytest.mark.oracle("stochastic_policies.PlackettLucePolicy.display_mean")
+@pytest.mark.oracle("plackett_luce.PlackettLucePolicy.display_mean")
 def test_exposure_under_plackett_luce_on_long_lists() -> None:
     """Where no enumeration reaches: the mass of the page, the first place alone, and equal scores."""
     user = PositionBasedUser(power_examination(1.0))

@@ -120,7 +120,7 @@ def test_ips_is_unbiased_without_noise(name: str) -> None:
         np.testing.assert_allclose(package, risks(sessions), rtol=0, atol=EXACT)
 
 
-@pytest.mark.oracle("metrics.additive_metric", "metrics.RankWeight")
+@pytest.mark.oracle("metrics.additive_metric", "rank_weight.RankWeight")
 def test_the_risk_itself_is_the_same_in_package_and_loops() -> None:
     for scores in RANKERS.values():
         for weight, reference in WEIGHTS.values():

@@ -18,9 +18,11 @@ from cfltr_core import (
     simulate_clicks,
 )
 from cfltr_core.clicks.policies import LoggingPolicy
+from cfltr_core.propensity.all_pairs import all_pairs
 from cfltr_core.propensity.conditional_poisson import conditional_likelihood, conditional_poisson, linked_terms
 from cfltr_core.propensity.halves import same_curve
-from cfltr_core.propensity.harvesting import adjacent_chain, all_pairs, click_rates, pair_counts, pivot
+from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
+from cfltr_core.propensity.interventional_sets import pair_counts
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
 from cfltr_core.propensity.shrinkage import shrunk_power
 from cfltr_core.propensity.strata import DisplayCounts, display_counts

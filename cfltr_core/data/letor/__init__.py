@@ -2,7 +2,7 @@
 
 Apart from ``cfltr_core``, because the book does not teach how files are read.  Dependencies run one way: this package
 uses ``checks``, ``files`` and ``ragged`` of ``cfltr_core``, which loads it only when ``load_corpus`` is asked for a
-``letor:`` corpus.  Inside, ``reader`` stands on ``svmlight``; ``archives`` stands alone.
+``letor:`` corpus.  Inside, ``reader`` stands on ``svmlight`` and ``folders``; ``archives`` stands alone.
 """
 
 from cfltr_core.data.letor.archives import verify_archive

@@ -149,7 +149,7 @@ def claimed(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Toy:
 
 def claim_cell(name: str) -> str:
     """Write what the package's ``claim`` writes for a number that was measured as 1, without a registry."""
-    arrays = {"values": [1.0, 1.0]}
+    arrays = {"values": [0.999, 1.001]}
     one = specification(id=name, kind="number", value=1.0, control=None)
     record = Measurement(published.verdict_of(one, arrays, level=0.95), "smoke", "yahoo-like", arrays).as_record()
     return f"""

@@ -224,7 +224,7 @@ def test_a_registry_that_cannot_be_read_is_named(two: Toy) -> None:
 
 def test_a_claim_of_another_chapter_is_refused_before_it_is_kept(toy: Toy) -> None:
     name, spec = next(iter(published.registry().items()))
-    arrays = {"values": [1.0, 1.0]}
+    arrays = {"values": [0.999, 1.001]}
     one = replace(spec, kind="number", value=1.0, margin=1.0)
     record = published.Measurement(published.verdict_of(one, arrays), "smoke", "yahoo-like", arrays).as_record()
     toy.chapter("91_alpha", CLAIM_CELL.format(name=name, record=json.dumps(record)))

@@ -93,7 +93,7 @@ def test_a_claim_is_shown_as_the_registry_has_it_now(monkeypatch: pytest.MonkeyP
         parsed = claims.parse_registry([{**entry, "statement": statement}])
         for module in (claims, evidence):
             monkeypatch.setattr(module, "registry", lambda: parsed)
-        return claims.verdict_of(parsed["toy-one"], {"values": [1.0, 1.0]})
+        return claims.verdict_of(parsed["toy-one"], {"values": [1.0, 1.001]})
 
     data, metadata = publish("Old words.")._repr_mimebundle_()
     shown = {"output_type": "execute_result", "data": data, "metadata": metadata, "execution_count": 1}

@@ -42,7 +42,7 @@ VALUES: Mapping[str, dict[str, Any]] = {
     "O20-opposite": {"values": [3.0, 3.01, 2.99]},
     "B-open": {"values": [1.0, 2.0, 0.0]},
     "B-nothing": {"values": [math.nan]},
-    "control-one": {"values": [1.0, 1.0]},
+    "control-one": {"values": [0.999, 1.001]},
 }
 
 
@@ -190,6 +190,16 @@ def test_a_changed_verdict_is_set_beside_the_last_accepted_one(measured: Toy, mo
     changed = row(scoreboard(Book(measured.root), SMOKE), "A18-seen")
     assert "**The last accepted run: opposite seen.**" in changed
     assert "verdict-surprise" in changed
+
+
+def test_a_claim_that_a_few_equal_seeds_leave_open_says_so(measured: Toy) -> None:
+    arrays = {"values": [1.0, 1.0]}
+    found = claims.judge(claims.registry()["control-one"], arrays)
+    record = claims.Measurement(found, "smoke", "yahoo-like", arrays).as_record()
+    write_json(measured.done("91_alpha") / "claims" / "control-one.json", record)
+    control = row(scoreboard(Book(measured.root), SMOKE), "control-one")
+    assert '<span class="verdict">Undecided</span>' in control
+    assert "(mean 1; both seeds gave the same value, so that their spread says nothing; must lie within" in control
 
 
 def test_a_withdrawn_claim_is_listed_with_what_it_measured(measured: Toy) -> None:

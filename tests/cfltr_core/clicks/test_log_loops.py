@@ -152,7 +152,7 @@ def test_aggregate_clicks(problem: Counts, seed: int) -> None:
     assert (log.n_sessions, log.n_clicks) == (sum(problem.sessions), sum(problem.clicks))
 
 
-@pytest.mark.oracle("logs.expand_clicks", "logs.ClickRecords.__len__")
+@pytest.mark.oracle("simulation.expand_clicks", "simulation.ClickRecords.__len__")
 @given(problem=counts(), seed=st.integers(0, 99))
 def test_expand_and_aggregate_come_back_to_the_counts(problem: Counts, seed: int) -> None:
     policy, user = world(problem)
@@ -226,7 +226,7 @@ def test_expand_clicks_of_terms_of_very_different_size() -> None:
         assert all(0 <= s < impressions[d] for s in sessions)
 
 
-@pytest.mark.oracle("logs.simulate_clicks")
+@pytest.mark.oracle("simulation.simulate_clicks")
 @given(problem=counts(), relevance=st.integers(0, 2**20), seed=st.integers(0, 99))
 def test_simulated_logs_have_the_right_terms(problem: Counts, relevance: int, seed: int) -> None:
     policy, user = world(problem)
@@ -266,7 +266,7 @@ def test_simulated_counts_have_mean_and_variance_of_a_binomial(plus: float, minu
         assert np.abs(correlation[np.triu_indices(3, 1)]).max() <= 5 / math.sqrt(n)
 
 
-@pytest.mark.oracle("logs.sessions_for_clicks")
+@pytest.mark.oracle("simulation.sessions_for_clicks")
 @given(problem=counts(), n_clicks=st.floats(1, 1e6))
 def test_sessions_for_clicks(problem: Counts, n_clicks: float) -> None:
     policy, user = world(problem)
@@ -282,7 +282,7 @@ def test_sessions_for_clicks(problem: Counts, n_clicks: float) -> None:
         assert abs(found - target) <= 0.5 + 1e-9 * target
 
 
-@pytest.mark.oracle("logs.draw_sessions")
+@pytest.mark.oracle("simulation.draw_sessions")
 def test_drawn_sessions_are_multinomial() -> None:
     """Every pair of queries of two sessions over three queries: 9 ways, 6 tables; 30 000 draws, 5 sigma."""
     rng, n = np.random.default_rng(0), 30_000

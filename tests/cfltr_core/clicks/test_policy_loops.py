@@ -55,7 +55,7 @@ def loops_of(pages: list[oracles.Pages], offsets: np.ndarray, value) -> list[flo
     return [v for q, n in enumerate(sizes) for v in oracles.page_mean(pages[q], n, value)]
 
 
-@pytest.mark.oracle("stochastic_policies.EpsilonGreedyPolicy", "stochastic_policies.EpsilonGreedyPolicy.rank_by")
+@pytest.mark.oracle("epsilon_greedy.EpsilonGreedyPolicy", "epsilon_greedy.EpsilonGreedyPolicy.rank_by")
 @given(problem=problems(), epsilon=EPSILON, seed=st.integers(0, 99))
 def test_greedy_ranking_is_by_score(problem: Problem, epsilon: list[float], seed: int) -> None:
     policy = EpsilonGreedyPolicy.rank_by(
@@ -116,7 +116,7 @@ def test_pages_and_their_counts(made: tuple, data: st.DataObject, seed: int) -> 
             assert held[q, r] == (sessions[q] if r <= n else 0)
 
 
-@pytest.mark.oracle("estimators.policy_aware", "logs.simulate_clicks")
+@pytest.mark.oracle("estimators.policy_aware", "simulation.simulate_clicks")
 @given(made=st.one_of(exploring(), plackett_luce()), seed=st.integers(0, 99))
 def test_simulated_logs_and_their_estimates(made: tuple, seed: int) -> None:
     policy, pages = made

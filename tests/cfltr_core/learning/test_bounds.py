@@ -171,7 +171,7 @@ def test_lists_are_sorted_where_many_are_clicked() -> None:
         np.testing.assert_allclose(found.gradient, pairs.gradient, rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.oracle("metrics.RankWeight.slope")
+@pytest.mark.oracle("rank_weight.RankWeight.slope")
 @pytest.mark.parametrize("name", LAMBDAS)
 def test_slope_of_a_rank_weight(name: str) -> None:
     lam, literal, slope = LAMBDAS[name]

@@ -10,7 +10,6 @@ import pytest
 
 from cfltr_core import ClickLog, click_sampler, exact_runs, proof_steps, train_sgd, weight_summary
 from cfltr_core.learning.convergence import (
-    Runs,
     click_gradients,
     convergence_bound,
     gradient_bounds,
@@ -19,6 +18,7 @@ from cfltr_core.learning.convergence import (
     steps_for_accuracy,
 )
 from cfltr_core.learning.countersample import ClickSampler
+from cfltr_core.learning.proofs import Runs
 from cfltr_core.sampling import AliasTable
 
 EXACT = 1e-12
@@ -236,7 +236,7 @@ def at_one(function):
     return lambda state: function(np.array([state]))[0]
 
 
-@pytest.mark.oracle("convergence.exact_runs", "convergence.Runs.average")
+@pytest.mark.oracle("proofs.exact_runs", "proofs.Runs.average")
 def test_all_sequences_are_followed() -> None:
     *_, w, gradients, one, _, _ = small_problem(9)
     chance = w / w.sum()
@@ -249,7 +249,7 @@ def test_all_sequences_are_followed() -> None:
     assert math.isclose(runs.probability.sum(), 1, rel_tol=EXACT)
 
 
-@pytest.mark.oracle("convergence.proof_steps", "convergence.ProofSteps.ladder")
+@pytest.mark.oracle("proofs.proof_steps", "proofs.ProofSteps.ladder")
 @pytest.mark.parametrize("method", ["ips", "countersample"])
 def test_every_step_of_the_proof(method: str) -> None:
     for seed in range(5):

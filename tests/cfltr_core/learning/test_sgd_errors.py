@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from small_logs import CUTS, LOG, SILENT, X
 
-from cfltr_core import ClickLog, click_sampler, exact_runs, proof_steps, train_sgd, weight_summary
+from cfltr_core import click_sampler, exact_runs, proof_steps, train_sgd, weight_summary
 from cfltr_core.learning.convergence import (
     click_gradients,
     convergence_bound,
@@ -20,18 +21,6 @@ from cfltr_core.learning.convergence import (
 from cfltr_core.learning.countersample import ClickSampler
 from cfltr_core.sampling import AliasTable
 
-CUTS = [0, 2, 3]
-X = np.eye(3)
-LOG = ClickLog(
-    document=[0, 1, 2],
-    rank=[1, 2, 1],
-    impressions=[4, 4, 2],
-    clicks=[3, 1, 2],
-    propensity=[1.0, 0.5, 1.0],
-    sessions=[4, 2],
-    offsets=CUTS,
-)
-SILENT = ClickLog(document=[0], rank=[1], impressions=[4], clicks=[0], propensity=[1.0], sessions=[4, 2], offsets=CUTS)
 SAMPLER = click_sampler(LOG, "ips")
 
 

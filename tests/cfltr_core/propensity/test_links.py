@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cfltr_core.propensity import identifiability
+from cfltr_core.propensity.all_pairs import all_pairs
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
 from cfltr_core.propensity.curves import PropensityCurve, grouped_curve
-from cfltr_core.propensity.harvesting import adjacent_chain, all_pairs, click_rates, pivot
+from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
 from cfltr_core.propensity.identifiability import components_of, parts_of, rank_links, require_comparable, words_for
 from cfltr_core.propensity.shrinkage import shrunk_power
 from cfltr_core.propensity.strata import DisplayCounts, count_rows

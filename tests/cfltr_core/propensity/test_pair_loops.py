@@ -10,14 +10,15 @@ import oracles
 import pytest
 
 from cfltr_core import DeterministicPolicy, EpsilonGreedyPolicy, MixturePolicy, PositionBasedUser, simulate_clicks
-from cfltr_core.propensity.harvesting import (
+from cfltr_core.propensity.all_pairs import all_pairs, all_pairs_likelihood
+from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
+from cfltr_core.propensity.interventional_sets import (
     PairCounts,
-    adjacent_chain,
-    all_pairs,
-    all_pairs_likelihood,
-    click_rates,
+    PairRule,
     pair_counts,
-    pivot,
+    pair_terms,
+    query_influence,
+    summed_pairs,
 )
 from cfltr_core.propensity.strata import DisplayCounts, display_counts
 
@@ -44,16 +45,59 @@ def simulated(seed: int, n_queries: int = 10) -> DisplayCounts:
     return DisplayCounts(query=query, document=document, rank=rank, impressions=impressions, clicks=clicks)
 
 
-@pytest.mark.oracle("harvesting.pair_counts")
+@pytest.mark.oracle("interventional_sets.pair_counts", "interventional_sets.summed_pairs")
 @pytest.mark.parametrize("weighting", WEIGHTS)
 def test_sets(weighting: str) -> None:
     counts = simulated(0)
     groups = list(groups_of(counts).values())
-    pairs = pair_counts(counts, weighting=weighting)  # type: ignore[arg-type]
-    for k, j in itertools.product(RANKS, RANKS):
-        expected = oracles.pair_sums(groups, k, j, WEIGHTS[weighting]) if k != j else (0, 0, 0)
-        found = (pairs.clicks[k - 1, j - 1], pairs.misses[k - 1, j - 1], pairs.sets[k - 1, j - 1])
-        assert found == pytest.approx(expected, rel=1e-12)
+    terms = pair_terms(counts, weighting=weighting, design=None)  # type: ignore[arg-type]
+    for pairs in (pair_counts(counts, weighting=weighting), summed_pairs(terms)):  # type: ignore[arg-type]
+        for k, j in itertools.product(RANKS, RANKS):
+            expected = oracles.pair_sums(groups, k, j, WEIGHTS[weighting]) if k != j else (0, 0, 0)
+            found = (pairs.clicks[k - 1, j - 1], pairs.misses[k - 1, j - 1], pairs.sets[k - 1, j - 1])
+            assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.oracle("interventional_sets.pair_terms")
+def test_terms_are_those_of_the_strata() -> None:
+    counts = simulated(4)
+    terms = pair_terms(counts, weighting="harmonic", design=None)
+    rows = [
+        (int(terms.cluster[t]), 0, stratum, int(terms.place[t]) + 1, int(terms.impressions[t]), int(terms.clicks[t]))
+        for stratum, (first, end) in enumerate(itertools.pairwise(terms.start.tolist()))
+        for t in range(first, end)
+    ]
+    found, expected = oracles.strata(rows), groups_of(counts)  # type: ignore[arg-type]
+    assert [key[0] for key in found] == [key[0] for key in expected]
+    assert list(found.values()) == list(expected.values())
+    assert (terms.n_ranks, terms.share) == (4, None)
+
+
+@pytest.mark.oracle("interventional_sets.query_influence")
+@pytest.mark.parametrize("weighting", WEIGHTS)
+def test_sums_of_a_rule_by_query(weighting: str) -> None:
+    """Any factors: those of the second rank of a pair count with a minus, and so does the whole in ``minus``."""
+    counts, rng = simulated(5), np.random.default_rng(5)
+    clicks, misses = rng.normal(size=(2, 4, 4))
+    plus, minus = rng.integers(-1, 4, size=(2, 4, 4))
+    terms = pair_terms(counts, weighting=weighting, design=None)  # type: ignore[arg-type]
+    sums, used, n_queries = query_influence(terms, PairRule(clicks, misses, plus, minus))
+    groups, speaks, heard = groups_of(counts), set(), set()
+    expected = np.zeros((10, 4))
+    for query, (k, j) in itertools.product(range(10), itertools.combinations(RANKS, 2)):
+        mine = [group for key, group in groups.items() if key[0] == query]
+        here, there = (oracles.pair_sums(mine, *pair, WEIGHTS[weighting]) for pair in ((k, j), (j, k)))
+        a, b = (k - 1, j - 1), (j - 1, k - 1)
+        value = clicks[a] * here[0] + misses[a] * here[1] - clicks[b] * there[0] - misses[b] * there[1]
+        for sign, column in ((1, plus[a]), (-1, minus[a])):
+            if column >= 0:
+                expected[query, column] += sign * value
+                speaks |= {query} if here[2] else set()
+                both = [key for key, group in groups.items() if key[0] == query and {k, j} <= {*group}]
+                heard |= set(itertools.product(both, (k, j)))
+    np.testing.assert_allclose(sums, expected, rtol=1e-10, atol=1e-12)
+    assert used.tolist() == [sum(groups[key][rank][1] for key, rank in heard if rank == k) for k in RANKS]
+    assert n_queries == len(speaks)
 
 
 def test_the_weights_of_the_design() -> None:
@@ -144,7 +188,7 @@ def test_what_pivot_and_chain_cannot_compare_but_the_log_can() -> None:
     np.testing.assert_allclose(pivot(counts, 3).curve, [1, 1 / 2, 1 / 4], rtol=1e-12)
 
 
-@pytest.mark.oracle("harvesting.all_pairs_likelihood")
+@pytest.mark.oracle("all_pairs.all_pairs_likelihood")
 @pytest.mark.parametrize("seed", range(3))
 def test_profile_likelihood(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -169,7 +213,7 @@ def test_profile_likelihood(seed: int) -> None:
         all_pairs_likelihood(pairs, [0.0])
 
 
-@pytest.mark.oracle("harvesting.all_pairs")
+@pytest.mark.oracle("all_pairs.all_pairs")
 @pytest.mark.parametrize("weighting", WEIGHTS)
 def test_all_pairs(weighting: str) -> None:
     counts, weight = simulated(3), WEIGHTS[weighting]

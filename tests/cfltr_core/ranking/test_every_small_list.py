@@ -34,7 +34,9 @@ def test_ranks() -> None:
         assert oracles.is_order([SCORES[d] for d in documents], [drawn[d] for d in documents])
 
 
-@pytest.mark.oracle("metrics.rank_weights", "metrics.average_rank", "metrics.dcg", "metrics.precision", "metrics.rbp")
+@pytest.mark.oracle(
+    "metrics.rank_weights", "rank_weight.average_rank", "rank_weight.dcg", "rank_weight.precision", "rank_weight.rbp"
+)
 def test_average_weights_over_every_order() -> None:
     for weight, reference in WEIGHTS:
         loops = [w for scores in LISTS for w in oracles.weights_over_orders(scores, reference)]

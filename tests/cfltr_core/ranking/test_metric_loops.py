@@ -176,7 +176,7 @@ def test_ndcg_of_long_lists_with_and_without_ties_in_one_call() -> None:
     np.testing.assert_allclose(found.mean, mean, **CLOSE)
 
 
-@pytest.mark.oracle("metrics.RankWeight.__call__", "metrics.RankWeight.report")
+@pytest.mark.oracle("rank_weight.RankWeight.__call__", "rank_weight.RankWeight.report")
 @pytest.mark.parametrize("name", WEIGHTS)
 @given(rank=st.lists(st.floats(1, 1000), min_size=1, max_size=5))
 def test_rank_weight(name: str, rank: list[float]) -> None:
@@ -188,7 +188,7 @@ def test_rank_weight(name: str, rank: list[float]) -> None:
     assert weight.report([2.0, -1.0]).tolist() == [oracles.report(2.0, gain), oracles.report(-1.0, gain)]
 
 
-@pytest.mark.oracle("metrics.average_rank", "metrics.dcg", "metrics.precision", "metrics.rbp")
+@pytest.mark.oracle("rank_weight.average_rank", "rank_weight.dcg", "rank_weight.precision", "rank_weight.rbp")
 def test_named_weights() -> None:
     r = np.arange(1.0, 200.0)
     for weight, name, reference in (

@@ -13,6 +13,7 @@ import oracles
 import pytest
 
 from cfltr_core import SCALES, DeterministicPolicy, PositionBasedUser, Run, load_corpus
+from cfltr_core.data import memory
 from cfltr_core.data.corpora import units_of
 from cfltr_core.reporting import run as room
 from cfltr_core.reporting.claims import registry
@@ -57,27 +58,28 @@ def test_the_setting_as_captions_say_it() -> None:
 
 
 def test_corpora_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    room._kept.clear()
+    memory._kept.clear()
     loaded: list[int] = []
 
     def counted(corpus: str, scale: str, *, seed: int) -> Any:
         loaded.append(seed)
         return load_corpus(corpus, scale, seed=seed)
 
-    monkeypatch.setattr(room, "load_corpus", counted)
+    monkeypatch.setattr(memory, "load_corpus", counted)
     first = RUN.load(3)
     assert RUN.load(3) is first
     assert Run("smoke", "digits", 9).load(3) is first
+    assert memory.remembered_corpus("digits", "smoke", seed=3) is first
     np.testing.assert_array_equal(first.train.features, load_corpus("digits", "smoke", seed=3).train.features)
     one = sum(part.features.nbytes for part in (first.train, first.validation, first.test))
-    monkeypatch.setattr(room, "KEPT_BYTES", 2 * one)
+    monkeypatch.setattr(memory, "KEPT_BYTES", 2 * one)
     for seed in (4, 3, 5, 3, 4):
         RUN.load(seed)  # the one that was not asked for longest goes
     assert oracles.count_words([str(seed) for seed in loaded]) == {"3": 1, "4": 2, "5": 1}
-    monkeypatch.setattr(room, "KEPT_BYTES", 0)
+    monkeypatch.setattr(memory, "KEPT_BYTES", 0)
     assert RUN.load(7) is RUN.load(7)  # the last stays, however large
     held: list[int] = []
-    monkeypatch.setattr(room, "load_corpus", lambda *_, seed: held.append(len(room._kept)) or first)
+    monkeypatch.setattr(memory, "load_corpus", lambda *_, seed: held.append(len(memory._kept)) or first)
     RUN.load(8)
     assert held == [0]  # … until another is made: both would be in memory
     with pytest.raises(ValueError, match="seed is -1"):

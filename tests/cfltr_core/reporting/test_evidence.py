@@ -21,7 +21,7 @@ ARRAYS = {
     "ordering": {"larger": [1.0, 1.01, 0.99], "smaller": [2.0, 2.0, 2.0]},
     "equivalence": {"left": [2.0, 2.01, 1.99], "right": [1.0, 1.0, 1.0]},
     "number": {"values": [5.0, 5.01, 4.99]},
-    "limit": {"x": [1.0, 2.0, 4.0], "errors": [[1.0, 0.25, 0.0625]] * 2},
+    "limit": {"x": [1.0, 2.0, 4.0], "errors": [[1.0, 0.25, 0.0625], [1.0, 0.25, 0.0626]]},
 }
 FAILS = {
     "identity": "equality fails: off by up to 0.25",
@@ -75,22 +75,37 @@ def test_verdicts_in_words(known: dict[str, Claim]) -> None:
         ("holds", "contradicted", "digits", "ci"): "contradicted, but supported was expected",
         ("holds", "inconclusive", "digits", "paper"): "inconclusive, but supported was expected",
         ("open", "inconclusive", "digits", "ci"): "inconclusive, as expected",
-        ("open", "inconclusive", "digits", "smoke"): "inconclusive; no verdict is due here, but from scale "
-        "ci on, with yahoo-like or digits: inconclusive",
+        ("open", "inconclusive", "digits", "smoke"): "no verdict is due here, but from scale ci on, with yahoo-like or "
+        "digits: inconclusive (by these seeds: inconclusive)",
         ("open", "supported", "digits", "ci"): "supported, where inconclusive was expected",
-        ("holds", "inconclusive", "digits", "smoke"): "inconclusive; no verdict is due here, but from scale "
-        "ci on, with yahoo-like or digits: supported",
-        ("holds", "contradicted", "letor:mine", "ci"): "contradicted; no verdict is due here, but from scale "
-        "ci on, with yahoo-like or digits: supported",
+        (
+            "holds",
+            "inconclusive",
+            "digits",
+            "smoke",
+        ): "no verdict is due here, but from scale ci on, with yahoo-like or "
+        "digits: supported (by these seeds: inconclusive)",
+        ("holds", "contradicted", "letor:mine", "ci"): "no verdict is due here, but from scale ci on, with yahoo-like "
+        "or digits: supported (by these seeds: contradicted)",
         # The name of a profile begins like that of its corpus; the words say that it is another.
-        ("holds", "inconclusive", "yahoo-like:conflict", "ci"): "inconclusive; no verdict is due here, but from scale "
-        "ci on, with yahoo-like or digits: supported",
+        ("holds", "inconclusive", "yahoo-like:conflict", "ci"): "no verdict is due here, but from scale ci on, with "
+        "yahoo-like or digits: supported (by these seeds: inconclusive)",
     }
     for (id, verdict, corpus, scale), words in cases.items():
         result = measured(known, id, verdict)
         assert result.verdict == verdict
         assert Evidence([result], corpus, scale).words(result) == words
     assert oracles.count_words([verdict for _, verdict, _, _ in cases])["supported"] == 3
+
+
+def test_the_table_says_why_there_is_no_verdict_or_none_yet(known: dict[str, Claim]) -> None:
+    equal = Evidence([verdict_of(known["holds"], {"values": [2.0, 2.0]})], "digits", "smoke")
+    (row,) = str(equal).splitlines()[1:]
+    assert "; mean 2; both seeds gave the same value, so that their spread says nothing; must lie within" in row
+    none = Evidence([claims.judge(known["holds"], {"values": [float("nan")]})], "digits", "smoke")
+    (row,) = str(none).splitlines()[1:]
+    assert "; holds, values: expected finite numbers, but values[0] is nan; no verdict is due here" in row
+    assert "(by these seeds: no verdict)" in row
 
 
 def test_a_verdict_against_the_prediction_is_not_called_expected(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -281,4 +281,4 @@ def test_words_and_names() -> None:
     assert kept_questions.flat_result({"a": 1}, ["seed"], "x") == {"a": 1}
     assert kept.kept_elsewhere(RUN, "eta", scale=None, corpus=None) is None
     with pytest.raises(TypeError):
-        kept.kept_table(RUN, "eta", learn)  # type: ignore[call-arg]
+        kept.kept_table(question)  # type: ignore[call-arg]

@@ -12,7 +12,7 @@ import pytest
 
 from cfltr_core import claim, mean_interval
 from cfltr_core.data.corpora import units_of
-from cfltr_core.data.letor.reader import fold_of
+from cfltr_core.data.letor.folders import fold_of
 from cfltr_core.reporting import claims
 from cfltr_core.reporting.claims import Claim, swapped, verdict_of
 from cfltr_core.reporting.figures import band
@@ -231,7 +231,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.oracle("reader.fold_of", "corpora.units_of")
+@pytest.mark.oracle("folders.fold_of", "corpora.units_of")
 @pytest.mark.parametrize("nest", ["", "as-unpacked/"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_seeds_that_read_the_same_fold_are_one_unit(

@@ -34,6 +34,7 @@ from cfltr_core.reporting.claims import (
     verdict_of,
     withdrawn,
 )
+from cfltr_core.reporting.intervals import FEW_UNITS, below, look
 from cfltr_core.reporting.wording import describe, required
 
 # Upper 97.5 % points of Student's t, from a printed table.
@@ -114,8 +115,8 @@ def around(centre: float, spread: float = 1.0) -> list[float]:
         ("ordering", {"margin": 5.48}, {"larger": around(3.0), "smaller": [0.0] * 3}, "inconclusive"),
         ("ordering", {"margin": 5.49}, {"larger": around(3.0), "smaller": [0.0] * 3}, "contradicted"),
         ("ordering", {"margin": 0.0}, {"larger": around(-3.0), "smaller": [0.0] * 3}, "contradicted"),
-        # Paired: seeds that vary together leave no spread in the difference.
-        ("ordering", {"margin": 0.5}, {"larger": [101.0, 3.0, 51.0], "smaller": [100.0, 2.0, 50.0]}, "supported"),
+        # Paired: seeds that vary together leave little spread in the difference.
+        ("ordering", {"margin": 0.5}, {"larger": [101.0, 3.1, 51.0], "smaller": [100.0, 2.0, 50.0]}, "supported"),
         ("equivalence", {"margin": 2.5}, {"left": around(7.0), "right": [7.0] * 3}, "supported"),
         ("equivalence", {"margin": 2.48}, {"left": around(7.0), "right": [7.0] * 3}, "inconclusive"),
         ("equivalence", {"margin": 0.5}, {"left": around(10.0), "right": [7.0] * 3}, "contradicted"),
@@ -129,6 +130,89 @@ def around(centre: float, spread: float = 1.0) -> list[float]:
 )
 def test_verdicts_by_hand(kind: str, fields: dict, arrays: dict, verdict: str) -> None:
     assert verdict_of(spec(kind, **fields), arrays, level=0.95).verdict == verdict
+
+
+# Statistical kinds with two arrays of n equal differences, or n equal values, all far from the margin.
+ALIKE = {
+    "ordering": lambda n: {"larger": [101.0, 3.0, 51.0, 7.0, 9.0][:n], "smaller": [100.0, 2.0, 50.0, 6.0, 8.0][:n]},
+    "equivalence": lambda n: {"left": [0.5] * n, "right": [0.5] * n},
+    "number": lambda n: {"values": [0.1 + 0.2, *[0.3] * (n - 1)]},  # alike but for rounding
+    "limit": lambda n: {"x": [1.0, 2.0, 4.0], "errors": [[1.0, 2.0, 4.0]] * n},
+}
+
+
+@pytest.mark.parametrize("kind", ALIKE)
+def test_a_few_seeds_that_all_gave_the_same_value_decide_nothing(kind: str) -> None:
+    """Two, three or four of them leave the claim open and say why; five decide."""
+    one = spec(kind, margin=0.05, value={"number": 9.0, "limit": 1.0}.get(kind, 0.0))
+    decided = {"ordering": "supported", "equivalence": "supported", "number": "contradicted", "limit": "supported"}
+    for n, called in ((2, "both seeds"), (3, "all 3 seeds"), (4, "all 4 seeds")):
+        found = verdict_of(one, ALIKE[kind](n), level=0.95)
+        assert (found.verdict, found.interval) == ("inconclusive", (-math.inf, math.inf))
+        assert found.reason == f"{called} gave the same value, so that their spread says nothing"
+        units = {"units": np.arange(n) % 2} if n > 2 else {}
+        folded = verdict_of(one, {**ALIKE[kind](n), **units}, level=0.95)
+        assert folded.reason.startswith("both folds gave" if units else "both seeds gave")
+    five = verdict_of(one, ALIKE[kind](FEW_UNITS), level=0.95)
+    assert (five.verdict, five.reason) == (decided[kind], "")
+    # One seed has no spread to speak of, and no reason is needed.
+    assert verdict_of(one, ALIKE[kind](1), level=0.95).reason == ""
+
+
+def test_what_differs_decides_and_mathematics_needs_no_spread() -> None:
+    """Two seeds that differ a little have a spread; what is exact is judged by each case alone, also by one."""
+    apart = verdict_of(spec("number", margin=0.5, value=1.0), {"values": [1.0, 1.0 + 1e-9]}, level=0.95)
+    assert (apart.verdict, apart.reason) == ("supported", "")
+    for n in (1, 2):
+        same = {"left": [1.0] * n, "right": [1.0] * n}
+        assert verdict_of(spec("identity", tolerance=1e-12), same).verdict == "supported"
+        above = {"lower": [2.0] * n, "upper": [1.0] * n}
+        assert verdict_of(spec("inequality", tolerance=1e-12), above).verdict == "contradicted"
+
+
+def test_what_a_verdict_may_rest_on() -> None:
+    """The mean interval itself, but for a few equal units and for what rounding leaves; one seed needs no reason."""
+    apart = [1.0, 2.0, 4.0]
+    found = look(np.array(apart), 0.9)
+    np.testing.assert_allclose(found[:3], oracles.mean_interval(apart, 0.9), rtol=1e-9)
+    assert found[3:] == (3, "")
+    assert look(np.array([3.0]), 0.9) == (3.0, -math.inf, math.inf, 1, "")
+    assert look(np.array([0.1 + 0.2, 0.3]) - 0.3, 0.9)[:3] == (0.0, -math.inf, math.inf)
+    # Four seeds in two folds, whose means are 2 and 2.
+    folds = look(np.array([1.0, 2.0, 3.0, 2.0]), 0.9, units=[0, 1, 0, 1])
+    assert folds == (2.0, -math.inf, math.inf, 2, "both folds gave the same value, so that their spread says nothing")
+
+
+def test_below_is_by_more_than_rounding() -> None:
+    for size in (1e-9, 1.0, 1e9):
+        assert below(size, size * (1 + 1e-11))
+        assert below(-size * (1 + 1e-11), -size)
+        assert not below(size, size * (1 + 1e-13))
+        assert not below(size, size)
+        assert not below(size, size / 2)
+    assert below(0.0, 1e-11)
+    assert below(1.0, math.inf)
+    assert not below(-math.inf, -math.inf)
+
+
+def test_rounding_decides_nothing() -> None:
+    """Where 0.2 and 1 − 0.8 are equal by hand, five seeds that gave it neither exceed 0.2 nor fall short of it."""
+    effect = 1.0 - 0.8
+    assert effect < 0.2
+    many = {"larger": [1.0] * 5, "smaller": [0.8] * 5}
+    assert verdict_of(spec("ordering", margin=0.2), many, level=0.95).verdict == "inconclusive"
+    assert verdict_of(spec("ordering", margin=0.2), swapped(many), level=0.95).verdict == "contradicted"
+    for value in (0.0, 0.4):
+        one = spec("number", margin=0.2, value=value)
+        assert verdict_of(one, {"values": [effect] * 5}, level=0.95).verdict == "inconclusive"
+    assert verdict_of(spec("ordering", margin=0.2 - 1e-9), many, level=0.95).verdict == "supported"
+    assert verdict_of(spec("ordering", margin=0.2 + 1e-9), many, level=0.95).verdict == "contradicted"
+    # 0.1 + 0.2 − 0.3 is 5.6e-17: nothing, above a margin of 0 as on the page.
+    left = {"larger": [0.1 + 0.2] * 5, "smaller": [0.3] * 5}
+    found = verdict_of(spec("ordering", margin=0.0), left, level=0.95)
+    assert (found.verdict, found.effect, found.interval) == ("inconclusive", 0.0, (0.0, 0.0))
+    small = verdict_of(spec("ordering", margin=0.0), {"larger": [1e-9] * 5, "smaller": [0.0] * 5}, level=0.95)
+    assert (small.verdict, small.effect) == ("supported", 1e-9)
 
 
 # Errors x^−½ times factors that multiply to slopes −0.5 ± spread over three seeds.
@@ -429,6 +513,14 @@ def test_the_text_of_a_result(toy: dict[str, Claim]) -> None:
     assert text == (
         "**Claim `same`: contradicted.** Something holds. *(somewhere; measured largest |left − right|: 0.5; "
         "must not exceed 1e-12)*"
+    )
+
+
+def test_the_text_of_a_result_says_why_equal_seeds_leave_it_open(toy: dict[str, Claim]) -> None:
+    text = verdict_of(toy["two"], {"values": [2.0, 2.0]})._repr_markdown_()
+    assert text == (
+        "**Claim `two`: inconclusive.** Something holds. *(somewhere; measured mean: 2; both seeds gave the same "
+        "value, so that their spread says nothing; must lie within 2 ± 0.1)*"
     )
 
 

@@ -14,6 +14,7 @@ import pytest
 from cfltr_core import load_corpus, ndcg
 from cfltr_core.data.letor import ReaderOptions, archives, read_collection, read_svmlight, verify_archive
 from cfltr_core.data.letor.archives import KNOWN, KnownArchive
+from cfltr_core.data.letor.folders import layout_of
 from cfltr_core.data.letor.reader import ReadReport, concatenate
 
 
@@ -57,6 +58,9 @@ def test_five_parts_nested(tmp_path: Path) -> None:
         names = oracles.collection_layout([f"S{i}" for i in range(1, 6)], seed)
         found = [p.features[:, 0].tolist() for p in read_collection(tmp_path, seed)]
         assert found == [[float(name[1]) for name in group] for group in names]
+        layout = layout_of(tmp_path, seed)
+        assert [[file.name.split(".")[0] for file in group] for group in layout.groups] == names
+        assert layout.fold == seed
 
 
 @pytest.mark.oracle("reader.concatenate")
