@@ -36,6 +36,17 @@ from cfltr_core.learning.propdcg import fit_propdcg
 from cfltr_core.learning.proprank import fit_proprank
 from cfltr_core.learning.query_sampling import query_sampler
 from cfltr_core.learning.selection import select_C
+from cfltr_core.propensity.all_pairs import all_pairs, all_pairs_likelihood
+from cfltr_core.propensity.conditional_poisson import conditional_poisson
+from cfltr_core.propensity.contextual import contextual_curve
+from cfltr_core.propensity.curves import PropensityCurve
+from cfltr_core.propensity.halves import same_curve
+from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
+from cfltr_core.propensity.identifiability import rank_links
+from cfltr_core.propensity.interventional_sets import pair_counts
+from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy, intervention_cost
+from cfltr_core.propensity.shrinkage import shrunk_power
+from cfltr_core.propensity.strata import DisplayCounts, count_rows, display_counts
 from cfltr_core.ranking.linear import LinearRanker
 from cfltr_core.ranking.metrics import RankWeights, additive_metric, ndcg, rank_weights, ranks
 from cfltr_core.ranking.ragged import RankingData, query_index, segment_sum
@@ -51,25 +62,37 @@ __all__ = [
     "SCALES",
     "ClickLog",
     "DeterministicPolicy",
+    "DisplayCounts",
     "EpsilonGreedyPolicy",
     "LinearRanker",
     "MixturePolicy",
     "PlackettLucePolicy",
     "PositionBasedUser",
+    "PropensityCurve",
+    "RandTopPolicy",
     "RankWeight",
     "RankWeights",
     "RankingData",
     "Run",
+    "SwapPolicy",
     "additive_metric",
+    "adjacent_chain",
     "aggregate_clicks",
+    "all_pairs",
+    "all_pairs_likelihood",
     "average_rank",
     "band",
     "bound_loss",
     "claim",
+    "click_rates",
     "click_sampler",
     "clipped",
+    "conditional_poisson",
+    "contextual_curve",
+    "count_rows",
     "curves",
     "dcg",
+    "display_counts",
     "draw_sessions",
     "enumerate_logs",
     "exact_runs",
@@ -80,6 +103,7 @@ __all__ = [
     "fit_linear_ranker",
     "fit_propdcg",
     "fit_proprank",
+    "intervention_cost",
     "ips",
     "ips_variance",
     "load_corpus",
@@ -87,21 +111,26 @@ __all__ = [
     "mean_interval",
     "naive",
     "ndcg",
+    "pair_counts",
+    "pivot",
     "policy_aware",
     "power_examination",
     "precision",
     "proof_steps",
     "query_index",
     "query_sampler",
+    "rank_links",
     "rank_weights",
     "ranks",
     "rbp",
     "record",
+    "same_curve",
     "segment_sum",
     "select_C",
     "select_deep",
     "self_normalised",
     "sessions_for_clicks",
+    "shrunk_power",
     "simulate_clicks",
     "style",
     "surrogate_ranks",

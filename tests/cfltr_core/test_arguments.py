@@ -72,7 +72,21 @@ def test_at_most_two_arguments_are_given_by_their_place(name: str) -> None:
 ESTIMATE = {"rank_weights": None, "lam": None, "unit": "query"}
 TIES = {"ties": "average", "rng": None}
 HINGE = {"surrogate": "hinge", "sigma": 1.0, "smoothing": 0.0}
+PAIRS = {"weighting": "harmonic", "design": None}
 DEFAULTS = {
+    "DisplayCounts": {"period": None},
+    "PropensityCurve": {"notes": ()},
+    "PropensityCurve.interval": {"level": 0.95},
+    "PropensityCurve.ratio": {"level": 0.95},
+    "PropensityCurve.user": {"epsilon_plus": 1.0, "epsilon_minus": 0.0, "cutoff": None},
+    "SwapPolicy": {"swap": 0.5},
+    "adjacent_chain": PAIRS,
+    "all_pairs": PAIRS,
+    "click_rates": {"places": None},
+    "count_rows": {"period": None},
+    "pair_counts": PAIRS,
+    "pivot": {"rank": 1} | PAIRS,
+    "shrunk_power": {"tau": None},
     "PlackettLucePolicy": {"temperature": 1.0},
     "PositionBasedUser": {"epsilon_plus": 1.0, "epsilon_minus": 0.0},
     "RankWeight": {"larger_is_better": True, "derivative": None},
