@@ -356,7 +356,7 @@ def _try_out(net: torch.nn.Module, x: NDArray[Any]) -> None:
     kind = np.dtype(str(dtype_of(net)).removeprefix("torch."))
     if x.dtype.itemsize > kind.itemsize and len(x):
         big = max(float(x.max()), -float(x.min()))
-        if big > np.finfo(kind).max:
+        if big > float(np.finfo(kind).max):
             raise ValueError(f"features: {big:g} is too large for the {kind} of the module: cap or rescale them")
     training = net.training
     try:

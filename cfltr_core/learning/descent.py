@@ -86,7 +86,7 @@ def train(
 
     Raises :class:`TrainingDiverged`, a RuntimeError, when something is not finite any more.
     """
-    return _Course(net, plan, features, lists, mass, validation).run(rng)
+    return _Course(net, plan, features, lists, mass, validation, rng).run()
 
 
 class _Course:
@@ -100,13 +100,15 @@ class _Course:
         lists: TorchLists,
         mass: FloatArray,
         validation: tuple[NDArray[Any], ClickLog] | None,
+        rng: np.random.Generator,
     ) -> None:
         self.net, self.plan, self.x, self.lists, self.mass, self.judged = net, plan, x, lists, mass, validation
+        self.rng = rng
         self.place, self.dtype = next(net.parameters()).device, dtype_of(net)
         self.on_device = None if self.place.type == "cpu" else self.moved()
         self.good = self.copied()
         self.history: dict[str, list[float]] = {"objective": [], "validation": [], "rate": [], "steps": []}
-        self.epoch = self.step = 0
+        self.epoch = self.step = self.good_steps = 0
 
     def moved(self) -> torch.Tensor:
         """All features on the device, at once: a GPU would wait for each batch."""
@@ -121,7 +123,7 @@ class _Course:
         """The weights as they are now: a copy, which training does not change."""
         return {name: value.detach().clone() for name, value in self.net.state_dict().items()}
 
-    def run(self, rng: np.random.Generator) -> DeepFit:
+    def run(self) -> DeepFit:
         """Epoch after epoch, and the weights of the best, or of the last without validation."""
         import torch
 
@@ -135,7 +137,7 @@ class _Course:
             if plan.method == "majorise" and self.epoch % plan.round_epochs == 0:
                 fixed = self.fixed_prices()
             self.epoch += 1
-            objective = self.one_epoch(descent, fixed, rng)
+            objective = self.one_epoch(descent, fixed)
             estimate = self.estimate()
             now = (objective, estimate, plan.rate(self.epoch, self.step), self.step)
             for values, number in zip(self.history.values(), now, strict=True):
@@ -151,12 +153,12 @@ class _Course:
             print(file=sys.stderr)
         if self.judged is None:
             best, best_epoch, risk = self.copied(), self.epoch, math.nan
-        return self.answer(best, best_epoch, risk)
+        return self.answer(best, self.step, best_epoch, risk)
 
-    def one_epoch(self, descent: torch.optim.Optimizer, fixed: FloatArray | None, rng: np.random.Generator) -> float:
+    def one_epoch(self, descent: torch.optim.Optimizer, fixed: FloatArray | None) -> float:
         """A step for each batch; F, summed over the batches, each at the weights that it found."""
         self.net.train()
-        order = rng.permutation(self.lists.queries)
+        order = self.rng.permutation(self.lists.queries)
         batches = list(self.lists.batches(order, self.plan.batch_documents))
         values = []
         for batch in batches:
@@ -190,7 +192,7 @@ class _Course:
         """The part of a batch in F, and the gradient in its scores, of F or with ``fixed`` prices of the majoriser."""
         mass, lam = self.mass[batch.terms], self.plan.metric
 
-        def price(part: slice, total: FloatArray) -> FloatArray:
+        def price(part: slice | IntArray, total: FloatArray) -> FloatArray:
             return mass[part] * lam.slope(1.0 + total) if fixed is None else fixed[batch.terms[part]]
 
         sums, gradient = list_sums(scores, batch, price, surrogate=self.plan.surrogate, sigma=self.plan.sigma)
@@ -205,7 +207,7 @@ class _Course:
         with torch.no_grad():
             for batch in self.lists.batches(self.lists.queries, self.plan.batch_documents):
 
-                def price(part: slice, total: FloatArray, terms: IntArray = batch.terms) -> FloatArray:
+                def price(part: slice | IntArray, total: FloatArray, terms: IntArray = batch.terms) -> FloatArray:
                     prices[terms[part]] = self.mass[terms[part]] * self.plan.metric.slope(1.0 + total)
                     return prices[terms[part]]
 
@@ -217,6 +219,7 @@ class _Course:
         """Copy the weights, which have just given finite scores, over those that were kept before."""
         for name, value in self.net.state_dict().items():
             self.good[name].copy_(value)
+        self.good_steps = self.step - 1
 
     def estimate(self) -> float:
         """The self-normalised risk on validation clicks; NaN without them.  The weights must be finite."""
@@ -232,7 +235,7 @@ class _Course:
             raise self.diverged("scores of the validation")
         return self_normalised(log, rank_weights(scores, log.offsets, metric=self.plan.metric)).value
 
-    def answer(self, weights: dict[str, torch.Tensor], best_epoch: int, risk: float) -> DeepFit:
+    def answer(self, weights: dict[str, torch.Tensor], steps: int, best_epoch: int, risk: float) -> DeepFit:
         """The network with ``weights``, and a copy of it as a fit."""
         self.net.load_state_dict(weights)
         self.net.eval()
@@ -240,13 +243,13 @@ class _Course:
             p.grad = None
         history = {name: np.array(values, dtype=np.float64) for name, values in self.history.items()}
         return DeepFit(
-            module=copy.deepcopy(self.net), history=history, steps=self.step, best_epoch=best_epoch, risk=risk,
+            module=copy.deepcopy(self.net), history=history, steps=steps, best_epoch=best_epoch, risk=risk,
             n_features=self.x.shape[1],
         )  # fmt: skip
 
     def diverged(self, what: str) -> TrainingDiverged:
         """The error, with a fit of the last good weights, which the network has too from now on."""
-        fit = self.answer(self.good, len(self.history["steps"]), math.nan)
+        fit = self.answer(self.good, self.good_steps, len(self.history["steps"]), math.nan)
         return TrainingDiverged(
             f"{what} are not finite in epoch {self.epoch}, step {self.step}: lower learning_rate, or rescale the "
             "features; fit of this error has the last weights that were good",

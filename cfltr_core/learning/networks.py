@@ -192,7 +192,7 @@ class DeepFit:
         """
         file = Path(path)
         try:
-            with np.load(file, allow_pickle=False) as arrays:
+            with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
                 kept = {name: arrays[name] for name in arrays.files}
             about = json.loads(str(kept["about"]))
             if about["format"] != cls.FORMAT:

@@ -80,7 +80,7 @@ def trained(seed: int) -> np.ndarray:
         length=1, by_steps=False, rates=((1, 0.1),), metric=dcg(), surrogate="hinge", sigma=1.0, method="direct",
         round_epochs=1, optimizer="sgd", weight_decay=0.0, batch_documents=9, patience=None, progress=False,
     )  # fmt: skip
-    net = torch.nn.Linear(3, 1)
+    net = torch.nn.Linear(3, 1, bias=False)
     with torch.no_grad():
         net.weight.fill_(0.1)
     lists = TorchLists(LOG.offsets, np.flatnonzero(LOG.clicks))

@@ -159,6 +159,7 @@ def test_the_last_epoch_may_be_cut_short_by_steps() -> None:
     assert len(fit_deep(X, LOG, module=linear()).history["rate"]) == 50
 
 
+@pytest.mark.oracle("deep.AGARWAL_DEEP")
 def test_the_settings_of_the_paper() -> None:
     assert dict(AGARWAL_DEEP) == {
         "optimizer": "adam",
@@ -166,6 +167,7 @@ def test_the_settings_of_the_paper() -> None:
         "weight_decay": 1e-6,
         "batch_documents": 1000,
     }
+    assert oracles.rates(AGARWAL_DEEP["learning_rate"], 750) == [1e-6] * 300 + [1e-7] * 200 + [1e-8] * 250
     fit = fit_deep(X, LOG, module=lambda: two_layer(3), **AGARWAL_DEEP, epochs=2)
     assert fit.history["rate"].tolist() == [1e-6, 1e-6]
     assert {name: w.shape[0] for name, w in fit.weights.items()}["0.weight"] == 200
@@ -187,10 +189,8 @@ def test_a_linear_network_reaches_the_objective_of_the_svm() -> None:
     x, log = problem(60)
     C = 20.0
     svm = fit_propdcg(x, log, C=C, gap=1e-4, decrease=1e-4)
-    fit = fit_deep(
-        x, log, module=lambda: nn.Linear(5, 1, bias=False, dtype=torch.float64), learning_rate=[(150, 0.02), (50, 2e-3)],
-        weight_decay=1 / C,
-    )  # fmt: skip
+    schedule = [(60, 0.05), (40, 0.01), (40, 1e-3)]
+    fit = fit_deep(x, log, module=linear([0.0] * 5), learning_rate=schedule, weight_decay=1 / C, batch_documents=60)
 
     def reached(w: np.ndarray) -> float:
         return objective(x @ w, log) + float(w @ w) / (2 * C)
@@ -267,7 +267,7 @@ def test_lists_without_a_click_are_left_out_and_scores_may_be_a_column_or_not() 
 
     net = Spy(3, 1, bias=False, dtype=torch.float64)
     with torch.no_grad():
-        net.weight.copy_(torch.tensor([START]))
+        net.weight.copy_(torch.tensor([START], dtype=torch.float64))
     fit = fit_deep(X, LOG, module=net, epochs=3, learning_rate=0.1)
     assert seen == [10] * 3
     column = fit_deep(X, LOG, module=linear(), epochs=3, learning_rate=0.1)
@@ -277,12 +277,12 @@ def test_lists_without_a_click_are_left_out_and_scores_may_be_a_column_or_not() 
 def test_the_best_epoch_by_validation_clicks_is_kept_as_a_copy() -> None:
     x, log = problem(8, seed=1)
     judged = problem(60, seed=2)
-    settings = {"learning_rate": 0.05, "epochs": 60, "batch_documents": 20}
+    settings = {"learning_rate": 0.05, "epochs": 30, "batch_documents": 20}
     net = two_layer(5, 30)
     start = {name: value.clone() for name, value in net.state_dict().items()}
     fit = fit_deep(x, log, module=net, validation=judged, **settings)
     estimates = fit.history["validation"]
-    assert fit.best_epoch == 1 + int(np.argmin(estimates)) < 60
+    assert fit.best_epoch == 1 + int(np.argmin(estimates)) < 30
     assert fit.risk == estimates.min()
     scores = fit.decision_function(judged[0])
     there = judged[1]
@@ -291,7 +291,7 @@ def test_the_best_epoch_by_validation_clicks_is_kept_as_a_copy() -> None:
         there.propensity.tolist(), oracles.dcg,
     )  # fmt: skip
     np.testing.assert_allclose(fit.risk, again, rtol=1e-9)
-    # The same training, ended at the best epoch, has these weights; the module has them too, and is no alias of the fit.
+    # The same training, ended at the best epoch, has these weights; the module has them, and is no alias of the fit.
     short = two_layer(5, 30)
     short.load_state_dict(start)
     ended = fit_deep(x, log, module=short, **{**settings, "epochs": fit.best_epoch})
@@ -302,7 +302,7 @@ def test_the_best_epoch_by_validation_clicks_is_kept_as_a_copy() -> None:
     patient = two_layer(5, 30)
     patient.load_state_dict(start)
     stopped = fit_deep(x, log, module=patient, validation=judged, patience=3, **settings)
-    assert len(stopped.history["rate"]) == stopped.best_epoch + 3 < 60
+    assert len(stopped.history["rate"]) == stopped.best_epoch + 3 < 30
     seen = estimates[: len(stopped.history["validation"])]
     assert stopped.history["validation"].tolist() == seen.tolist()
 
@@ -312,7 +312,7 @@ def test_settings_are_chosen_by_validation_clicks() -> None:
     x, log = problem(30)
     judged, there = problem(40, seed=3)
     grid = [{"learning_rate": rate} for rate in (1e-6, 1e30, 0.05)]
-    fixed = {"module": lambda: two_layer(5, 10), "epochs": 20, "seed": 7, "optimizer": "sgd"}
+    fixed = {"module": lambda: two_layer(5, 10, activation="relu"), "epochs": 20, "seed": 7, "optimizer": "sgd"}
     chosen = select_deep(x, log, grid=grid, validation=(judged, there), **fixed)
     assert chosen.estimates[1] == np.inf, "it diverged"
     for settings, estimate in zip(grid[::2], chosen.estimates[::2], strict=True):

@@ -62,12 +62,13 @@ def loss(
 
 
 @pytest.mark.oracle("torch_lists.list_sums")
-@pytest.mark.parametrize("pairs", [1, 7, 1 << 20])
+@pytest.mark.parametrize(("pairs", "many"), [(1, 10**9), (7, 10**9), (1 << 20, 10**9), (1, 0)])
 @given(problem=clicked())
-def test_list_sums_are_those_of_the_loop(pairs: int, problem: tuple) -> None:
+def test_list_sums_are_those_of_the_loop(pairs: int, many: int, problem: tuple) -> None:
     cuts, scores, documents, weights, form = problem
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch_lists, "PAIRS", pairs)
+        patch.setattr(torch_lists, "MANY_PAIRS", many)
         sums, value, gradient = loss(cuts, scores, documents, weights, form)
     assert list_sums.__name__ == "list_sums"
     expected = oracles.bound(scores, cuts, documents, weights, oracles.dcg, oracles.dcg_slope, *form)
@@ -130,6 +131,7 @@ def test_batches_are_whole_lists_in_their_order(cuts: list[int], data: st.DataOb
 def test_no_more_pairs_are_held_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """A list of n documents, all clicked, has n² pairs, but never more than a block of them at once."""
     monkeypatch.setattr(torch_lists, "PAIRS", 2_000)
+    monkeypatch.setattr(torch_lists, "MANY_PAIRS", 10**9)
     asked = []
     for n in (100, 400):
         _, batch = whole([0, n], list(range(n)))
