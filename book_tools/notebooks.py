@@ -65,6 +65,11 @@ def tags_of(cell: NotebookNode) -> list[str]:
     return list(cell.metadata.get("tags", []))
 
 
+def has_kept_tables(notebook: NotebookNode) -> bool:
+    """Tell whether the chapter has kept tables: they stay in the repository, and take minutes where it is not."""
+    return any(KEPT in tags_of(cell) for cell in notebook.cells)
+
+
 def is_fold(cell: NotebookNode) -> bool:
     """Tell whether the code of ``cell`` is folded on the page."""
     return cell.cell_type == "code" and bool(set(FOLDS) & set(tags_of(cell)))

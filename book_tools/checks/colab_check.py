@@ -1,7 +1,8 @@
 """Run the copies of the chapters as Colab would: alone in an empty folder, with only what Colab has.
 
 Each copy installs the package from the revision it is stamped with; git takes that revision from this clone, so
-that nothing need be published yet.  What it computes must be what the pipeline computes.
+that nothing need be published yet.  What it computes must be what the pipeline computes, at the scale asked for; the
+copy of a chapter with kept tables at the scale at which it begins.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from pathlib import Path
 from book_tools.book import Book, Chapter
 from book_tools.checks.reference import Tolerances, compare_csv, read_tolerances, same_record
 from book_tools.colab.bare_env import BareEnvironment
-from book_tools.colab.copies import FOLDER, write_copies
+from book_tools.colab.copies import FOLDER, start_of, write_copies
 from book_tools.colab.install_cell import PACKAGE, requirement
 from book_tools.colab.repository import Origin, Repository, origin_of
 from book_tools.errors import BookError, UsageError
 from book_tools.execution.artefacts import claims_in, figures_in, records_in
 from book_tools.execution.execute import ARTEFACT_FOLDERS, Children, environment_for, execute, failure_report
 from book_tools.execution.state import state_of
+from book_tools.notebooks import read_notebook
 from book_tools.parameters import Parameters
 
 # Stands for the address of a clone that has none; nothing is ever asked of it.
@@ -52,22 +54,22 @@ def check_copies(book: Book, scale: str, wanted: list[str], torch_index: str) ->
             origin, copies = replace(origin, repository=STAND_IN), scratch / "copies"
             write_copies(book, book.html, copies, origin, state.parameters)
         for chapter in chapters:
+            start = start_of(read_notebook(chapter.source), parameters)
             expected = book.folder_of(chapter)
             # Kept tables stay in the repository: what a copy can give is what the chapter gives without them.
-            if state.parameters != parameters or book.kept(chapter).is_dir():
+            if state.parameters != start or book.kept(chapter).is_dir():
                 expected = scratch / "expected" / chapter.name
-                execute(chapter, parameters, expected, Children())
+                execute(chapter, start, expected, Children())
             found = scratch / "found" / chapter.name
-            seen = _run_copy(book, Chapter(copies / chapter.source.name), parameters, found, bare, origin)
+            seen = _run_copy(book, Chapter(copies / chapter.source.name), start, found, bare, origin)
             if not seen:
                 seen = differences(found, expected, tolerances)
-            print(f"  {chapter.name}: {'FAILED' if seen else 'as on the site'}", flush=True)
+            result = "FAILED" if seen else f"as the chapter at scale {start.scale}"
+            print(f"  {chapter.name}: {result}", flush=True)
             problems += [f"{chapter.name}: {problem}" for problem in seen]
     if problems:
         raise BookError(*problems, f"colab: {len(problems)} problems")
-    print(
-        f"colab: {len(chapters)} copies installed {origin.revision} and gave the numbers of scale {scale}", flush=True
-    )
+    print(f"colab: {len(chapters)} copies installed {origin.revision} and gave the numbers of the book", flush=True)
 
 
 def differences(found: Path, expected: Path, tolerances: Tolerances) -> list[str]:

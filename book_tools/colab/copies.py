@@ -1,13 +1,15 @@
 """Make the copies of the chapters that open in Colab: plain notebooks that install what they need.
 
 A copy is made from the executed chapter, so that the numbers in its text are those of the run, and from the
-built pages, so that theorems, equations and figures have the numbers of the site.  It holds no outputs.
+built pages, so that theorems, equations and figures have the numbers of the site.  It holds no outputs.  The copy of
+a chapter with kept tables has to compute them, so it begins at a small scale, and says so.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -29,6 +31,7 @@ from book_tools.notebooks import (
     LAUNCH,
     MARK,
     fold_title,
+    has_kept_tables,
     read_notebook,
     source_index,
     tags_of,
@@ -38,6 +41,8 @@ from book_tools.parameters import KNOWN, Parameters
 
 FOLDER = "colab"
 INSTALL_ID = "install"
+# Where the copy of a chapter with kept tables begins.
+QUICK = "smoke"
 # Tags by which the site folds or drops a cell; a copy keeps the code, folded.
 FOLDED = {*FOLDS, "remove-cell", "remove-input"}
 # A back-quoted text that no role stands before.
@@ -62,12 +67,18 @@ def write_copies(book: Book, site: Path, folder: Path, origin: Origin, parameter
         raise BookError(*problems, "no copies for Colab")
 
 
+def start_of(notebook: NotebookNode, parameters: Parameters) -> Parameters:
+    """Return what the copy of a chapter begins with: ``parameters``, those of the site, unless that takes too long."""
+    return replace(parameters, scale=QUICK) if has_kept_tables(notebook) else parameters
+
+
 def copy_of(book: Book, chapter: Chapter, labels: Labels, origin: Origin, parameters: Parameters) -> NotebookNode:
     """Return the copy of one executed chapter."""
     executed = read_notebook(book.folder_of(chapter) / NOTEBOOK)
     page = chapter.source.relative_to(book.root).with_suffix("").as_posix()
     records = {record.name: record.text for record in records_in(book.folder_of(chapter))}
     portable = Portable(page, labels, records, origin.repository.site if origin.repository else None)
+    start = start_of(executed, parameters)
     problems: list[str] = []
     cells: list[NotebookNode] = []
     folding = False
@@ -75,7 +86,7 @@ def copy_of(book: Book, chapter: Chapter, labels: Labels, origin: Origin, parame
         place = f"{chapter.source.name}, cell {source_index(executed, index)}"
         if cell.cell_type == "code":
             if INJECTED not in tags_of(cell) and not is_guard(cell):
-                cells.append(_code(cell, labels, parameters, folding))
+                cells.append(_code(cell, labels, parameters, start, folding))
             continue
         # A solution with code goes on over several cells; its cells are folded like those the site folds.
         folding = _still_folding(cell.source, folding)
@@ -94,7 +105,7 @@ def copy_of(book: Book, chapter: Chapter, labels: Labels, origin: Origin, parame
             problems.append(f"{chapter.source.name}: {error}")
     if problems:
         raise BookError(*problems)
-    _introduce(cells, portable.link(Target(f"{page}.html", "a page of the book")), origin)
+    _introduce(cells, portable.link(Target(f"{page}.html", "a page of the book")), origin, parameters, start)
     _insert_install(cells, origin)
     executed["cells"] = cells
     executed["metadata"] = {
@@ -125,14 +136,14 @@ def _markdown(cell: NotebookNode, source: str) -> NotebookNode:
     return cell
 
 
-def _code(cell: NotebookNode, labels: Labels, parameters: Parameters, folding: bool) -> NotebookNode:
+def _code(cell: NotebookNode, labels: Labels, parameters: Parameters, start: Parameters, folding: bool) -> NotebookNode:
     tags = set(tags_of(cell))
     shown = [output.get("metadata", {}).get(MARK, {}).get("figure") for output in cell.outputs]
     figure = next((labels.numbered[name].text for name in shown if name in labels.numbered), None)
     cell["outputs"], cell["execution_count"], cell["metadata"] = [], None, {}
     if "parameters" in tags:
         cell["metadata"] = {"tags": ["parameters"]}
-        cell["source"] = _with_values(cell.source, parameters)
+        cell["source"] = _hint(parameters, start) + _with_values(cell.source, start)
     elif tags & FOLDED or folding:
         if fold_title(cell) is None:
             title = "Solution" if folding else f"Code of {figure}" if figure else "Code"
@@ -146,8 +157,15 @@ def _fold() -> dict[str, object]:
     return {"cellView": "form", "jupyter": {"source_hidden": True}}
 
 
+def _hint(parameters: Parameters, start: Parameters) -> str:
+    """Say above the parameters how to get the scale of the page, where the copy begins at another."""
+    if start.scale == parameters.scale:
+        return ""
+    return f'# A quick start. The page was made at scale "{parameters.scale}": put that here, and wait some minutes.\n'
+
+
 def _with_values(source: str, parameters: Parameters) -> str:
-    """Put the values of the run into the cell that sets the parameters; its comments stay."""
+    """Put the values into the cell that sets the parameters; its comments stay."""
     for name in KNOWN:
         value = repr(parameters.as_dict()[name]).replace("'", '"')
         # A function, because a value may hold what a replacement would take for a reference to a group.
@@ -155,9 +173,12 @@ def _with_values(source: str, parameters: Parameters) -> str:
     return source
 
 
-def _introduce(cells: list[NotebookNode], page: str, origin: Origin) -> None:
+def _introduce(cells: list[NotebookNode], page: str, origin: Origin, parameters: Parameters, start: Parameters) -> None:
     """Say below the title what this notebook is and where it comes from."""
-    text = f"*A copy of {page}, to be run and changed; {stamp_of(origin)}.*"
+    text = f"A copy of {page}, to be run and changed; {stamp_of(origin)}."
+    if start.scale != parameters.scale:
+        text += f" Its text quotes the page, made at scale {parameters.scale}; its cells begin at scale {start.scale}."
+    text = f"*{text}*"
     for cell in cells:
         if cell.cell_type == "markdown" and (match := re.search(r"^# .*$", cell.source, re.MULTILINE)):
             cell["source"] = f"{cell.source[: match.end()]}\n\n{text}{cell.source[match.end() :]}"

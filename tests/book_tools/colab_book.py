@@ -59,7 +59,7 @@ def write_book(toy: Toy) -> None:
     path.write_text(json.dumps(content))
     path = toy.chapter("92_beta", TITLED, "Text\n\nSee {prf:ref}`thm-growth`.")
     content = json.loads(path.read_text())
-    content["cells"][2]["metadata"] = {"tags": ["hide-cell"]}
+    content["cells"][2]["metadata"] = {"tags": ["hide-cell", "kept"]}
     path.write_text(json.dumps(content))
     (toy.root / "references.bib").write_text(ENTRY)
     (toy.root / "chapters" / "references.md").write_text("# References\n\n:::{bibliography}\n:::\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from toy import REPOSITORY, Toy
 
-from book_tools.book import Book
+from book_tools.book import Book, Chapter
 from book_tools.checks import colab_check
 from book_tools.checks.colab_check import check_copies, differences
 from book_tools.checks.reference import Tolerances
@@ -19,6 +19,7 @@ from book_tools.colab.install_cell import requirement
 from book_tools.colab.repository import VARIABLE, origin_of
 from book_tools.errors import BookError
 from book_tools.files import json_text
+from book_tools.parameters import Parameters
 from cfltr_core.reporting.claims import ClaimResult, Measurement
 
 
@@ -67,11 +68,35 @@ def test_a_copy_is_run_and_what_it_installed_is_looked_at(
     monkeypatch.setattr(colab_check, "BareEnvironment", lambda book, index: Standing(*lists))
     if message is None:
         check_copies(book, "smoke", ["91"], "")
-        assert "91_alpha: as on the site" in capsys.readouterr().out
+        assert "91_alpha: as the chapter at scale smoke" in capsys.readouterr().out
     else:
         with pytest.raises(BookError) as raised:
             check_copies(book, "smoke", ["91"], "")
         assert message in str(raised.value)
+
+
+def test_a_copy_is_tried_at_the_scale_asked_for_and_with_kept_tables_where_it_begins(
+    built: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr(colab_check, "BareEnvironment", lambda book, index: Standing())
+    expected: list[tuple[str, str]] = []
+    tried: list[tuple[str, str]] = []
+
+    def execute(chapter: Chapter, parameters: Parameters, *_: object) -> None:
+        expected.append((chapter.name, parameters.scale))
+
+    def run_copy(_: Book, copy: Chapter, parameters: Parameters, *__: object) -> list[str]:
+        tried.append((copy.name, parameters.scale))
+        return ["stopped here"]
+
+    monkeypatch.setattr(colab_check, "execute", execute)
+    monkeypatch.setattr(colab_check, "_run_copy", run_copy)
+    with pytest.raises(BookError, match="stopped here"):
+        check_copies(Book(built.root), "ci", [], "")
+    assert tried == [("91_alpha", "ci"), ("92_beta", "smoke")]
+    # The site was built at scale smoke: only the other chapter has to be run once more.
+    assert expected == [("91_alpha", "ci")]
 
 
 def test_a_copy_that_fails_shows_its_cell(built: Toy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -10,13 +10,19 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 from bs4 import BeautifulSoup
 from colab_book import ADDRESS, GLUE, SITE, TITLED
 from nbformat import validator
 from nbformat.v4 import reads
 from toy import FIGURE, RECORD, REPOSITORY, Toy
 
+from book_tools.book import Book
+from book_tools.colab.copies import copy_of
+from book_tools.colab.labels import read_labels
+from book_tools.colab.repository import VARIABLE, origin_of
 from book_tools.messages import PARSER
+from book_tools.parameters import Parameters
 
 COLAB = "https://colab.research.google.com"
 
@@ -65,6 +71,32 @@ def test_the_copy_of_a_chapter(built: Toy) -> None:
     assert all(cell.get("outputs", []) == [] and cell.get("execution_count") is None for cell in cells)
     assert "Theorem 91.1" in page_of(built, "92_beta"), "the number is that of the site"
     assert f"[Theorem 91.1]({page}#thm-growth)" in source_of(copy_in(built, "92_beta")["cells"][-1])
+
+
+def test_the_copy_of_a_chapter_with_kept_tables_begins_small(built: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    book = Book(built.root)
+    labels, origin = read_labels(book.html), origin_of(book)
+
+    def made(number: str, parameters: Parameters) -> tuple[str, list[str]]:
+        (chapter,) = book.select([number])
+        cells = copy_of(book, chapter, labels, origin, parameters).cells
+        (settings,) = (cell.source for cell in cells if "parameters" in cell.metadata.get("tags", []))
+        return cells[0].source, settings.splitlines()
+
+    large = Parameters(scale="ci", corpus="digits", seed=3)
+    text, lines = made("91", large)
+    assert "at scale" not in text
+    assert lines == ['scale = "ci"', 'corpus = "digits"', "seed = 3"]
+    text, (hint, *lines) = made("92", large)
+    assert "Its text quotes the page, made at scale ci; its cells begin at scale smoke.*" in text
+    assert hint == '# A quick start. The page was made at scale "ci": put that here, and wait some minutes.'
+    assert lines == ['scale = "smoke"', 'corpus = "digits"', "seed = 3"]
+    # A site that is itself small has nothing to explain.
+    small = Parameters(scale="smoke")
+    text, lines = made("92", small)
+    assert "at scale" not in text
+    assert lines == ['scale = "smoke"', 'corpus = "yahoo-like"', "seed = 0"]
 
 
 def test_a_fold_says_the_same_on_the_page_and_in_the_copy(built: Toy) -> None:
