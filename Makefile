@@ -16,6 +16,9 @@ CORPUS  ?= yahoo-like
 SEED    ?= 0
 JOBS    ?= 2
 CHAPTER ?=
+# Which kept tables `make paper` computes (all), and at most how many seeds of each (all).
+TABLES  ?=
+SEEDS   ?=
 PORT    ?= 8000
 # The size at which the copies for Colab are tried.
 COLAB_SCALE ?= smoke
@@ -25,7 +28,7 @@ MODULES ?=
 SAMPLE  ?= 400
 
 # A variable in small letters would be taken by nobody, and the book built at another scale than was meant.
-$(foreach name,scale corpus seed jobs chapter port python venv,$(if $(filter command,$(origin $(name))),$(error \
+$(foreach name,scale corpus seed seeds jobs chapter tables port python venv,$(if $(filter command,$(origin $(name))),$(error \
   $(name)=$($(name)) sets nothing: variables are written in capitals, $(shell echo $(name) | tr a-z A-Z)='$($(name))')))
 
 BIN   := $(VENV)/bin
@@ -41,7 +44,7 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export NUMEXPR_NUM_THREADS := 1
 
-.PHONY: help setup book chapter axe browser colab publish test mutants verify lint format lock serve clean
+.PHONY: help setup book chapter paper axe browser colab publish test mutants verify lint format lock serve clean
 
 help: ## list the targets
 	@echo "make TARGET [VARIABLE=value …]"
@@ -64,6 +67,11 @@ book: $(WHOLE) ## execute the chapters and build the site into _build/html
 chapter: $(WHOLE) ## execute one chapter: make chapter CHAPTER=01
 	@[ -n '$(CHAPTER)' ] || { echo "CHAPTER is not set; name one, as in 'make chapter CHAPTER=01'" >&2; exit 2; }
 	$(TOOLS) run $(RUN_OPTIONS) --chapter '$(CHAPTER)'
+
+# Long: minutes at scale ci, hours at scale paper.  Finished cells lie in _build/kept until `make clean`.
+paper: $(WHOLE) ## compute kept tables, or go on: make paper CHAPTER=07 SCALE=paper CORPUS=yahoo-like TABLES='…' SEEDS=5
+	@[ -n '$(CHAPTER)' ] || { echo "CHAPTER is not set; name one, as in 'make paper CHAPTER=07'" >&2; exit 2; }
+	$(TOOLS) paper $(RUN_OPTIONS) --chapter '$(CHAPTER)' --tables '$(TABLES)' --seeds '$(SEEDS)'
 
 axe: ## install axe-core, the judge of how accessible the pages are, with npm
 	npm install --global --no-audit --no-fund --loglevel=error axe-core@4

@@ -97,6 +97,14 @@ class Book:
         """The committed numbers that a run at ``scale`` is compared with."""
         return self.root / "tests" / "reference" / scale
 
+    def kept(self, chapter: Chapter) -> Path:
+        """The chapter's kept tables, which ``paper`` writes; no other command changes them."""
+        return self.root / "tests" / "reference" / "kept" / chapter.number
+
+    def store(self, chapter: Chapter) -> Path:
+        """The finished cells of the chapter's kept tables, so that an interrupted ``paper`` goes on."""
+        return self.build / "kept" / chapter.number
+
     @property
     def tolerances(self) -> Path:
         """How closely the committed numbers must be met, with reasons."""

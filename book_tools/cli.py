@@ -55,6 +55,15 @@ def _run(book: Book, options: argparse.Namespace) -> None:
     run(book, parameters, options.chapter, options.jobs, options.force)
 
 
+def _paper(book: Book, options: argparse.Namespace) -> None:
+    from book_tools.execution.paper import paper
+
+    parameters = with_assignments(
+        Parameters(), [f"seed={options.seed}", f"scale={options.scale}", f"corpus={options.corpus}"]
+    )
+    paper(book, options.chapter, parameters, jobs=options.jobs, tables=options.tables.split(), seeds=options.seeds)
+
+
 def _site(book: Book, options: argparse.Namespace) -> None:
     from book_tools.site.build import build_site
 
@@ -121,6 +130,14 @@ def _parser() -> argparse.ArgumentParser:
         ("book", _book, "run, then site, then report changed verdicts"),
     ):
         _add_run_options(add(name, command, text), with_chapters=name == "run")
+    add_paper = add("paper", _paper, "compute a chapter's kept tables, or go on with them, and write them")
+    _add_parameters(add_paper)
+    add_paper.add_argument("--chapter", required=True, metavar="NN", help="the chapter, by number or name")
+    add_paper.add_argument("--jobs", type=_positive, default=2, help="cells at a time (default: %(default)s)")
+    add_paper.add_argument("--tables", default="", metavar="NAMES", help="only these tables, names with spaces between")
+    add_paper.add_argument(
+        "--seeds", type=_positive_or_all, default=None, help="at most so many seeds of each table (default: all)"
+    )
     add("site", _site, "build the site from a complete run")
     add("verify", _verify, "check claims and numbers of the run; non-zero exit when one changed")
     add("browser", _browser, "open every built page in a headless browser; non-zero exit when one is faulty")
@@ -136,7 +153,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_run_options(parser: argparse.ArgumentParser, with_chapters: bool) -> None:
+def _add_parameters(parser: argparse.ArgumentParser) -> None:
     default = Parameters()
     parser.add_argument("--scale", default=default.scale, help="smoke, ci or paper (default: %(default)s)")
     parser.add_argument(
@@ -145,6 +162,10 @@ def _add_run_options(parser: argparse.ArgumentParser, with_chapters: bool) -> No
         help="yahoo-like, digits or letor:<folder>[@<option>,…] (default: %(default)s)",
     )
     parser.add_argument("--seed", default=str(default.seed), help="default: %(default)s")
+
+
+def _add_run_options(parser: argparse.ArgumentParser, with_chapters: bool) -> None:
+    _add_parameters(parser)
     parser.add_argument(
         "--parameter",
         action="append",
@@ -157,6 +178,10 @@ def _add_run_options(parser: argparse.ArgumentParser, with_chapters: bool) -> No
     parser.set_defaults(chapter=[])
     if with_chapters:
         parser.add_argument("--chapter", action="append", metavar="NN", help="run only this chapter, by number or name")
+
+
+def _positive_or_all(text: str) -> int | None:
+    return _positive(text) if text else None
 
 
 def _positive(text: str) -> int:

@@ -15,8 +15,8 @@ def git(root: Path, *arguments: str) -> str | None:
     return done.stdout.strip()
 
 
-def git_state(root: Path) -> tuple[str | None, bool | None]:
-    """Return the git revision and whether files differ from it; (None, None) outside a repository."""
+def git_state(root: Path, *, besides: str | None = None) -> tuple[str | None, bool | None]:
+    """Return the git revision and whether files, ``besides`` a folder, differ from it; (None, None) outside one."""
     revision = git(root, "rev-parse", "HEAD")
-    changes = git(root, "status", "--porcelain")
+    changes = git(root, "status", "--porcelain", "--", ".", *([f":(exclude){besides}"] if besides else []))
     return revision, None if changes is None else bool(changes)

@@ -19,6 +19,9 @@ MARK = "cfltr"
 LAUNCH, LAUNCH_LINES = '<p class="launch">', 3
 # The tags that fold a cell's code, or code and output, and the first line that says what is inside.
 FOLDS = ("hide-input", "hide-cell")
+# The tag of the cells that kept tables are computed by; with them go those that set the notebook up.
+KEPT = "kept"
+SET_UP = ("parameters", "remove-cell")
 TITLE = re.compile(r"\A# @title[ \t]+(\S[^\n]*?)[ \t]*(?:\n|\Z)")
 
 

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from book_tools.book import Chapter
@@ -19,6 +20,8 @@ from book_tools.notebooks import read_notebook, write_notebook
 from book_tools.parameters import Parameters
 
 RUN_VARIABLE = "CFLTR_RUN_DIR"
+# The folder of the chapter's kept tables, and what else the package is told of them.
+KEPT_VARIABLE, KEPT_PREFIXES = "CFLTR_KEPT", ("CFLTR_KEPT", "CFLTR_KEEP")
 ARTEFACT_FOLDERS = ("figures", "claims", "records")
 NOTEBOOK = "notebook.ipynb"
 
@@ -72,11 +75,18 @@ class Children:
                 _close(process)
 
 
-def execute(chapter: Chapter, parameters: Parameters, scratch: Path, children: Children) -> float:
+def execute(
+    chapter: Chapter,
+    parameters: Parameters,
+    scratch: Path,
+    children: Children,
+    variables: Mapping[str, str] | None = None,
+) -> float:
     """Execute ``chapter`` into the folder ``scratch`` and return the seconds it took.
 
-    Afterwards ``scratch`` holds the normalised notebook and the artefacts that the chapter wrote.  A chapter
-    that raises is a :class:`BookError` with the failing cell and its traceback.
+    ``variables`` of the environment say where kept tables lie.  Afterwards ``scratch`` holds the normalised notebook
+    and the artefacts that the chapter wrote.  A chapter that raises is a :class:`BookError` with the failing cell and
+    its traceback.
     """
     for name in ARTEFACT_FOLDERS:
         (scratch / name).mkdir(parents=True)
@@ -95,8 +105,9 @@ def execute(chapter: Chapter, parameters: Parameters, scratch: Path, children: C
             str(working_folder),
             json.dumps(parameters.as_dict()),
         ]
+        environment = environment_for(scratch, private) | dict(variables or {})
         started = time.monotonic()
-        code = children.finish(children.start(command, environment_for(scratch, private), log))
+        code = children.finish(children.start(command, environment, log))
         seconds = time.monotonic() - started
         if code != 0:
             raise BookError(failure_report(chapter, target, log.read_text("utf-8", errors="replace")))
@@ -108,7 +119,11 @@ def execute(chapter: Chapter, parameters: Parameters, scratch: Path, children: C
 
 def environment_for(scratch: Path, private: Path) -> dict[str, str]:
     """Return the environment of a chapter: the same whoever runs it, with nothing of the user's settings."""
-    environment = {name: value for name, value in os.environ.items() if name not in DROPPED_VARIABLES}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in DROPPED_VARIABLES and not name.startswith(KEPT_PREFIXES)
+    }
     return (
         environment
         | SINGLE_THREADED

@@ -44,10 +44,11 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The digest of all that the chapters of one run share, and what the registry says of each chapter's claims."""
+    """The digest of all that the chapters of one run share; of each chapter its claims and its kept tables."""
 
     shared: str
     claims: Mapping[str, str]
+    kept: Mapping[str, str]
 
 
 def package_versions(book: Book) -> dict[str, str]:
@@ -96,13 +97,14 @@ def surroundings(book: Book, parameters: Parameters) -> Surroundings:
         "corpus files": _corpus_files(parameters.corpus),
     }
     registries = [path for path in files if path.name == REGISTRY]
-    return Surroundings(_digest(json_text(shared)), _claims_by_chapter(registries))
+    kept = {chapter.number: _kept_tables(book.kept(chapter)) for chapter in book.chapters()}
+    return Surroundings(_digest(json_text(shared)), _claims_by_chapter(registries), kept)
 
 
 def fingerprint_of(chapter: Chapter, around: Surroundings) -> str:
     """Return the fingerprint of one chapter, given its surroundings."""
-    claims = around.claims.get(chapter.number, "")
-    return _digest(f"{chapter.name}\n{sha256_of(chapter.source)}\n{around.shared}\n{claims}")
+    own = f"{around.claims.get(chapter.number, '')}\n{around.kept.get(chapter.number, '')}"
+    return _digest(f"{chapter.name}\n{sha256_of(chapter.source)}\n{around.shared}\n{own}")
 
 
 def digest_of(path: Path) -> str:
@@ -117,6 +119,11 @@ def digest_of(path: Path) -> str:
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
     return _digest(ast.dump(tree))
+
+
+def _kept_tables(folder: Path) -> str:
+    """Return every file of a chapter's kept tables with its digest, as text."""
+    return json_text({path.relative_to(folder).as_posix(): sha256_of(path) for path in files_below(folder)})
 
 
 def _claims_by_chapter(registries: list[Path]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from book_tools.book import Book, Chapter
 from book_tools.errors import BookError, Interrupted
 from book_tools.execution.artefacts import check_artefacts
-from book_tools.execution.execute import Children, execute
+from book_tools.execution.execute import KEPT_VARIABLE, Children, execute
 from book_tools.execution.fingerprint import Surroundings, fingerprint_of, package_versions, surroundings
 from book_tools.execution.lock import exclusive
 from book_tools.execution.preflight import check_chapters, check_claims, check_parameters
@@ -114,7 +114,7 @@ def _execute_all(
         # later ones first, which tend to be longer.
         return seconds.get(chapter.name, math.inf), chapter.name
 
-    with _termination_as_interrupt(), ThreadPoolExecutor(max_workers=jobs) as pool:
+    with termination_as_interrupt(), ThreadPoolExecutor(max_workers=jobs) as pool:
         futures: dict[Future[float], Chapter] = {
             pool.submit(_execute_one, book, parameters, chapter, around, children): chapter
             for chapter in sorted(chapters, key=longest, reverse=True)
@@ -145,7 +145,7 @@ def _execute_one(
     scratch.chmod(0o755)
     # Before execution: a chapter edited while it runs must not count as run.
     fingerprint = fingerprint_of(chapter, around)
-    seconds = execute(chapter, parameters, scratch, children)
+    seconds = execute(chapter, parameters, scratch, children, {KEPT_VARIABLE: str(book.kept(chapter))})
     check_artefacts(chapter, scratch)
     write_stamp(scratch, fingerprint)
     replace_tree(scratch, book.folder_of(chapter))
@@ -153,7 +153,7 @@ def _execute_one(
 
 
 @contextmanager
-def _termination_as_interrupt() -> Iterator[None]:
+def termination_as_interrupt() -> Iterator[None]:
     """Let a plain ``kill`` end a run as Ctrl-C does; signals can be set in the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield

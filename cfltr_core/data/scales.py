@@ -47,6 +47,8 @@ class Scale:
 
 
 _CURVE = (1_700, 17_000, 170_000, 1_700_000)
+# With the two at which Agarwal et al. (2018), Figure 4, vary η; the others are a decade apart.
+_PAPER_CURVE = (1_700, 17_000, 45_000, 170_000, 225_000, 1_700_000)
 _GRID = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2)
 
 
@@ -109,7 +111,7 @@ SCALES: Mapping[str, Scale] = _Scales(
             istella=(19_000, 7_000, 6_500),
             istella_features=220,
             digits=(890, 290, 590),
-            clicks=_CURVE,
+            clicks=_PAPER_CURVE,
             seeds=10,
             light_seeds=20,
             repetitions=1_000,

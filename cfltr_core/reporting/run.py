@@ -20,9 +20,11 @@ from cfltr_core.clicks.users import PositionBasedUser
 from cfltr_core.data.corpora import check_corpus, load_corpus, units_of
 from cfltr_core.data.scales import Corpus, Scale, check_scale
 from cfltr_core.reporting import figures, sweeps
+from cfltr_core.reporting import kept as tables
 from cfltr_core.reporting.claims import ClaimResult, claim
 from cfltr_core.reporting.digests import NotWritten, describe, digest
 from cfltr_core.reporting.evidence import Evidence
+from cfltr_core.reporting.kept import Kept
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -141,6 +143,10 @@ class Run:
             if key in _kept:
                 _kept.move_to_end(key)
                 return _kept[key]
+        with _kept_lock:
+            # One that is larger than all may be makes room before the next is made: both would be in memory.
+            while _kept and sum(map(_bytes, _kept.values())) > KEPT_BYTES:
+                _kept.popitem(last=False)
         found = load_corpus(self.corpus, self.scale, seed=key[2])
         with _kept_lock:
             _kept[key] = found
@@ -198,6 +204,7 @@ class Run:
         stream: Stream,
         seeds: Iterable[int] | None = None,
         store: str | Path | None = None,
+        by_seed: bool = False,
     ) -> list[Any]:
         """``function(seed, setting, rng)`` for every seed and setting; ``function(seed, rng)`` without settings.
 
@@ -222,6 +229,9 @@ class Run:
             cell is found again under the same corpus, scale, seed, setting and stream, while this package, the
             function with all that it calls and reads and, in a notebook, the cells executed so far are the same up to
             comments and docstrings.  A damaged file is computed again.
+        by_seed : bool
+            Whether one worker handles all settings of a seed, one after the other: a corpus that takes long to make
+            is then made once for each seed and not by every worker.
 
         Returns
         -------
@@ -255,10 +265,115 @@ class Run:
                 arguments = (entropy[0],) if settings is None else (entropy[0], setting)
                 name = f"{self.corpus}, {self.scale}, seed {seed}" + ("" if settings is None else f", {setting!r:.60}")
                 cells.append(sweeps.Cell(name, about | {"setting": key}, arguments=arguments, stream=entropy))
-        results = sweeps.run_cells(function, cells, store=store)
+        results = sweeps.run_cells(function, cells, store=store, together=len(variants) if by_seed else None)
         if settings is None:
             return results
         return [results[i : i + len(variants)] for i in range(0, len(results), len(variants))]
+
+    def kept(
+        self,
+        name: str,
+        function: Callable[..., Mapping[str, Any]],
+        *,
+        settings: Iterable[Mapping[str, Any]],
+        stream: Stream,
+        seeds: Iterable[int] | None = None,
+        live: int = 1,
+        again: Iterable[tuple[int, int]] = ((0, 0),),
+        rtol: float = tables.RTOL,
+        atol: float = tables.ATOL,
+    ) -> Kept:
+        """``function(seed, setting, rng)`` for every seed and setting, of an experiment too long for each build.
+
+        The results lie in the repository as a *kept table*, which ``make paper`` computes.  Where there is one for
+        this scale, corpus and seed it is read, and the cells ``again`` are computed and compared with it; elsewhere,
+        also in Colab, the first ``live`` seeds are computed here and now.  Each call has the generator
+        ``run.rng(seed, stream)`` from its start, as in :meth:`each_seed`.
+
+        Parameters
+        ----------
+        name : str
+            Of the table, unique in the chapter: lower case, with hyphens.
+        function : callable
+            Returns a dictionary of numbers and words with the same keys for all settings, none of them a setting's.
+        settings : list of dict
+            Numbers, words, True, False or None, with the same keys in all.
+        stream : int or sequence of int
+            The number of this experiment in the chapter.
+        seeds : optional
+            Those of the kept table, :attr:`learning_seeds` unless given.
+        live : int >= 1
+            How many of the seeds are computed where no table is kept.
+        again : list of (int, int)
+            Cells of a kept table that are computed in each run: positions in ``seeds`` and in ``settings``.
+        rtol, atol : float >= 0
+            Numbers agree when |new - kept| <= atol + rtol |kept|; words and truth values are equal.
+
+        Returns
+        -------
+        Kept
+            Its ``frame`` has one row for each seed and setting, in this order.
+
+        Raises
+        ------
+        ValueError
+            For arguments that are none of the above.  With a kept table: when it is about other settings, seeds or
+            another stream (a table whose seeds were cut holds the first of them, and says so), when a cell that is
+            computed again differs, or when the table and the JSON beside it do not belong together.  Each names the
+            table and how to compute it anew.
+
+        Examples
+        --------
+        >>> import cfltr_core as cf
+        >>> run = cf.Run("smoke", "digits")
+        >>> def learn(seed, setting, rng):
+        ...     return {"drawn": rng.integers(100), "sum": setting["n"] + seed}
+        >>> table = run.kept("example", learn, settings=[{"n": 10}, {"n": 20}], stream=7)
+        >>> table.frame
+           seed   n  drawn  sum
+        0     0  10     79   10
+        1     0  20     79   20
+        >>> table.words, table.kept
+        ('computed in this run: 1 seed', False)
+        """
+        return tables.kept_table(
+            self,
+            name,
+            function,
+            settings=settings,
+            stream=stream,
+            seeds=seeds,
+            live=live,
+            again=again,
+            rtol=rtol,
+            atol=atol,
+        )
+
+    def kept_elsewhere(self, name: str, *, scale: str | None = None, corpus: str | None = None) -> Kept | None:
+        """The kept table of that name at another scale or on another corpus, to be shown beside; None without one.
+
+        Only where a chapter of the repository is executed are there kept tables at all: elsewhere, as in Colab, and
+        for what nobody has computed, there is None.
+
+        Parameters
+        ----------
+        name : str
+            Of the table, as in :meth:`kept`.
+        scale, corpus : str, optional
+            Those of this run unless given; the first seed is 0.
+
+        Raises
+        ------
+        ValueError
+            For a name, a scale or a corpus that cannot be, or when the table and its JSON do not belong together.
+
+        Examples
+        --------
+        >>> import cfltr_core as cf
+        >>> cf.Run("smoke", "digits").kept_elsewhere("example", scale="paper") is None
+        True
+        """
+        return tables.kept_elsewhere(self, name, scale=scale, corpus=corpus)
 
     def claim(self, id: str, **arrays: ArrayLike) -> ClaimResult:
         """Judge a claim of ``claims.yml`` on this corpus and scale (:func:`cfltr_core.reporting.claims.claim`).

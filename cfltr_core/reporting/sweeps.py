@@ -30,11 +30,18 @@ class Cell:
     stream: tuple[int, ...]
 
 
-def run_cells(function: Callable[..., Any], cells: Sequence[Cell], *, store: str | Path | None = None) -> list[Any]:
+def run_cells(
+    function: Callable[..., Any],
+    cells: Sequence[Cell],
+    *,
+    store: str | Path | None = None,
+    together: int | None = None,
+) -> list[Any]:
     """``function(*arguments, rng)`` for every cell, in order, on joblib; see :meth:`Run.each_seed`.
 
     Nothing is said to joblib about the number of workers: a surrounding ``joblib.parallel_config`` decides, and
-    alone the cells run one after the other.
+    alone the cells run one after the other.  With ``together``, each run of that many cells, which share a corpus, is
+    one worker's job (:func:`batches_of`); cells that are found in the store are no worker's.
 
     Raises
     ------
@@ -42,7 +49,7 @@ def run_cells(function: Callable[..., Any], cells: Sequence[Cell], *, store: str
         Before any cell runs: when two cells are the same, or ``function`` reads what cannot be written into a key.
         After a cell: when its result cannot be kept.
     """
-    from joblib import Parallel, delayed
+    from joblib import Parallel, delayed, effective_n_jobs
 
     digests.check_draws(function)
     keys = [digests.digest(dict(cell.about)) for cell in cells]
@@ -54,7 +61,46 @@ def run_cells(function: Callable[..., Any], cells: Sequence[Cell], *, store: str
     else:
         code = digests.code_digest(function)
         paths = [Path(store) / f"{digests.digest([code, key])[:32]}.npz" for key in keys]
-    return list(Parallel()(delayed(_run)(function, cell, path) for cell, path in zip(cells, paths, strict=True)))
+    jobs = list(zip(cells, paths, strict=True))
+    if together is None:
+        return list(Parallel()(delayed(_run)(function, cell, path) for cell, path in jobs))
+    found = [None if path is None else _load(path, cell) for cell, path in jobs]
+    missing = [index for index, result in enumerate(found) if result is None]
+    batches = batches_of(missing, together, effective_n_jobs(None))
+    done = Parallel(batch_size=1)(delayed(_run_all)(function, [jobs[index] for index in batch]) for batch in batches)
+    for batch, results in zip(batches, done, strict=True):
+        for index, result in zip(batch, results, strict=True):
+            found[index] = (result,)
+    return [result[0] for result in found if result is not None]
+
+
+def batches_of(missing: Sequence[int], together: int, workers: int) -> list[list[int]]:
+    """Which cells one worker computes one after the other: those of a run of ``together`` cells, as far as missing.
+
+    Where the number of runs is no multiple of that of the workers, the last runs are dealt out among all of them, so
+    that no worker waits for the last: each of these corpora is then loaded by several workers.
+
+    Examples
+    --------
+    >>> batches_of(range(6), 2, 2)
+    [[0, 1], [2, 3], [4], [5]]
+    >>> batches_of([1, 2, 3], 2, 2)
+    [[1], [2, 3]]
+    """
+    runs: dict[int, list[int]] = {}
+    for index in missing:
+        runs.setdefault(index // together, []).append(index)
+    whole = len(runs) // workers * workers
+    batches = list(runs.values())[:whole]
+    rest = list(runs.values())[whole:]
+    for cells in rest:
+        parts = -(-workers // len(rest))
+        batches += [part for k in range(parts) if (part := cells[k::parts])]
+    return batches
+
+
+def _run_all(function: Callable[..., Any], jobs: Sequence[tuple[Cell, Path | None]]) -> list[Any]:
+    return [_run(function, cell, path) for cell, path in jobs]
 
 
 def _run(function: Callable[..., Any], cell: Cell, path: Path | None) -> Any:

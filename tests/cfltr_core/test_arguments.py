@@ -80,8 +80,10 @@ DEFAULTS = {
     "ReaderOptions": {"cap": float(np.finfo(np.float32).max), "drop": (), "log1p": False, "normalise": False}
     | {"threshold": None},
     "Run": {"seed": 0},
-    "Run.each_seed": {"settings": None, "seeds": None, "store": None},
+    "Run.each_seed": {"settings": None, "seeds": None, "store": None, "by_seed": False},
     "Run.figure": {"dense": False, "seeds": None},
+    "Run.kept": {"seeds": None, "live": 1, "again": ((0, 0),), "rtol": 1e-6, "atol": 1e-9},
+    "Run.kept_elsewhere": {"scale": None, "corpus": None},
     "Run.record": {"form": "{:.3g}"},
     "Run.simulate": {"n_clicks": None, "n_sessions": None},
     "additive_metric": TIES,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import symtable
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
@@ -20,6 +21,8 @@ MEDIAN_LINES, VISIBLE_LINES, FOLDED_LINES, COLUMNS, NUMBERS = 8, 16, 40, 88, 10
 
 FOLDS = {"hide-input", "hide-cell"}
 REMOVED = {"remove-cell", "remove-input"}
+# The cells that `make paper` executes: those of kept tables, and those that set the notebook up.
+KEPT, SET_UP = "kept", {"parameters", "remove-cell"}
 TITLE = re.compile(r"# @title \S")
 # What stands in the margin, and what a reader opens.
 ASIDE = ("margin", "sidebar", "dropdown")
@@ -64,6 +67,10 @@ class Cell:
         return self.kind == "code" and bool(self.tags & FOLDS)
 
     @property
+    def is_for_kept_tables(self) -> bool:
+        return self.kind == "code" and bool(self.tags & {KEPT, *SET_UP})
+
+    @property
     def is_visible(self) -> bool:
         return self.kind == "code" and not self.tags & (FOLDS | REMOVED) and not self.solution
 
@@ -88,8 +95,11 @@ def prose_of(cells: list[Cell]) -> str:
 
 def tree_of(cells: list[Cell]) -> ast.Module:
     """All code of a chapter, without the commands of the notebook."""
-    code = "\n".join(cell.text for cell in cells if cell.kind == "code")
-    return ast.parse(re.sub(r"^\s*[%!].*$", "", code, flags=re.MULTILINE))
+    return ast.parse(without_commands("\n".join(cell.text for cell in cells if cell.kind == "code")))
+
+
+def without_commands(code: str) -> str:
+    return re.sub(r"^\s*[%!].*$", "", code, flags=re.MULTILINE)
 
 
 def path_words(prose: str) -> int:
@@ -116,7 +126,7 @@ def problems_of(cells: list[Cell], number: int, committed: Mapping[str, Any]) ->
     ``committed`` are the recorded values of the last accepted run: what is a string there is a phrase, no number.
     """
     problems = [*_parts(cells, number), *_sizes(cells), *_folds(cells), *_records(cells, committed)]
-    return [*problems, *_figures(cells), *_exercises(prose_of(cells))]
+    return [*problems, *_figures(cells), *_exercises(prose_of(cells)), *_kept(cells)]
 
 
 def _between(name: str, value: float, limits: tuple[float, float]) -> Iterator[str]:
@@ -157,7 +167,10 @@ def _sizes(cells: list[Cell]) -> Iterator[str]:
     for index, cell in enumerate(cells):
         if cell.kind != "code":
             continue
-        most, kind = (VISIBLE_LINES, "visible") if cell.is_visible else (FOLDED_LINES, "folded")
+        if cell.solution:
+            most, kind = VISIBLE_LINES, "solution's"
+        else:
+            most, kind = (VISIBLE_LINES, "visible") if cell.is_visible else (FOLDED_LINES, "folded")
         if cell.lines > most:
             yield f"cell {index} has {cell.lines} lines: a {kind} cell has at most {most}"
         for line in cell.text.splitlines():
@@ -271,6 +284,45 @@ def _exercises(prose: str) -> Iterator[str]:
         yield f"{len(exercises)} exercises: expected three, by hand, in code, open"
     if solutions != exercises:
         yield f"solutions are those of {solutions}, the exercises are {exercises}"
+
+
+def _kept(cells: list[Cell]) -> Iterator[str]:
+    """What a paper run would miss: it executes the cells for kept tables alone, in their order."""
+    calls = [(index, call) for index, cell in enumerate(cells) for call in _calls(tree_of([cell]), "kept")]
+    for index, call in calls:
+        if KEPT not in cells[index].tags:
+            yield f"cell {index} calls run.kept without the tag {KEPT!r}: a paper run leaves it out"
+        if not (call.args and isinstance(call.args[0], ast.Constant)):
+            yield f"cell {index} calls run.kept with a name that is no literal text"
+    names = [call.args[0].value for _, call in calls if call.args and isinstance(call.args[0], ast.Constant)]
+    yield from (f"two kept tables are called {name!r}" for name in sorted({n for n in names if names.count(n) > 1}))
+    if not any(KEPT in cell.tags for cell in cells):
+        return
+    told = {index: names_of(cell.text) for index, cell in enumerate(cells) if cell.kind == "code"}
+    for index, (_, read) in told.items():
+        if not cells[index].is_for_kept_tables:
+            continue
+        for other, (defined, _) in told.items():
+            # What a cell gives a value itself is its own, whoever else uses the name.
+            for name in sorted((read - told[index][0]) & defined) if not cells[other].is_for_kept_tables else ():
+                yield f"cell {index} is tagged {KEPT!r} and reads {name}, which cell {other} defines without the tag"
+
+
+def names_of(code: str) -> tuple[set[str], set[str]]:
+    """The names that a cell defines in the notebook, and those that it, or a function in it, reads from there."""
+    defined: set[str] = set()
+    read: set[str] = set()
+    tables = [symtable.symtable(without_commands(code), "cell", "exec")]
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        for symbol in table.get_symbols():
+            outside = table.get_type() == "module" or symbol.is_global()
+            if outside and (symbol.is_assigned() or symbol.is_imported()):
+                defined.add(symbol.get_name())
+            if outside and symbol.is_referenced():
+                read.add(symbol.get_name())
+    return defined, read
 
 
 def _calls(tree: ast.Module, method: str) -> list[ast.Call]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from chapter_form import Cell, cells_of, path_words, problems_of, prose_of
+from chapter_form import Cell, cells_of, names_of, path_words, problems_of, prose_of
 
 from cfltr_core.reporting.claims import registry
 
@@ -115,6 +115,42 @@ class TestEveryChapter:
         labels = re.findall(r"^:label: ([\w-]+)", text, flags=re.M)
         assert all(re.match(r"(thm|def|ass|lem|alg|ex|sec)-", label) for label in labels)
         assert len(labels) == len(set(labels))
+
+
+def test_names_of_a_cell() -> None:
+    code = """%matplotlib inline
+import numpy as np
+from a import b as c
+total = sum(n for n in numbers)
+def f(x, *, y=default):
+    inner = x + shared
+    def g():
+        return inner + deep
+    return g
+class K(Base):
+    held = at_class
+for i, (j, k) in pairs: last = i
+with opened() as stream: pass
+"""
+    defined, read = names_of(code)
+    assert defined == {"np", "c", "total", "f", "K", "i", "j", "k", "last", "stream"}
+    assert read == {"sum", "numbers", "default", "shared", "deep", "Base", "at_class", "pairs", "opened", "i"}
+
+
+def test_what_kept_cells_may_read() -> None:
+    """What they define themselves, also under a name that an untagged cell uses; and what the parameters say."""
+    fine = [
+        "x = 1\nz = x\nf = lambda y: (y, z)",
+        "run = scale\ntable = run.kept('curve', [eta for eta in range(3)], settings=[{}], stream=1)",
+        "f(table, print)",
+    ]
+    cells = sound()
+    for text in fine:
+        cells = with_code(text, "kept")(cells)
+    assert [line for line in problems_of(cells, 7, {}) if "kept" in line] == []
+    hidden = with_code("# @title K\nz = 2", "kept", "hide-input")(sound())
+    assert problems_of(hidden, 7, {}) == []
+    assert [cell.is_for_kept_tables for cell in hidden if cell.tags & {"kept", "parameters"}] == [True, True]
 
 
 WORD = "word " * 12
@@ -247,7 +283,7 @@ def sound() -> list[Cell]:
         *figures,
         Cell("markdown", "\n".join([WORD] * 125), frozenset()),
         text("end"),
-        Cell("code", "x = 1\n" * 30, frozenset(), solution=True),
+        Cell("code", "x = 1\n" * 16, frozenset(), solution=True),
         text("last"),
     ]
 
@@ -325,8 +361,23 @@ RECORDS = "\n".join(f'run.record("size-{number}", {number})' for number in range
         (edited("  # try 0, 2\n", "  # try 0, 2\n" + LONG * 7), "have 9 lines in the median: expected at most 8"),
         (with_code(LONG * 17), "has 17 lines: a visible cell has at most 16"),
         (with_code("# @title E\n" + LONG * 41, "hide-cell"), "has 41 lines: a folded cell has at most 40"),
+        (edited("x = 1\n" * 16, "x = 1\n" * 17), "has 17 lines: a solution's cell has at most 16"),
         (with_code("x = " + "1" * 85), "has a line of 89 columns, more than 88"),
         (with_code("# @title E\nx = " + "1" * 85, "hide-input"), "has a line of 89 columns, more than 88"),
+        (
+            with_code("x = 1\ntable = run.kept('curve', f, settings=[{}], stream=1)"),
+            "calls run.kept without the tag 'kept'",
+        ),
+        (with_code("table = run.kept(name, f, settings=[{}], stream=1)", "kept"), "with a name that is no literal"),
+        (
+            with_code("run.kept('a', f, settings=[{}], stream=1)\nrun.kept('a', f, settings=[{}], stream=2)", "kept"),
+            "two kept tables are called 'a'",
+        ),
+        (with_code("z = eta", "kept"), "is tagged 'kept' and reads eta, which cell 2 defines without the tag"),
+        (
+            with_code("def f(a):\n    return [a + y for a in range(3)]", "kept"),
+            "is tagged 'kept' and reads y, which cell 2 defines without the tag",
+        ),
         (with_code("x = 1", "hide-input"), "is folded, and nothing says what is in it"),
         (with_code("x = 1", "hide-cell"), "is folded, and nothing says what is in it"),
         (with_code("# @title E\nx = 1"), "has a title, but no tag folds it"),

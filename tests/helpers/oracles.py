@@ -914,7 +914,7 @@ SCALES = {
         "istella": (19_000, 7_000, 6_500),
         "istella_features": 220,
         "digits": (890, 290, 590),
-        "clicks": _CURVE,
+        "clicks": (1_700, 17_000, 45_000, 170_000, 225_000, 1_700_000),
         "seeds": 10,
         "light_seeds": 20,
         "repetitions": 1_000,

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 
 from cfltr_core import Run
 from cfltr_core.reporting.digests import describe, digest
-from cfltr_core.reporting.sweeps import Cell, pack, run_cells, unpack
+from cfltr_core.reporting.sweeps import Cell, batches_of, pack, run_cells, unpack
 
 RUN = Run("smoke", "digits", 3)
 
@@ -118,3 +121,35 @@ def test_what_is_none_is_kept_too(tmp_path: Path) -> None:
     for _ in range(2):
         assert RUN.each_seed(nothing, stream=1, seeds=[3], store=tmp_path / "store") == [None]
     assert len(list(folder.iterdir())) == 1
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_cells_of_a_seed_run_on_one_worker(tmp_path: Path, workers: int) -> None:
+    def cell(seed: int, setting: int, rng: np.random.Generator) -> list[Any]:
+        return [seed, setting, rng.random(), os.getpid()]
+
+    alone = RUN.each_seed(cell, [1, 2, 3], stream=4, seeds=[5, 6])
+    with joblib.parallel_config(backend="loky", n_jobs=workers):
+        found = RUN.each_seed(cell, [1, 2, 3], stream=4, seeds=[5, 6], store=tmp_path, by_seed=True)
+    assert [[row[:3] for row in rows] for rows in found] == [[row[:3] for row in rows] for rows in alone]
+    assert [len({row[3] for row in rows}) for rows in found] == [1, 1]
+    assert len(list(tmp_path.iterdir())) == 6
+    # Found again: by whom it was computed is kept, too.
+    assert RUN.each_seed(cell, [1, 2, 3], stream=4, seeds=[5, 6], store=tmp_path, by_seed=True) == found
+
+
+@pytest.mark.parametrize(
+    ("missing", "together", "workers", "batches"),
+    [
+        (range(6), 3, 1, [[0, 1, 2], [3, 4, 5]]),
+        (range(6), 3, 2, [[0, 1, 2], [3, 4, 5]]),
+        (range(9), 3, 2, [[0, 1, 2], [3, 4, 5], [6, 8], [7]]),
+        (range(3), 3, 2, [[0, 2], [1]]),
+        (range(3), 3, 8, [[0], [1], [2]]),
+        (range(4), 2, 3, [[0], [1], [2], [3]]),
+        ([1, 7], 3, 2, [[1], [7]]),
+        ([], 3, 2, []),
+    ],
+)
+def test_batches(missing: Sequence[int], together: int, workers: int, batches: list[list[int]]) -> None:
+    assert batches_of(missing, together, workers) == batches

@@ -1,0 +1,177 @@
+"""Compute a chapter's kept tables: the experiments that are too long for each build, as cells that are stored.
+
+Only the cells that these experiments need are executed, in the same child as a chapter; there ``run.kept`` of the
+package computes, stores and writes.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import platform
+import re
+import tempfile
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as StillRunning
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from book_tools.book import Book, Chapter
+from book_tools.errors import BookError, Interrupted, UsageError
+from book_tools.execution.execute import KEPT_VARIABLE, Children, execute
+from book_tools.execution.fingerprint import package_versions
+from book_tools.execution.preflight import check_chapters, check_parameters
+from book_tools.execution.run import termination_as_interrupt
+from book_tools.git import git_state
+from book_tools.notebooks import KEPT, SET_UP, read_notebook, tags_of, write_notebook
+from book_tools.parameters import Parameters
+
+LOOK_SECONDS = 0.5
+
+
+def paper(
+    book: Book,
+    wanted: str,
+    parameters: Parameters,
+    *,
+    jobs: int = 1,
+    tables: list[str] | None = None,
+    seeds: int | None = None,
+) -> None:
+    """Compute the kept ``tables`` (all when empty) of one chapter on ``jobs`` workers, and write them.
+
+    Cells that an earlier run finished are found again.  ``seeds`` is the largest number of seeds of a table.
+    """
+    check_parameters(parameters)
+    chapter = book.select([wanted])[0]
+    check_chapters([chapter])
+    trimmed = trimmed_notebook(read_notebook(chapter.source))
+    names = _table_names(chapter, trimmed)
+    _check_tables(chapter, names, tables or [])
+    print(f"kept tables of {chapter.name}: {parameters}, {jobs} at a time", flush=True)
+    book.store(chapter).mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="cfltr-", ignore_cleanup_errors=True) as temporary:
+        folder = Path(temporary)
+        source, lines = folder / chapter.source.name, folder / "lines.txt"
+        lines.touch()
+        write_notebook(source, trimmed)
+        variables = _variables(book, chapter, lines, jobs=jobs, tables=tables or [], seeds=seeds)
+        with termination_as_interrupt():
+            _execute(Chapter(source), parameters, folder / "scratch", variables, lines)
+    place = _place(book, chapter, parameters)
+    for name in tables or names:
+        print(f"  kept  {(place / name).relative_to(book.root)}.csv", flush=True)
+
+
+def trimmed_notebook(notebook: NotebookNode) -> NotebookNode:
+    """Return the notebook with only the code cells that kept tables need: tagged so, or to set the notebook up."""
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code" and {KEPT, *SET_UP} & set(tags_of(cell))]
+    return nbformat.from_dict({**notebook, "cells": cells})  # type: ignore[no-untyped-call, no-any-return]
+
+
+def _execute(chapter: Chapter, parameters: Parameters, scratch: Path, variables: dict[str, str], lines: Path) -> None:
+    children = Children()
+    shown = threading.Lock()
+    said = 0
+
+    def say() -> None:
+        nonlocal said
+        with shown:
+            text = lines.read_bytes()[said:]
+            text = text[: text.rfind(b"\n") + 1]
+            said += len(text)
+        for line in text.decode("utf-8", errors="replace").splitlines():
+            print(f"  {line}", flush=True)
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        future = pool.submit(execute, chapter, parameters, scratch, children, variables)
+        try:
+            while True:
+                try:
+                    future.result(timeout=LOOK_SECONDS)
+                    break
+                except StillRunning:
+                    if future.done():
+                        raise
+                    say()
+        except KeyboardInterrupt:
+            children.stop()
+            pool.shutdown(wait=True)
+            say()
+            raise Interrupted("interrupted; finished cells are kept, run again to go on") from None
+        except BookError:
+            say()
+            raise
+    say()
+
+
+def _variables(
+    book: Book, chapter: Chapter, lines: Path, *, jobs: int, tables: list[str], seeds: int | None
+) -> dict[str, str]:
+    """Return what tells the package that this is a paper run."""
+    from cfltr_core.reporting import paper_run
+
+    revision, dirty = git_state(book.root, besides="tests/reference/kept")
+    about = {
+        "revision": revision,
+        "dirty": dirty,
+        "python": platform.python_version(),
+        "packages": package_versions(book),
+        "jobs": jobs,
+    }
+    return {
+        KEPT_VARIABLE: str(book.kept(chapter)),
+        paper_run.STORE: str(book.store(chapter)),
+        paper_run.LINES: str(lines),
+        paper_run.TABLES: " ".join(tables),
+        paper_run.SEEDS: "" if seeds is None else str(seeds),
+        paper_run.JOBS: str(jobs),
+        paper_run.ABOUT: json.dumps(about),
+    }
+
+
+def _table_names(chapter: Chapter, trimmed: NotebookNode) -> list[str]:
+    """Return the names of the tables that the cells compute, in order."""
+    names = [name for cell in trimmed.cells for name in _names_in(cell.source)]
+    problems = [
+        f"{chapter.source.name}: two kept tables are called {name!r}; rename one"
+        for name in sorted({name for name in names if names.count(name) > 1})
+    ]
+    if not names:
+        problems = [
+            f'{chapter.source.name}: no cell tagged {KEPT!r} calls run.kept("…", …); there is nothing to compute'
+        ]
+    if problems:
+        raise UsageError(*problems)
+    return names
+
+
+def _names_in(source: str) -> Iterator[str]:
+    try:
+        tree = ast.parse(re.sub(r"^\s*[%!].*$", "", source, flags=re.MULTILINE))
+    except SyntaxError:
+        return  # the cell will say so itself when it is executed
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="kept"), args=[ast.Constant(value=str(name)), *_]):
+                yield name
+
+
+def _check_tables(chapter: Chapter, names: list[str], tables: list[str]) -> None:
+    problems = [
+        f"TABLES: {chapter.name} has no kept table {name!r}; choose from {', '.join(names)}"
+        for name in tables
+        if name not in names
+    ]
+    if problems:
+        raise UsageError(*problems)
+
+
+def _place(book: Book, chapter: Chapter, parameters: Parameters) -> Path:
+    from cfltr_core.reporting.kept_tables import place_of
+
+    return place_of(book.kept(chapter), parameters.scale, parameters.corpus, seed=parameters.seed)

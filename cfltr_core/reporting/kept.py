@@ -1,0 +1,206 @@
+"""Results of long experiments, kept in the repository: the engine room of :meth:`cfltr_core.reporting.run.Run.kept`.
+
+A *paper run* (``make paper``) computes tables and writes them; every other run reads them, and computes a few of their
+cells again.  What a run is follows from variables that ``book_tools`` sets for the process of a notebook; where none is
+set, as in Colab, nothing is kept, and a part of the table is computed at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cfltr_core import checks
+from cfltr_core.data.corpora import check_corpus
+from cfltr_core.data.scales import check_scale
+from cfltr_core.reporting import paper_run
+from cfltr_core.reporting.kept_questions import (
+    Host,
+    Question,
+    Stream,
+    cell_name,
+    cells_of,
+    check_name,
+    flat_result,
+    number_of,
+    parts_of,
+    path_of,
+    question_of,
+    remedy,
+)
+from cfltr_core.reporting.kept_tables import Table, frame_of, kinds_of, read_table, same
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RTOL, ATOL = 1e-6, 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """A table of results: what :meth:`cfltr_core.reporting.run.Run.kept` gives.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        One row for each seed and setting, in this order: ``seed``, the setting's keys, the result's keys.
+    kept : bool
+        Whether it was read from the repository; otherwise it was computed in this run.
+    seeds : tuple of int
+        The seeds in ``frame``.
+    words : str
+        For captions: where the numbers come from.
+    revision : str or None
+        The revision that computed a kept table.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> table = cf.Run("smoke", "digits").kept(
+    ...     "example", lambda seed, setting, rng: {"square": setting["x"] ** 2}, settings=[{"x": 3}], stream=1, live=2
+    ... )
+    >>> table.seeds, table.words, table.revision
+    ((0, 1), 'computed in this run: 2 seeds', None)
+    """
+
+    frame: pd.DataFrame
+    kept: bool
+    seeds: tuple[int, ...]
+    words: str
+    revision: str | None = None
+
+
+def kept_table(
+    run: Host,
+    name: str,
+    function: Callable[..., Mapping[str, Any]],
+    *,
+    settings: Iterable[Mapping[str, Any]],
+    stream: Stream,
+    seeds: Iterable[int] | None,
+    live: int,
+    again: Iterable[tuple[int, int]],
+    rtol: float,
+    atol: float,
+) -> Kept:
+    """See :meth:`cfltr_core.reporting.run.Run.kept`.
+
+    Raises
+    ------
+    ValueError
+        As described there.
+    """
+    question = question_of(run, name, function, settings=settings, stream=stream, seeds=seeds)
+    first = checks.positive_int(live, "live")
+    repeated = cells_of(again, question)
+    for value, what in ((rtol, "rtol"), (atol, "atol")):
+        if not 0 <= value < np.inf:
+            raise ValueError(f"{what} is {value!r}: expected a finite number >= 0")
+    if paper_run.is_on():
+        if not paper_run.asks_for(name):
+            return Kept(frame_of([], question.columns, {}), False, (), "not asked for")
+        return _read(read_table(paper_run.compute(question), remedy=question.remedy))
+    path = path_of(name, run.scale, run.corpus, run.seed)
+    if path is None:
+        some = question.seeds[:first]
+        rows = question.rows(some, question.compute(function, some))
+        words = f"computed in this run: {number_of(len(some), 'seed')}"
+        return Kept(frame_of(rows, list(rows[0]), kinds_of(rows, name)), False, tuple(some), words)
+    table = read_table(path, remedy=question.remedy)
+    _check_question(question, table)
+    _check_cells(question, table, repeated, rtol=rtol, atol=atol)
+    return _read(table)
+
+
+def kept_elsewhere(run: Host, name: str, *, scale: str | None, corpus: str | None) -> Kept | None:
+    """See :meth:`cfltr_core.reporting.run.Run.kept_elsewhere`.
+
+    Raises
+    ------
+    ValueError
+        As described there.
+    """
+    check_name(name)
+    place = (run.scale if scale is None else scale, run.corpus if corpus is None else corpus)
+    check_scale(place[0])
+    check_corpus(place[1])
+    path = path_of(name, *place, 0)
+    if path is None:
+        return None
+    return _read(read_table(path, remedy=remedy(*place, 0, name)), elsewhere=place[1] != run.corpus)
+
+
+def _read(table: Table, *, elsewhere: bool = False) -> Kept:
+    about = table.about
+    seeds, asked = tuple(about["seeds"]), about["seeds_asked"]
+    number = ("" if len(seeds) == len(asked) else f"{len(seeds)} of ") + number_of(len(asked), "seed")
+    place = about["scale"] + (f" on {about['corpus']}" if elsewhere else "")
+    revision = about.get("revision")
+    since = "" if revision is None else f", revision {revision[:7]}" + (" with changes" if about.get("dirty") else "")
+    frame = frame_of(table.rows, list(about["columns"]), about["columns"])
+    return Kept(frame, True, seeds, f"kept: {number} at {place}{since}", revision)
+
+
+def _check_question(question: Question, table: Table) -> None:
+    """ValueError when the table is about something else than what is asked for."""
+    about, seeds = table.about, list(table.about["seeds"])
+    asked = {"corpus": question.run.corpus, "scale": question.run.scale, "stream": parts_of(question.stream)}
+    different = [
+        f"its {key} is {about[key]!r}, not {value!r}" for key, value in asked.items() if about.get(key) != value
+    ]
+    if list(about["seeds_asked"]) != question.seeds:
+        different.append(f"its seeds are {about['seeds_asked']}, not {question.seeds}")
+    elif seeds != question.seeds[: len(seeds)] or not seeds:
+        different.append(f"its seeds are {seeds}, not the first of {question.seeds}")
+    elif len(table.rows) != len(seeds) * len(question.settings):
+        different.append(f"it has {len(table.rows) // len(seeds)} settings, not {len(question.settings)}")
+    elif list(table.rows[0])[: len(question.columns)] != question.columns:
+        different.append(f"its columns are {', '.join(table.rows[0])}; expected {', '.join(question.columns)} first")
+    else:
+        different += _differing_settings(question, table)
+    if different:
+        raise ValueError(
+            f"kept table {question.name}: {'; '.join(different)}. Compute it anew: {question.remedy}; or ask for "
+            "what it holds"
+        )
+
+
+def _differing_settings(question: Question, table: Table) -> list[str]:
+    expected = [{"seed": seed, **setting} for seed in table.about["seeds"] for setting in question.settings]
+    for index, (row, wanted) in enumerate(zip(table.rows, expected, strict=True)):
+        for column, value in wanted.items():
+            if not same(row[column], value, rtol=1e-12, atol=0.0):
+                return [f"row {index} is about {column}={row[column]}, not {column}={value}"]
+    return []
+
+
+def _check_cells(
+    question: Question, table: Table, again: Sequence[tuple[int, int]], *, rtol: float, atol: float
+) -> None:
+    """Compute some cells again; ValueError for the first that differs from the kept one."""
+    seeds = list(table.about["seeds"])
+    for i, j in again:
+        if i >= len(seeds):
+            raise ValueError(
+                f"kept table {question.name}: the cell again={(i, j)} is not in it, since it was cut to "
+                f"{number_of(len(seeds), 'seed')}; choose another cell, or compute it anew: {question.remedy}"
+            )
+        setting, seed = question.settings[j], seeds[i]
+        about = cell_name(question.name, seed, setting)
+        result = question.run.each_seed(question.function, [setting], stream=question.stream, seeds=[seed])[0][0]
+        now = flat_result(result, question.columns, about)
+        kept = {key: v for key, v in table.rows[i * len(question.settings) + j].items() if key not in question.columns}
+        if list(now) != list(kept):
+            raise ValueError(
+                f"kept cell {about}: it has the columns {', '.join(kept)}, and computed again {', '.join(now)}. "
+                f"Compute the table anew: {question.remedy}"
+            )
+        for column, value in now.items():
+            if not same(value, kept[column], rtol=rtol, atol=atol):
+                raise ValueError(
+                    f"kept cell {about}, column {column}: kept is {kept[column]}, computed again {value}. Where the "
+                    f"change is meant, compute the table anew: {question.remedy}"
+                )

@@ -1,0 +1,136 @@
+"""A paper run: it computes the kept tables of a chapter, stores every finished cell, and writes the tables.
+
+``make paper`` makes a run one by variables of the notebook's process; ``book_tools.execution.paper`` sets them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cfltr_core.reporting import digests
+from cfltr_core.reporting.kept_questions import FOLDER, Question, cell_name, flat_result, number_of, parts_of
+from cfltr_core.reporting.kept_tables import Row, place_of, write_table
+
+# The folder where a paper run stores finished cells.  That it is set makes the run a paper run; the rest is for it:
+# a file for a line about each finished cell, the tables asked for (all when empty), how many seeds at most (all when
+# empty), the number of workers, and what the JSON beside each table says of revision and packages.
+STORE = "CFLTR_KEEP"
+LINES = "CFLTR_KEEP_LINES"
+TABLES = "CFLTR_KEEP_TABLES"
+SEEDS = "CFLTR_KEEP_SEEDS"
+JOBS = "CFLTR_KEEP_JOBS"
+ABOUT = "CFLTR_KEEP_ABOUT"
+
+
+def is_on() -> bool:
+    """Whether this process belongs to a paper run."""
+    return STORE in os.environ
+
+
+def asks_for(name: str) -> bool:
+    """Whether the paper run computes the table of that name: one of those it names, and any when it names none."""
+    wanted = os.environ.get(TABLES, "").split()
+    return not wanted or name in wanted
+
+
+def compute(question: Question) -> Path:
+    """Compute every cell of a table that is not yet stored, write the table, and return where its CSV lies.
+
+    A seed's cells are one worker's job, and the number of seeds may be cut, which the JSON beside the CSV says.
+
+    Raises
+    ------
+    ValueError
+        For a result that is no part of a table, as soon as its cell is computed; and when the package's code has
+        changed since the run began.
+    """
+    from joblib import parallel_config
+
+    seeds = question.seeds[: int(os.environ.get(SEEDS) or len(question.seeds))]
+    _say(f"{question.name}: {number_of(len(seeds), 'seed')}, {number_of(len(question.settings), 'setting')}")
+    with parallel_config(backend="loky", n_jobs=int(os.environ.get(JOBS) or 1), inner_max_num_threads=1):
+        measured = _Measured(question.function, question.name, tuple(question.columns), digests.package_digest())
+        cells = question.compute(measured, seeds, store=Path(os.environ[STORE]), by_seed=True)
+    rows = question.rows(seeds, [[cell["values"] for cell in some] for some in cells])
+    seconds = [cell["seconds"] for some in cells for cell in some]
+    about = {
+        "name": question.name,
+        "scale": question.run.scale,
+        "corpus": question.run.corpus,
+        "stream": parts_of(question.stream),
+        "seeds_asked": question.seeds,
+        "seeds": seeds,
+        "cut": len(seeds) < len(question.seeds),
+        **json.loads(os.environ.get(ABOUT) or "{}"),
+        "seconds": seconds,
+        "seconds_in_all": round(sum(seconds), 1),
+        "peak_bytes": max(cell["peak"] for some in cells for cell in some),
+    }
+    run = question.run
+    place = place_of(Path(os.environ[FOLDER]), run.scale, run.corpus, seed=run.seed)
+    path = place / f"{question.name}.csv"
+    write_table(path, rows, about)
+    _say(f"{question.name}: done, {len(rows)} cells, {sum(seconds):.0f} s of computing")
+    return path
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """A function whose result is a row with its seconds and the largest memory of its process so far, in bytes."""
+
+    function: Callable[..., Mapping[str, Any]]
+    table: str
+    taken: tuple[str, ...]
+    package: str
+
+    def __call__(self, seed: int, setting: Row, rng: np.random.Generator) -> dict[str, Any]:
+        _end_with_parent()
+        name = cell_name(self.table, seed, setting)
+        if digests.package_digest() != self.package:
+            raise ValueError(
+                f"{name}: the code of cfltr_core has changed since the run began, so that its cells would be of two "
+                "kinds; run it again, in a checkout that nobody edits"
+            )
+        started = time.perf_counter()
+        values = flat_result(self.function(seed, setting, rng), self.taken, name)
+        seconds = round(time.perf_counter() - started, 2)
+        _say(f"{name}: {seconds:.1f} s")
+        return {"values": values, "seconds": seconds, "peak": _peak_bytes()}
+
+
+def _say(line: str) -> None:
+    """Add a line to the file that the asking process reads; short lines of several workers do not mix."""
+    if path := os.environ.get(LINES):
+        with open(path, "ab") as stream:
+            stream.write(f"{line}\n".encode())
+
+
+def _peak_bytes() -> int:
+    import resource  # not on every system; a paper run is for those that have it
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
+
+
+@cache
+def _end_with_parent() -> None:
+    """Let this worker end as soon as the process that started it has: it would go on computing for nobody."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(130)
+
+    threading.Thread(target=watch, daemon=True).start()

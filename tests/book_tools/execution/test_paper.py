@@ -1,0 +1,223 @@
+"""Kept tables: computed by a paper run, which can be stopped and goes on, and left alone by every other command."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from toy import REPOSITORY, Toy, surroundings
+
+from book_tools.book import Book
+from book_tools.execution import fingerprint
+from book_tools.parameters import Parameters
+
+# A line for every call, and a wait as long as a gate is closed: the test sees what was computed, and when.
+LEARN = """
+import os, time
+from pathlib import Path
+
+def learn(seed, setting, rng):
+    folder = Path(os.environ["TOY_CALLS"])
+    (folder / f"{seed} {setting['n']} {time.monotonic_ns()}").touch()
+    while setting["n"] == 30 and (folder / "closed").exists():
+        time.sleep(0.05)
+    return {"value": setting["n"] * rng.random(), "word": "even" if seed % 2 == 0 else "odd"}
+"""
+CALLS = """
+settings = [{"n": 10, "cap": None}, {"n": 20, "cap": 0.5}, {"n": 30, "cap": 1}]
+curve = run.kept("curve", learn, settings=settings, stream=7, again=[(0, 0), (1, 1)])
+eta = run.kept("eta", learn, settings=[{"n": 1}], stream=8, again=[])
+"""
+SHOW = 'print(curve.words, "|", eta.words, "|", len(curve.frame), curve.kept, untagged)'
+PLACE = Path("tests/reference/kept/91/smoke/digits")
+
+
+@pytest.fixture
+def kept(toy: Toy, tmp_path: Path) -> Toy:
+    """A book with a chapter of two kept tables; its untagged cells fail in a paper run."""
+    path = toy.chapter(
+        "91_far",
+        "import cfltr_core as cf\nrun = cf.Run(scale, corpus, seed)",
+        "import os\nassert 'CFLTR_KEEP' not in os.environ\nuntagged = 'all cells ran'",
+        LEARN,
+        CALLS,
+        SHOW,
+    )
+    notebook = json.loads(path.read_text())
+    for index in (2, 4, 5):
+        notebook["cells"][index]["metadata"] = {"tags": ["kept", "hide-input"]}
+    path.write_text(json.dumps(notebook))
+    toy.contents("91_far", "scoreboard", "status")
+    (tmp_path / "calls").mkdir()
+    return toy
+
+
+def calls(toy: Toy) -> list[str]:
+    """Seed and number of each cell that was computed, in order, and forget them."""
+    files = sorted((toy.root.parent / "calls").glob("* *"), key=lambda path: int(path.name.split()[2]))
+    found = [" ".join(path.name.split()[:2]) for path in files]
+    for path in files:
+        path.unlink()
+    return found
+
+
+def cli(toy: Toy, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    options = ("--chapter", "91") if command in ("run", "paper") else ()
+    options += ("--scale", "smoke", "--corpus", "digits") if options else ()
+    return toy.cli(command, *options, *arguments, TOY_CALLS=str(toy.root.parent / "calls"))
+
+
+def shown(toy: Toy) -> str:
+    notebook = json.loads((toy.done("91_far") / "notebook.ipynb").read_text())
+    return "".join(notebook["cells"][-1]["outputs"][0]["text"])
+
+
+def tables(toy: Toy) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted((toy.root / PLACE).glob("*.csv"))}
+
+
+def test_a_stopped_run_goes_on_and_gives_the_same_bytes(kept: Toy, tmp_path: Path) -> None:
+    gate = tmp_path / "calls" / "closed"
+    gate.touch()
+    process = subprocess.Popen(
+        kept.command("paper", "--chapter", "91", "--scale", "smoke", "--corpus", "digits", "--jobs", "1"),
+        cwd=REPOSITORY,
+        env=surroundings(TOY_CALLS=str(tmp_path / "calls")),
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    deadline = time.monotonic() + 120
+    while not list((tmp_path / "calls").glob("0 30 *")):
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    output = process.communicate(timeout=60)[0]
+    assert process.returncode == 130, output
+    assert "interrupted; finished cells are kept, run again to go on" in output
+    assert calls(kept) == ["0 10", "0 20", "0 30"]
+    assert tables(kept) == {}
+
+    gate.unlink()
+    again = cli(kept, "paper", "--jobs", "2")
+    assert again.returncode == 0, again.stdout
+    assert sorted(calls(kept)) == ["0 1", "0 30", "1 1", "1 10", "1 20", "1 30"]
+    for line in ("curve: 2 seeds, 3 settings", "curve, seed 1, n=20, cap=0.5: ", f"kept  {PLACE / 'eta.csv'}"):
+        assert line in again.stdout
+    resumed = tables(kept)
+    assert sorted(resumed) == ["curve.csv", "eta.csv"]
+
+    # Without a stored cell, and with another number of workers.
+    for path in (kept.root / "_build" / "kept").rglob("*.npz"):
+        path.unlink()
+    assert cli(kept, "paper", "--jobs", "1").returncode == 0
+    assert len(calls(kept)) == 8
+    assert tables(kept) == resumed
+
+
+def test_a_chapter_reads_its_tables_and_nobody_else_changes_them(kept: Toy) -> None:
+    # Nothing is kept: the first seed is computed.
+    assert cli(kept, "run").returncode == 0
+    assert shown(kept) == "computed in this run: 1 seed | computed in this run: 1 seed | 3 False all cells ran\n"
+    assert sorted(calls(kept)) == ["0 1", "0 10", "0 20", "0 30"]
+
+    only = cli(kept, "paper", "--tables", "curve")
+    assert only.returncode == 0, only.stdout
+    assert sorted(calls(kept)) == ["0 10", "0 20", "0 30", "1 10", "1 20", "1 30"]
+    assert list(tables(kept)) == ["curve.csv"]
+
+    # The table is news for the chapter: it is executed again, and computes two of the cells.
+    assert cli(kept, "run").stdout.count("ran   91_far") == 1
+    assert shown(kept) == "kept: 2 seeds at smoke | computed in this run: 1 seed | 6 True all cells ran\n"
+    assert calls(kept) == ["0 10", "1 20", "0 1"]
+    assert cli(kept, "run").stdout.count("kept  91_far") == 1
+
+    before = {path: path.read_bytes() for path in (kept.root / "tests").rglob("*") if path.is_file()}
+    cli(kept, "verify")
+    assert toy_run_at_default(kept) == 0
+    assert cli(kept, "reference", "--update").returncode == 0
+    assert cli(kept, "clean").returncode == 0
+    after = {path: path.read_bytes() for path in (kept.root / "tests").rglob("*") if path.is_file()}
+    assert {path: after[path] for path in before} == before
+    assert any("smoke/records.json" in path.as_posix() for path in after.keys() - before.keys())
+
+
+def toy_run_at_default(toy: Toy) -> int:
+    """The run whose numbers can become the reference: that of the default corpus."""
+    calls = str(toy.root.parent / "calls")
+    return toy.cli("run", "--scale", "smoke", TOY_CALLS=calls).returncode
+
+
+def test_seeds_are_cut_and_it_is_said(kept: Toy) -> None:
+    assert cli(kept, "paper", "--seeds", "1").returncode == 0
+    about = json.loads((kept.root / PLACE / "eta.json").read_text())
+    assert (about["seeds"], about["seeds_asked"], about["cut"]) == ([0], [0, 1], True)
+    assert len(about["seconds"]) == 1
+    assert about["peak_bytes"] > 10e6
+    assert {"revision", "dirty", "python", "packages", "jobs"} <= about.keys()
+    calls(kept)
+    failed = cli(kept, "run")
+    assert failed.returncode == 1
+    assert "again=(1, 1) is not in it, since it was cut to 1 seed" in failed.stdout
+    path = kept.root / "chapters" / "91_far.ipynb"
+    path.write_text(path.read_text().replace("again=[(0, 0), (1, 1)]", "again=[(0, 2)]"))
+    ran = cli(kept, "run")
+    assert ran.returncode == 0, ran.stdout
+    assert shown(kept).startswith("kept: 1 of 2 seeds at smoke | ")
+
+
+def test_what_cannot_be_computed_is_said_at_once(kept: Toy) -> None:
+    for arguments, message in (
+        (["--tables", "curve etta"], "TABLES: 91_far has no kept table 'etta'; choose from curve, eta"),
+        (["--seeds", "0"], "'0': expected a whole number from 1 up"),
+        (["--scale", "huge"], "scale is 'huge': choose one of smoke, ci, paper"),
+    ):
+        refused = cli(kept, "paper", *arguments)
+        assert refused.returncode == 2
+        assert message in refused.stdout
+    path = kept.root / "chapters" / "91_far.ipynb"
+    source = path.read_text()
+    for change, message in (
+        (('"eta\\"', '"curve\\"'), "two kept tables are called 'curve'; rename one"),
+        (('"kept"', '"else"'), "no cell tagged 'kept' calls run.kept"),
+    ):
+        path.write_text(source.replace(*change))
+        refused = cli(kept, "paper")
+        assert refused.returncode == 2
+        assert message in refused.stdout
+    # A cell that reads what an untagged one defines.
+    path.write_text(source.replace("settings = [", "untagged\\nsettings = ["))
+    failed = cli(kept, "paper")
+    assert failed.returncode == 1
+    assert "NameError: name 'untagged' is not defined" in failed.stdout
+    assert calls(kept) == []
+
+
+def test_the_fingerprint_holds_the_chapters_own_tables(toy: Toy) -> None:
+    toy.chapter("91_alpha")
+    toy.chapter("92_beta")
+    toy.contents("91_alpha", "92_beta")
+    book = Book(toy.root)
+
+    def prints() -> list[str]:
+        around = fingerprint.surroundings(book, Parameters())
+        return [fingerprint.fingerprint_of(chapter, around) for chapter in book.chapters()]
+
+    before = prints()
+    table = toy.root / "tests" / "reference" / "kept" / "92" / "ci" / "digits" / "eta.csv"
+    table.parent.mkdir(parents=True)
+    table.write_text("seed\n0\n")
+    with_table = prints()
+    assert with_table[0] == before[0]
+    assert with_table[1] != before[1]
+    table.write_text("seed\n1\n")
+    assert prints()[1] not in (before[1], with_table[1])
+    os.unlink(table)
+    assert prints() == before
