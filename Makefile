@@ -69,7 +69,7 @@ chapter: $(WHOLE) ## execute one chapter: make chapter CHAPTER=01
 	$(TOOLS) run $(RUN_OPTIONS) --chapter '$(CHAPTER)'
 
 # Long: minutes at scale ci, hours at scale paper.  Finished cells lie in _build/kept until `make clean`.
-paper: $(WHOLE) ## compute kept tables, or go on: make paper CHAPTER=07 SCALE=paper CORPUS=yahoo-like TABLES='…' SEEDS=5
+paper: $(WHOLE) ## compute kept tables, or go on, at SCALE (ci unless given): make paper CHAPTER=07 TABLES='…' SEEDS=5
 	@[ -n '$(CHAPTER)' ] || { echo "CHAPTER is not set; name one, as in 'make paper CHAPTER=07'" >&2; exit 2; }
 	$(TOOLS) paper $(RUN_OPTIONS) --chapter '$(CHAPTER)' --tables '$(TABLES)' --seeds '$(SEEDS)'
 

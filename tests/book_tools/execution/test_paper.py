@@ -25,6 +25,7 @@ def learn(seed, setting, rng):
     folder = Path(os.environ["TOY_CALLS"])
     (folder / f"{seed} {setting['n']} {time.monotonic_ns()}").touch()
     while setting["n"] == 30 and (folder / "closed").exists():
+        (folder / "beat").touch()
         time.sleep(0.05)
     return {"value": setting["n"] * rng.random(), "word": "even" if seed % 2 == 0 else "odd"}
 """
@@ -85,7 +86,7 @@ def test_a_stopped_run_goes_on_and_gives_the_same_bytes(kept: Toy, tmp_path: Pat
     gate = tmp_path / "calls" / "closed"
     gate.touch()
     process = subprocess.Popen(
-        kept.command("paper", "--chapter", "91", "--scale", "smoke", "--corpus", "digits", "--jobs", "1"),
+        kept.command("paper", "--chapter", "91", "--scale", "smoke", "--corpus", "digits", "--jobs", "2"),
         cwd=REPOSITORY,
         env=surroundings(TOY_CALLS=str(tmp_path / "calls")),
         text=True,
@@ -94,7 +95,7 @@ def test_a_stopped_run_goes_on_and_gives_the_same_bytes(kept: Toy, tmp_path: Pat
         stderr=subprocess.STDOUT,
     )
     deadline = time.monotonic() + 120
-    while not list((tmp_path / "calls").glob("0 30 *")):
+    while len(list((tmp_path / "calls").glob("? 30 *"))) < 2:
         assert time.monotonic() < deadline
         assert process.poll() is None, process.communicate()[0]
         time.sleep(0.05)
@@ -102,15 +103,22 @@ def test_a_stopped_run_goes_on_and_gives_the_same_bytes(kept: Toy, tmp_path: Pat
     output = process.communicate(timeout=60)[0]
     assert process.returncode == 130, output
     assert "interrupted; finished cells are kept, run again to go on" in output
-    assert calls(kept) == ["0 10", "0 20", "0 30"]
+    assert sorted(calls(kept)) == ["0 10", "0 20", "0 30", "1 10", "1 20", "1 30"]
     assert tables(kept) == {}
+    # The workers end with the run: nothing goes on computing.
+    time.sleep(2)
+    (tmp_path / "calls" / "beat").unlink()
+    time.sleep(0.5)
+    assert not (tmp_path / "calls" / "beat").exists()
 
     gate.unlink()
     again = cli(kept, "paper", "--jobs", "2")
     assert again.returncode == 0, again.stdout
-    assert sorted(calls(kept)) == ["0 1", "0 30", "1 1", "1 10", "1 20", "1 30"]
-    for line in ("curve: 2 seeds, 3 settings", "curve, seed 1, n=20, cap=0.5: ", f"kept  {PLACE / 'eta.csv'}"):
-        assert line in again.stdout
+    assert sorted(calls(kept)) == ["0 1", "0 30", "1 1", "1 30"]
+    assert "  curve, seed 1, n=20, cap=0.5: " in output
+    assert "n=20" not in again.stdout
+    for line in ("curve: 2 seeds, 3 settings", "curve, seed 1, n=30, cap=1: ", f"kept  {PLACE / 'eta.csv'}"):
+        assert f"  {line}" in again.stdout
     resumed = tables(kept)
     assert sorted(resumed) == ["curve.csv", "eta.csv"]
 

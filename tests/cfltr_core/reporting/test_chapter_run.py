@@ -76,6 +76,10 @@ def test_corpora_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None
     assert oracles.count_words([str(seed) for seed in loaded]) == {"3": 1, "4": 2, "5": 1}
     monkeypatch.setattr(room, "KEPT_BYTES", 0)
     assert RUN.load(7) is RUN.load(7)  # the last stays, however large
+    held: list[int] = []
+    monkeypatch.setattr(room, "load_corpus", lambda *_, seed: held.append(len(room._kept)) or first)
+    RUN.load(8)
+    assert held == [0]  # … until another is made: both would be in memory
     with pytest.raises(ValueError, match="seed is -1"):
         RUN.load(-1)
 

@@ -272,6 +272,11 @@ def test_words_and_names() -> None:
     assert paper_run.asks_for("anything")
     question = kept_questions.question_of(RUN, "eta", learn, settings=SETTINGS, stream=1, seeds=[2])
     assert question.columns == ["seed", "n", "cap"]
+    assert question.rows([2], question.compute(learn, [2])) == [
+        {"seed": 2, **setting, "value": row["value"], "word": "even"}
+        for setting, row in zip(SETTINGS, loop([2], SETTINGS, 1), strict=True)
+    ]
+    assert question.remedy == "make paper CHAPTER=NN SCALE=smoke CORPUS=digits TABLES=eta"
     assert kept_questions.cells_of([(0, 2)], question) == [(0, 2)]
     assert kept_questions.flat_result({"a": 1}, ["seed"], "x") == {"a": 1}
     assert kept.kept_elsewhere(RUN, "eta", scale=None, corpus=None) is None
