@@ -23,6 +23,8 @@ from cfltr_core.evaluation.exact import enumerate_logs, expectation, mean_and_va
 from cfltr_core.learning.bounds import bound_loss, surrogate_ranks
 from cfltr_core.learning.convergence import exact_runs, proof_steps, weight_summary
 from cfltr_core.learning.countersample import click_sampler, train_sgd
+from cfltr_core.learning.deep import AGARWAL_DEEP, fit_deep, select_deep
+from cfltr_core.learning.networks import two_layer
 from cfltr_core.learning.propdcg import fit_propdcg
 from cfltr_core.learning.proprank import fit_proprank
 from cfltr_core.learning.query_sampling import query_sampler
@@ -47,6 +49,7 @@ from cfltr_core.reporting.intervals import mean_interval
 from cfltr_core.reporting.run import Run
 
 __all__ = [
+    "AGARWAL_DEEP",
     "METHODS",
     "SCALES",
     "ClickLog",
@@ -76,6 +79,7 @@ __all__ = [
     "expand_clicks",
     "expectation",
     "figure",
+    "fit_deep",
     "fit_linear_ranker",
     "fit_propdcg",
     "fit_proprank",
@@ -98,12 +102,14 @@ __all__ = [
     "record",
     "segment_sum",
     "select_C",
+    "select_deep",
     "self_normalised",
     "sessions_for_clicks",
     "simulate_clicks",
     "style",
     "surrogate_ranks",
     "train_sgd",
+    "two_layer",
     "weight_summary",
 ]
 __version__ = "0.1.0"

@@ -94,6 +94,9 @@ DEFAULTS = {
     "curves": {"ax": None, "labels": None, "legend": True, "units": None},
     "dcg": {"cutoff": None},
     "figure": {"dense": False},
+    "fit_deep": {"metric": None, "surrogate": "hinge", "sigma": 1.0, "method": "direct", "round_epochs": 5}
+    | {"optimizer": "adam", "learning_rate": 1e-3, "weight_decay": 0.0, "batch_documents": 1000, "epochs": None}
+    | {"steps": None, "validation": None, "patience": None, "device": "cpu", "seed": 0, "progress": None},
     "fit_linear_ranker": {"ridge": 1.0, "min_queries": 20},
     "fit_propdcg": {"C": 1.0, "metric": None, "decrease": 1e-3, "gap": 1e-3, "start": None, "max_rounds": 50},
     "fit_proprank": {"C": 1.0, "gap": 1e-3, "start": None, "max_passes": 5000},
@@ -113,6 +116,7 @@ DEFAULTS = {
     "self_normalised": ESTIMATE,
     "surrogate_ranks": HINGE,
     "train_sgd": {"batch": 1, "runs": 1, "optimizer": "sgd", "record": None},
+    "two_layer": {"hidden": 200, "activation": "sigmoid"},
 }
 
 

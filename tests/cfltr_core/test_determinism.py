@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import oracles
 import pytest
+import torch
 
 import cfltr_core
 import cfltr_core.data.letor
@@ -26,6 +27,7 @@ from cfltr_core import (
     dcg,
     draw_sessions,
     expand_clicks,
+    fit_deep,
     fit_linear_ranker,
     load_corpus,
     power_examination,
@@ -34,10 +36,13 @@ from cfltr_core import (
     ranks,
     simulate_clicks,
     train_sgd,
+    two_layer,
 )
 from cfltr_core.data.generated import YAHOO_LIKE, generate
 from cfltr_core.data.letor import read_collection
 from cfltr_core.data.letor.reader import fold_of
+from cfltr_core.learning.descent import Plan, train
+from cfltr_core.learning.torch_lists import TorchLists
 from cfltr_core.sampling import AliasTable
 
 N = 40
@@ -67,6 +72,21 @@ def five_parts(folder: Path) -> Path:
     for i in range(1, 6):
         (folder / f"S{i}.txt").touch()
     return folder
+
+
+def trained(seed: int) -> np.ndarray:
+    """The order of the lists is drawn: batches are small, and the network is always the same."""
+    plan = Plan(
+        length=1, by_steps=False, rates=((1, 0.1),), metric=dcg(), surrogate="hinge", sigma=1.0, method="direct",
+        round_epochs=1, optimizer="sgd", weight_decay=0.0, batch_documents=9, patience=None, progress=False,
+    )  # fmt: skip
+    net = torch.nn.Linear(3, 1, bias=False)
+    with torch.no_grad():
+        net.weight.fill_(0.1)
+    lists = TorchLists(LOG.offsets, np.flatnonzero(LOG.clicks))
+    mass = LOG.mass[LOG.clicks > 0]
+    given = {"features": DATA.features, "lists": lists, "mass": mass, "validation": None}
+    return train(net, plan, **given, rng=generator(seed)).weights["weight"]
 
 
 DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
@@ -102,6 +122,10 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "query_sampling.query_steps": lambda s, _: (
         train_sgd(DATA.features, query_sampler(DATA.features, LOG), learning_rates=0.1, steps=20, rng=generator(s)).last
     ),
+    "deep.fit_deep": lambda s, _: fit_deep(
+        DATA.features, LOG, module=lambda: two_layer(3, 4), epochs=1, seed=s
+    ).weights["0.weight"],
+    "descent.train": lambda s, _: trained(s),
     "generated.generate": lambda s, _: generate(YAHOO_LIKE, (5, 2, 2), n_features=8, seed=s).train.features,
     "corpora.load_corpus": lambda s, _: load_corpus("digits", "smoke", seed=s).train.features,
     "reader.fold_of": lambda s, folder: np.array([fold_of(five_parts(folder), s)]),

@@ -8,12 +8,13 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 import pytest
 
-from cfltr_core import ClickLog, click_sampler, ips, ndcg, ranks, surrogate_ranks, train_sgd
+from cfltr_core import ClickLog, click_sampler, ips, ndcg, ranks, surrogate_ranks, train_sgd, two_layer
 from cfltr_core.data.generated import GENERATED, Knobs
 from cfltr_core.evaluation.estimators import Unit
 from cfltr_core.learning.bounds import Surrogate
 from cfltr_core.learning.convergence import second_moment
 from cfltr_core.learning.countersample import Method, Optimizer
+from cfltr_core.learning.networks import Activation
 from cfltr_core.learning.propdcg import Curvature, curvature
 from cfltr_core.ranking.metrics import TIES, RankWeight, Ties
 from cfltr_core.reporting.claims import CORPORA
@@ -56,6 +57,7 @@ TYPES: dict[str, tuple[Any, list[str], Callable[[Any], object]]] = {
         lambda word: second_moment([1.0], [1.0], counts=[1], sampling=word),
     ),
     "method": (Method, ["biased", "ips", "countersample"], lambda word: click_sampler(LOG, word)),
+    "activation": (Activation, ["sigmoid", "tanh", "relu"], lambda word: two_layer(2, activation=word)),
     "optimizer": (Optimizer, ["sgd", "adam", "adagrad"], trained),
     "surrogate": (
         Surrogate,

@@ -1424,3 +1424,63 @@ def snips(
         above += [lam[d] / p] * int(count)
         below += [1 / p] * int(count)
     return math.fsum(above) / math.fsum(below)
+
+
+# --- networks ---------------------------------------------------------------------------------------------
+
+
+def network(x: Sequence[float], weights: dict[str, list], kind: str) -> float:
+    """b + Σ_h v_h a(u_h · x + c_h), with the names that torch gives to u, c, v and b."""
+    total = weights["2.bias"][0]
+    for u, c, v in zip(weights["0.weight"], weights["0.bias"], weights["2.weight"][0], strict=True):
+        z = math.fsum(a * b for a, b in zip(u, x, strict=True)) + c
+        total += v * {"sigmoid": 1 / (1 + math.exp(-z)), "tanh": math.tanh(z), "relu": max(z, 0.0)}[kind]
+    return total
+
+
+def batches_of(queries: Sequence[int], offsets: Sequence[int], size: int) -> list[list[int]]:
+    """Lists in their order; one begins a new batch when it begins in another stretch of ``size`` documents."""
+    out: list[list[int]] = []
+    documents, stretch = 0, -1
+    for q in queries:
+        if documents // size != stretch:
+            stretch = documents // size
+            out.append([])
+        out[-1].append(q)
+        documents += offsets[q + 1] - offsets[q]
+    return out
+
+
+def rates(schedule: Sequence[tuple[int, float]], n: int) -> list[float]:
+    """The rate of each of ``n`` epochs: every rate as often as it says, the last for all that are left."""
+    out = [rate for length, rate in schedule for _ in range(length)]
+    return (out + [schedule[-1][1]] * n)[:n]
+
+
+def descent(
+    features: Sequence[Sequence[float]],
+    offsets: Sequence[int],
+    masses: dict[int, float],
+    w: Sequence[float],
+    rates: Sequence[float],
+    decay: float,
+    weight: Weight,
+    slope: Weight,
+    frozen: int | None = None,
+) -> tuple[list[float], list[float]]:
+    """Gradient descent on F(w) + (decay/2)‖w‖² for a linear scorer: the weights after it, F at each step.
+
+    With ``frozen`` the prices c λ′(1 + S) are those of the last step whose number is a multiple of it.
+    """
+    w, values = list(w), []
+    terms, mass = list(masses), list(masses.values())
+    for step, rate in enumerate(rates):
+        s = linear_scores(features, w)
+        values.append(bound(s, offsets, terms, mass, weight, slope)[0])
+        if frozen is None or step % frozen == 0:
+            sums = surrogate_sums(s, offsets, terms)
+            prices = [c * slope(1 + total) for c, total in zip(mass, sums, strict=True)]
+        pull = bound(s, offsets, terms, prices, lambda r: r, lambda r: 1.0)[1]
+        for i in range(len(w)):
+            w[i] -= rate * (math.fsum(p * float(x[i]) for p, x in zip(pull, features, strict=True)) + decay * w[i])
+    return w, values

@@ -232,6 +232,22 @@ WRONG = {
         "max(tried, key=estimates.__getitem__)",
         "test_propdcg.py::test_the_choice_has_the_smallest_estimate",
     ),
+    # networks
+    "a batch that stands for itself alone": (
+        "gradient * len(batches)",
+        "gradient",
+        "test_deep.py::test_batches_have_the_mean_gradient_of_all",
+    ),
+    "a round of tangents that begins an epoch late": (
+        "self.epoch % plan.round_epochs == 0",
+        "self.epoch % plan.round_epochs == 1",
+        "test_deep.py::test_descent_on_all_lists_at_once_is_that_of_the_loop",
+    ),
+    "the best weights as an alias of the last": (
+        "value.detach().clone()",
+        "value.detach()",
+        "test_deep.py::test_the_best_epoch_by_validation_clicks_is_kept_as_a_copy",
+    ),
 }
 
 

@@ -1,0 +1,361 @@
+"""Training networks on clicks: against plain gradient descent in a loop, the SVM, and what a seed must mean."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import oracles
+import pytest
+import torch
+from torch import nn
+
+from cfltr_core import (
+    AGARWAL_DEEP,
+    ClickLog,
+    DeterministicPolicy,
+    PositionBasedUser,
+    RankWeight,
+    average_rank,
+    bound_loss,
+    dcg,
+    fit_deep,
+    fit_propdcg,
+    power_examination,
+    rbp,
+    select_deep,
+    simulate_clicks,
+    two_layer,
+)
+from cfltr_core.learning.descent import Plan, TrainingDiverged, train
+from cfltr_core.learning.torch_lists import TorchLists
+
+SQUARE = RankWeight("r²", np.square, larger_is_better=False, derivative=lambda r: 2 * r)
+# One click on each of two ranks of document 0 count together; list 1 has no click, list 2 one document.
+CUTS = [0, 4, 7, 8, 13]
+LOG = ClickLog(
+    document=[0, 0, 2, 4, 7, 9, 12],
+    rank=[1, 2, 3, 1, 1, 2, 5],
+    impressions=[3, 3, 6, 5, 2, 4, 4],
+    clicks=[2, 1, 1, 0, 2, 3, 1],
+    propensity=[1.0, 0.5, 0.25, 1.0, 1.0, 0.5, 0.125],
+    sessions=[6, 5, 2, 4],
+    offsets=CUTS,
+)
+X = np.random.default_rng(1).normal(size=(13, 3))
+MASSES = oracles.click_masses(LOG.document.tolist(), LOG.clicks.tolist(), LOG.propensity.tolist(), 1.0)
+MASSES = {d: c for d, c in MASSES.items() if c > 0}
+START = [0.3, -0.2, 0.1]
+
+
+def linear(start: list[float] = START, dtype: torch.dtype = torch.float64) -> nn.Linear:
+    net = nn.Linear(len(start), 1, bias=False, dtype=dtype)
+    with torch.no_grad():
+        net.weight.copy_(torch.tensor([start], dtype=dtype))
+    return net
+
+
+def problem(n_queries: int, seed: int = 0, n_features: int = 5) -> tuple[np.ndarray, ClickLog]:
+    """Lists of 1 to 12 documents whose relevance is a crooked function of the features, and clicks on them."""
+    rng = np.random.default_rng(seed)
+    cuts = np.concatenate([[0], np.cumsum(rng.integers(1, 13, n_queries))])
+    x = rng.normal(size=(int(cuts[-1]), n_features))
+    relevance = (x[:, 0] + np.abs(x[:, 1]) > 1.0).astype(float)
+    policy = DeterministicPolicy.rank_by(x[:, 0] + rng.normal(size=len(x)), cuts, rng=rng)
+    user = PositionBasedUser(power_examination(1.0), epsilon_plus=1.0, epsilon_minus=0.1)
+    return x, simulate_clicks(policy, user, relevance=relevance, sessions=[20] * n_queries, rng=rng)
+
+
+def objective(scores: np.ndarray, log: ClickLog, metric: RankWeight | None = None) -> float:
+    return bound_loss(scores, log.offsets, documents=log.document, weights=log.mass, metric=metric or dcg()).value
+
+
+@pytest.mark.oracle("deep.fit_deep")
+@pytest.mark.parametrize("frozen", [None, 3])
+@pytest.mark.parametrize(
+    ("metric", "weight", "slope"),
+    [(None, oracles.dcg, oracles.dcg_slope), (average_rank(), oracles.average_rank, lambda r: 1.0)],
+)
+def test_descent_on_all_lists_at_once_is_that_of_the_loop(
+    metric: RankWeight | None, weight: Any, slope: Any, frozen: int | None
+) -> None:
+    schedule = [(3, 0.05), (4, 0.02)]
+    method = {} if frozen is None else {"method": "majorise", "round_epochs": frozen}
+    net = linear()
+    fit = fit_deep(
+        X, LOG, module=net, metric=metric, optimizer="sgd", learning_rate=schedule, weight_decay=0.1, epochs=9, **method
+    )
+    rates = oracles.rates(schedule, 9)
+    w, values = oracles.descent(X.tolist(), CUTS, MASSES, START, rates, 0.1, weight, slope, frozen)
+    np.testing.assert_allclose(fit.weights["weight"][0], w, rtol=1e-10)
+    np.testing.assert_allclose(net.weight.detach()[0], w, rtol=1e-10)
+    np.testing.assert_allclose(fit.history["objective"], values, rtol=1e-12)
+    assert fit.history["rate"].tolist() == rates
+    assert fit.history["steps"].tolist() == list(range(1, 10))
+    assert np.isnan(fit.history["validation"]).all()
+    assert (fit.steps, fit.best_epoch) == (9, 9)
+    assert math.isnan(fit.risk)
+    np.testing.assert_allclose(fit.decision_function(X), oracles.linear_scores(X.tolist(), w), rtol=1e-9)
+
+
+def test_one_step_of_both_methods_is_the_same_and_follows_the_gradient_of_bound_loss() -> None:
+    scores = X @ START
+    documents = np.array(list(MASSES))
+    bound = bound_loss(scores, CUTS, documents=documents, weights=list(MASSES.values()), metric=dcg())
+    moved = [
+        fit_deep(X, LOG, module=linear(), optimizer="sgd", learning_rate=1e-2, steps=1, method=method).weights["weight"]
+        for method in ("direct", "majorise")
+    ]
+    assert moved[0].tolist() == moved[1].tolist()
+    np.testing.assert_allclose((START - moved[0][0]) / 1e-2, X.T @ bound.gradient, rtol=1e-6)
+
+
+def test_batches_have_the_mean_gradient_of_all() -> None:
+    """The first step on a batch, averaged over seeds that begin with each list, is that on everything."""
+    steps: dict[bytes, np.ndarray] = {}
+    for seed in range(40):
+        fit = fit_deep(
+            X, LOG, module=linear(), optimizer="sgd", learning_rate=1.0, steps=1, batch_documents=1, seed=seed
+        )
+        moved = fit.weights["weight"][0] - START
+        steps[moved.round(9).tobytes()] = moved
+    everything = fit_deep(X, LOG, module=linear(), optimizer="sgd", learning_rate=1.0, steps=1).weights["weight"][0]
+    assert len(steps) == 3, "three lists have a click"
+    np.testing.assert_allclose(sum(steps.values()) / 3, everything - START, rtol=1e-9)
+
+
+@pytest.mark.oracle("descent.Plan.rate", "descent.Plan.over", "descent.train")
+@pytest.mark.parametrize("by_steps", [False, True])
+def test_a_plan_is_followed(by_steps: bool) -> None:
+    schedule = ((2, 0.1), (1, 0.01), (3, 0.001))
+    plan = Plan(
+        length=8, by_steps=by_steps, rates=schedule, metric=dcg(), surrogate="hinge", sigma=1.0, method="direct",
+        round_epochs=5, optimizer="sgd", weight_decay=0.0, batch_documents=5, patience=None, progress=False,
+    )  # fmt: skip
+    expected = oracles.rates(schedule, 8)
+    other = 99  # what is not counted must not matter
+    assert [plan.rate(*((other, i) if by_steps else (i, other))) for i in range(1, 9)] == expected
+    assert [plan.over(*((other, i) if by_steps else (i, other))) for i in range(6, 10)] == [False, False, True, True]
+    lists = TorchLists(LOG.offsets, np.array(list(MASSES)))
+    mass = np.array(list(MASSES.values()))
+    rng = np.random.default_rng(0)
+    fit = train(linear(), plan, features=X, lists=lists, mass=mass, validation=None, rng=rng)
+    assert fit.steps == fit.history["steps"][-1]
+    if by_steps:
+        assert fit.steps == 8
+    else:
+        assert fit.history["rate"].tolist() == expected
+
+
+def test_the_last_epoch_may_be_cut_short_by_steps() -> None:
+    fit = fit_deep(X, LOG, module=linear(), learning_rate=[(2, 1e-2), (1, 1e-3)], steps=5, batch_documents=1)
+    assert fit.history["steps"].tolist() == [3, 5]
+    assert fit.history["rate"].tolist() == [1e-3, 1e-3]
+    assert fit_deep(X, LOG, module=linear(), learning_rate=[(2, 1e-2), (1, 1e-3)]).history["rate"].tolist() == [
+        1e-2, 1e-2, 1e-3
+    ]  # fmt: skip
+    assert len(fit_deep(X, LOG, module=linear()).history["rate"]) == 50
+
+
+@pytest.mark.oracle("deep.AGARWAL_DEEP")
+def test_the_settings_of_the_paper() -> None:
+    assert dict(AGARWAL_DEEP) == {
+        "optimizer": "adam",
+        "learning_rate": ((300, 1e-6), (200, 1e-7), (250, 1e-8)),
+        "weight_decay": 1e-6,
+        "batch_documents": 1000,
+    }
+    assert oracles.rates(AGARWAL_DEEP["learning_rate"], 750) == [1e-6] * 300 + [1e-7] * 200 + [1e-8] * 250
+    fit = fit_deep(X, LOG, module=lambda: two_layer(3), **AGARWAL_DEEP, epochs=2)
+    assert fit.history["rate"].tolist() == [1e-6, 1e-6]
+    assert {name: w.shape[0] for name, w in fit.weights.items()}["0.weight"] == 200
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_weight_decay_is_that_of_the_penalty(optimizer: str) -> None:
+    """The direction of the first step: Adam's has length α in each weight, whatever the gradient's."""
+    gradient = X.T @ bound_loss(
+        X @ START, CUTS, documents=list(MASSES), weights=list(MASSES.values()), metric=dcg()
+    ).gradient + 5.0 * np.array(START)
+    fit = fit_deep(X, LOG, module=linear(), optimizer=optimizer, learning_rate=1e-3, weight_decay=5.0, steps=1)
+    step = gradient if optimizer == "sgd" else np.sign(gradient)
+    np.testing.assert_allclose((START - fit.weights["weight"][0]) / 1e-3, step, rtol=1e-5)
+
+
+def test_a_linear_network_reaches_the_objective_of_the_svm() -> None:
+    """With γ = 1/C, F + (γ/2)‖w‖² is the SVM's objective divided by C."""
+    x, log = problem(60)
+    C = 20.0
+    svm = fit_propdcg(x, log, C=C, gap=1e-4, decrease=1e-4)
+    schedule = [(60, 0.05), (40, 0.01), (40, 1e-3)]
+    fit = fit_deep(x, log, module=linear([0.0] * 5), learning_rate=schedule, weight_decay=1 / C, batch_documents=60)
+
+    def reached(w: np.ndarray) -> float:
+        return objective(x @ w, log) + float(w @ w) / (2 * C)
+
+    at_zero, best = reached(np.zeros(5)), reached(svm.weights)
+    assert at_zero - best > 0.01
+    assert reached(fit.weights["weight"][0]) < best + 0.02 * (at_zero - best)
+
+
+@pytest.mark.parametrize("method", ["direct", "majorise"])
+@pytest.mark.parametrize("surrogate", ["hinge", "logistic"])
+def test_a_network_lowers_its_objective_below_that_of_every_line(method: str, surrogate: str) -> None:
+    x, log = problem(60)
+    svm = fit_propdcg(x, log, C=1e3)
+    fit = fit_deep(
+        x, log, module=lambda: two_layer(5, 30), learning_rate=0.02, epochs=120, method=method, surrogate=surrogate,
+        sigma=1.0,
+    )  # fmt: skip
+    assert fit.history["objective"][-1] < fit.history["objective"][0]
+    assert objective(fit.decision_function(x), log) < objective(svm.decision_function(x), log)
+
+
+def outcome(seed: Any, **changes: Any) -> list[np.ndarray]:
+    x, log = problem(20)
+    net = lambda: nn.Sequential(nn.Linear(5, 8), nn.Dropout(0.5), nn.Tanh(), nn.Linear(8, 1))  # noqa: E731
+    given = {"module": net, "epochs": 3, "batch_documents": 30, "validation": problem(10, seed=5), **changes}
+    fit = fit_deep(x.astype(np.float32), log, seed=seed, **given)
+    return [*fit.weights.values(), *fit.history.values()]
+
+
+def same(left: list[np.ndarray], right: list[np.ndarray]) -> bool:
+    return all(a.tobytes() == b.tobytes() for a, b in zip(left, right, strict=True))
+
+
+def test_a_seed_decides_everything_and_torch_is_left_alone() -> None:
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    first = outcome(3)
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.manual_seed(6)
+    assert same(outcome(3), first)
+    assert not same(outcome(4), first)
+    for make in (np.random.default_rng, lambda s: torch.Generator().manual_seed(s)):
+        assert same(outcome(make(3)), outcome(make(3)))
+        assert not same(outcome(make(3)), outcome(make(4)))
+    one = np.random.default_rng(3)
+    assert not same(outcome(one), outcome(one)), "a generator moves on"
+
+
+def test_the_precision_of_the_module_is_that_of_its_features() -> None:
+    seen = []
+
+    class Spy(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            seen.append(x.dtype)
+            return super().forward(x)
+
+    for dtype in (torch.float32, torch.float64):
+        for x in (X, X.astype(np.float32)):
+            seen.clear()
+            fit = fit_deep(x, LOG, module=Spy(3, 1, dtype=dtype), epochs=1, validation=(x, LOG))
+            fit.decision_function(x)
+            assert set(seen) == {dtype}
+
+
+def test_lists_without_a_click_are_left_out_and_scores_may_be_a_column_or_not() -> None:
+    seen: list[int] = []
+
+    class Spy(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if self.training:
+                seen.append(len(x))
+            return super().forward(x)[:, 0]
+
+    net = Spy(3, 1, bias=False, dtype=torch.float64)
+    with torch.no_grad():
+        net.weight.copy_(torch.tensor([START], dtype=torch.float64))
+    fit = fit_deep(X, LOG, module=net, epochs=3, learning_rate=0.1)
+    assert seen == [10] * 3
+    column = fit_deep(X, LOG, module=linear(), epochs=3, learning_rate=0.1)
+    assert fit.weights["weight"].tolist() == column.weights["weight"].tolist()
+
+
+def test_the_best_epoch_by_validation_clicks_is_kept_as_a_copy() -> None:
+    x, log = problem(8, seed=1)
+    judged = problem(60, seed=2)
+    settings = {"learning_rate": 0.05, "epochs": 30, "batch_documents": 20}
+    net = two_layer(5, 30)
+    start = {name: value.clone() for name, value in net.state_dict().items()}
+    fit = fit_deep(x, log, module=net, validation=judged, **settings)
+    estimates = fit.history["validation"]
+    assert fit.best_epoch == 1 + int(np.argmin(estimates)) < 30
+    assert fit.risk == estimates.min()
+    scores = fit.decision_function(judged[0])
+    there = judged[1]
+    again = oracles.snips(
+        scores.tolist(), there.offsets.tolist(), there.document.tolist(), there.clicks.tolist(),
+        there.propensity.tolist(), oracles.dcg,
+    )  # fmt: skip
+    np.testing.assert_allclose(fit.risk, again, rtol=1e-9)
+    # The same training, ended at the best epoch, has these weights; the module has them, and is no alias of the fit.
+    short = two_layer(5, 30)
+    short.load_state_dict(start)
+    ended = fit_deep(x, log, module=short, **{**settings, "epochs": fit.best_epoch})
+    for name, value in fit.weights.items():
+        assert value.tolist() == ended.weights[name].tolist() == net.state_dict()[name].tolist()
+    fit_deep(x, log, module=net, **settings)
+    assert fit.decision_function(judged[0]).tolist() == scores.tolist()
+    patient = two_layer(5, 30)
+    patient.load_state_dict(start)
+    stopped = fit_deep(x, log, module=patient, validation=judged, patience=3, **settings)
+    assert len(stopped.history["rate"]) == stopped.best_epoch + 3 < 30
+    seen = estimates[: len(stopped.history["validation"])]
+    assert stopped.history["validation"].tolist() == seen.tolist()
+
+
+@pytest.mark.oracle("deep.select_deep")
+def test_settings_are_chosen_by_validation_clicks() -> None:
+    x, log = problem(30)
+    judged, there = problem(40, seed=3)
+    grid = [{"learning_rate": rate} for rate in (1e-6, 1e30, 0.05)]
+    fixed = {"module": lambda: two_layer(5, 10, activation="relu"), "epochs": 20, "seed": 7, "optimizer": "sgd"}
+    chosen = select_deep(x, log, grid=grid, validation=(judged, there), **fixed)
+    assert chosen.estimates[1] == np.inf, "it diverged"
+    for settings, estimate in zip(grid[::2], chosen.estimates[::2], strict=True):
+        fit = fit_deep(x, log, validation=(judged, there), **fixed, **settings)
+        again = oracles.snips(
+            fit.decision_function(judged).tolist(), there.offsets.tolist(), there.document.tolist(),
+            there.clicks.tolist(), there.propensity.tolist(), oracles.dcg,
+        )  # fmt: skip
+        np.testing.assert_allclose(estimate, again, rtol=1e-9)
+    assert chosen.settings is grid[int(np.argmin(chosen.estimates))]
+    assert chosen.fit.risk == chosen.estimates.min()
+    assert repr(chosen) == f"DeepSelection({chosen.settings} of 3 settings)"
+    with pytest.raises(TrainingDiverged):
+        select_deep(x, log, grid=grid[1:2], validation=(judged, there), **fixed)
+    with pytest.raises(ValueError, match=r"^grid: expected at least one mapping"):
+        select_deep(x, log, grid=[], validation=(judged, there), **fixed)
+    with pytest.raises(TypeError, match=r"^seed: a generator would give each of the settings another one"):
+        select_deep(x, log, grid=grid, validation=(judged, there), **{**fixed, "seed": np.random.default_rng(0)})
+
+
+def test_memory_grows_with_the_documents_not_with_their_squares() -> None:
+    """What NumPy holds at most; torch's own share is that of a batch, and of ``PAIRS`` pairs."""
+    peaks = []
+    for n in (20_000, 40_000):
+        cuts = [0, n // 2, n]
+        log = ClickLog(
+            document=[0, n - 1], rank=[1, 1], impressions=[1, 1], clicks=[1, 1], propensity=[1.0, 1.0], sessions=[1, 1],
+            offsets=cuts,
+        )  # fmt: skip
+        x = np.zeros((n, 2), dtype=np.float32)
+        fit_deep(x[:2], ClickLog(document=[0], rank=[1], impressions=[1], clicks=[1], propensity=[1.0], sessions=[1],
+                                 offsets=[0, 2]), module=linear([0.0, 0.0], torch.float32), epochs=1)  # fmt: skip
+        tracemalloc.start()
+        fit_deep(x, log, module=linear([0.0, 0.0], torch.float32), epochs=1)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 2.2 * peaks[0]
+    assert peaks[1] < 400 * 40_000
+
+
+@pytest.mark.parametrize("metric", [dcg(), rbp(0.8), average_rank()])
+def test_concave_weights_can_be_majorised(metric: RankWeight) -> None:
+    fit = fit_deep(X, LOG, module=linear(), metric=metric, method="majorise", epochs=2)
+    assert np.isfinite(fit.history["objective"]).all()
+    with pytest.raises(ValueError, match=r"^method is 'majorise', but rank weight 'r²' is convex and lies above"):
+        fit_deep(X, LOG, module=linear(), metric=SQUARE, method="majorise")

@@ -1,0 +1,195 @@
+"""What a training refuses before any work, and what is left when it fails on the way."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from cfltr_core import ClickLog, RankWeight, fit_deep, precision, two_layer
+from cfltr_core.learning.descent import TrainingDiverged
+
+CUTS = [0, 2, 5]
+FIELDS: dict[str, Any] = {
+    "document": [0, 1, 3], "rank": [1, 2, 1], "impressions": [4, 4, 2], "clicks": [3, 1, 2],
+    "propensity": [1.0, 0.5, 1.0], "sessions": [4, 2], "offsets": CUTS,
+}  # fmt: skip
+LOG = ClickLog(**FIELDS)
+SILENT = ClickLog(**{**FIELDS, "clicks": [0, 0, 0]})
+X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [0.5, 0.5], [1.0, 3.0]])
+
+
+class Refusing(nn.Linear):
+    """Any forward pass is work."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        raise AssertionError("work before the check")
+
+
+class Returning(nn.Linear):
+    """Scores that ``change`` has changed."""
+
+    def __init__(self, change: Any) -> None:
+        super().__init__(2, 1)
+        self.change = change
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.change(super().forward(x))
+
+
+def broken(row: int, column: int, value: float) -> np.ndarray:
+    x = X.copy()
+    x[row, column] = value
+    return x
+
+
+NO_SLOPE = RankWeight("log", np.log)
+CASES: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "no clicks": ({"log": SILENT}, ValueError, "log: there is no click in the log, so nothing can be learnt"),
+    "features of other lists": ({"features": X[:4]}, ValueError, "features: there are 4 documents, but the log has"),
+    "a flat list": ({"features": X[:, 0]}, ValueError, "features: expected shape (n_docs, n_features), got (5,)"),
+    "a feature that is none": ({"features": broken(1, 1, math.nan)}, ValueError, "features[1, 1] is nan: replace"),
+    "λ without slope": ({"metric": NO_SLOPE}, ValueError, "rank weight 'log' has no derivative"),
+    "surrogate": ({"surrogate": "step"}, ValueError, "surrogate is 'step': choose one of 'hinge', 'logistic'"),
+    "sigma": ({"sigma": 0.0}, ValueError, "sigma is 0.0: expected a finite number > 0"),
+    "method": ({"method": "newton"}, ValueError, "method is 'newton': choose one of 'direct', 'majorise'"),
+    "λ of no curvature": (
+        {"method": "majorise", "metric": RankWeight("s", np.sin, derivative=np.cos)}, ValueError, "rank weight 's' decr"
+    ),
+    "round_epochs": ({"round_epochs": 0}, ValueError, "round_epochs is 0: expected a whole number of at least 1"),
+    "optimizer": ({"optimizer": "lbfgs"}, ValueError, "optimizer is 'lbfgs': choose one of 'adam', 'sgd'"),
+    "weight_decay": ({"weight_decay": -1.0}, ValueError, "weight_decay is -1.0, outside [0, "),
+    "batch_documents": ({"batch_documents": 0}, ValueError, "batch_documents is 0: expected a whole number"),
+    "epochs": ({"epochs": 0}, ValueError, "epochs is 0: expected a whole number of at least 1"),
+    "steps": ({"steps": 1.5}, ValueError, "steps is 1.5: expected a whole number of at least 1"),
+    "both": ({"steps": 3, "epochs": 2}, ValueError, "epochs is 2 and steps is 3: give one of the two"),
+    "rate": ({"learning_rate": -1.0}, ValueError, "learning_rate is -1.0: expected a finite number > 0"),
+    "a rate of the schedule": (
+        {"learning_rate": [(2, 0.1), (1, 0.0)]}, ValueError, "learning_rate[1][1] is 0.0: expected a finite number > 0"
+    ),
+    "a length of the schedule": (
+        {"learning_rate": [(0, 0.1)]}, ValueError, "learning_rate[0][0] is 0: expected a whole number of at least 1"
+    ),
+    "no pair": ({"learning_rate": [0.1, 0.01]}, ValueError, "learning_rate[0] is 0.1: expected (length, rate)"),
+    "no schedule": ({"learning_rate": []}, ValueError, "learning_rate: expected a rate, or (length, rate) one after"),
+    "patience": ({"patience": 0, "validation": (X, LOG)}, ValueError, "patience is 0: expected a whole number"),
+    "patience for nothing": ({"patience": 3}, ValueError, "patience: there is no validation to watch; give"),
+    "validation of no kind": ({"validation": LOG}, ValueError, "validation: expected (features, log) of other queries"),
+    "validation without clicks": ({"validation": (X, SILENT)}, ValueError, "validation: log: there is no click in"),
+    "validation of other lists": ({"validation": (X[1:], LOG)}, ValueError, "validation: features: there are 4 docum"),
+    "validation of another width": (
+        {"validation": (X[:, :1], LOG)}, ValueError, "validation: has 1 features, those to learn from are 2"
+    ),
+    "device": ({"device": "cuda:7"}, ValueError, "device is 'cuda:7': what this machine has is 'cpu'"),
+    "seed": ({"seed": -1}, ValueError, "seed is -1: expected a whole number from 0 to"),
+    "seed of no kind": ({"seed": "one"}, TypeError, "seed is str: give a whole number, or a generator of NumPy or"),
+    "module": ({"module": 3}, TypeError, "module is int: give a torch.nn.Module, or a function that makes one"),
+}  # fmt: skip
+
+
+def call(**changes: Any) -> object:
+    given = {"features": X, "log": LOG, "module": Refusing(2, 1), **changes}
+    return fit_deep(given.pop("features"), given.pop("log"), **given)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_message_before_any_work(name: str) -> None:
+    changes, kind, message = CASES[name]
+    with pytest.raises(kind, match=r"^" + re.escape(message)):
+        call(**changes)
+
+
+def test_the_unbroken_arguments_are_accepted() -> None:
+    accepted = fit_deep(X, LOG, module=two_layer(2), epochs=1, validation=(X, LOG), patience=1, metric=precision(2))
+    assert accepted.steps == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        (Returning(lambda s: s.sum()), r"module: returned shape \(\) for 5 documents: it must map"),
+        (Returning(lambda s: s.repeat(1, 2)), r"module: returned shape \(5, 2\) for 5 documents"),
+        (Returning(lambda s: s.T), r"module: returned shape \(1, 5\) for 5 documents"),
+        (Returning(lambda s: (s, s)), "module: returned tuple for 5 documents"),
+        (Returning(lambda s: s / 0), "module: the score of document 0 is -?(inf|nan) before any training"),
+        (nn.Linear(3, 1), r"module: could not score features of shape \(5, 2\) \("),
+        (nn.ReLU(), "module: has no weights that could be learnt"),
+        (nn.Linear(2, 1).requires_grad_(False), "module: has no weights that could be learnt"),
+    ],
+)
+def test_a_module_that_cannot_be_trained(module: nn.Module, message: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{message}"):
+        fit_deep(X, LOG, module=module)
+
+
+def test_features_beyond_the_precision_of_the_module() -> None:
+    for value in (1e300, -1e300):
+        with pytest.raises(ValueError, match=r"^features: 1e\+300 is too large for the float32 of the module"):
+            fit_deep(broken(4, 1, value), LOG, module=two_layer(2))
+
+
+def test_a_click_that_no_one_could_see() -> None:
+    with pytest.raises(ValueError, match=r"^propensity\[1\] is 0\.0: the document was clicked"):
+        ClickLog(**{**FIELDS, "propensity": [1.0, 0.0, 1.0]})
+    log = ClickLog(**{**FIELDS, "propensity": np.array([1.0, 0.5, 1.0])})
+    log.propensity[1] = 0.0  # behind the back of the check
+    with np.errstate(divide="ignore"), pytest.raises(ValueError, match=r"^log: the propensity of document 1 is 0, but"):
+        fit_deep(X, log, module=Refusing(2, 1))
+
+
+class Failing(nn.Linear):
+    """Scores that are infinite from the n-th training batch on; ``before`` are the weights it had then."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__(2, 1)
+        self.n, self.calls = n, 0
+        self.before: list[list[float]] = []
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out = super().forward(x)
+        if self.training:
+            self.calls += 1
+            self.before.append(self.weight.detach()[0].tolist())
+            if self.calls >= self.n:
+                return out * torch.nan
+        return out
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_scores_that_are_not_finite_name_the_step_and_leave_the_last_good_weights(n: int) -> None:
+    net = Failing(n)
+    with pytest.raises(TrainingDiverged) as found:
+        fit_deep(X, LOG, module=net, batch_documents=1, learning_rate=0.1)
+    epoch = (n + 1) // 2
+    assert str(found.value).startswith(f"scores are not finite in epoch {epoch}, step {n}: lower learning_rate")
+    assert isinstance(found.value, RuntimeError)
+    good = net.before[max(0, n - 2)]
+    assert found.value.fit.weights["weight"][0].tolist() == good == net.weight.detach()[0].tolist()
+    assert found.value.fit.steps == max(0, n - 2)
+    assert found.value.fit.best_epoch == len(found.value.fit.history["rate"]) == epoch - 1
+    assert np.isfinite(found.value.fit.decision_function(X)).all()
+
+
+@pytest.mark.parametrize("validation", [None, (X, LOG)])
+@pytest.mark.parametrize("rate", [1e30, 3e38])
+def test_a_rate_that_is_far_too_large(rate: float, validation: Any) -> None:
+    net = two_layer(2, activation="relu")
+    was = [p.tolist() for p in net.parameters()]
+    with pytest.raises(TrainingDiverged, match=r"^(weights|scores|scores of the validation) are not finite in epoch "):
+        fit_deep(X, LOG, module=net, optimizer="sgd", learning_rate=rate, validation=validation)
+    assert all(bool(torch.isfinite(p).all()) for p in net.parameters())
+    assert len(was) == 4
+
+
+def test_progress_is_one_line_and_none_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+    fit_deep(X, LOG, module=two_layer(2), epochs=2)
+    assert capsys.readouterr() == ("", "")
+    fit_deep(X, LOG, module=two_layer(2), epochs=2, progress=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.fullmatch(r"(\repoch \d, step \d: objective \S+, validation nan ){2}\n", err)
