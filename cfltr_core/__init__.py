@@ -2,7 +2,18 @@
 
 Folders are floors, and imports point only down:
 
-=====  ==========================================  ======================================================="""
+=====  ==============================  ==============================================================================
+floor  folder                          what lives there
+=====  ==============================  ==============================================================================
+6      this file                       the public names
+5      ``learning``                    surrogates, learners, and the theory of their training
+4      ``evaluation``, ``propensity``  what a log says of a ranker; where propensities come from
+4      ``reporting``                   what a chapter calls to show and to claim
+3      ``clicks``, ``data``            who clicks on what, and what is kept of it; where lists come from
+2      ``ranking``, ``sampling``       what a ranked list is, and how it is judged; draws
+1      ``checks``, ``files``           argument checks; files that are whole or absent
+=====  ==============================  ==============================================================================
+"""
 
 from cfltr_core.clicks.loggers import fit_linear_ranker
 from cfltr_core.clicks.logs import (

@@ -372,7 +372,8 @@ def verdict_of(spec: Claim, arrays: Mapping[str, ArrayLike], *, level: float | N
     a = _checked(spec, arrays)
     if spec.kind in EXACT:
         difference = np.subtract(*a)
-        effect = float(np.abs(difference).max() if spec.kind == "identity" else difference.max())
+        # With 0.0 added, no excess at all is printed as 0 and not as -0.
+        effect = float(np.abs(difference).max() if spec.kind == "identity" else difference.max()) + 0.0
         verdict = "supported" if effect <= spec.tolerance else "contradicted"
         return ClaimResult(spec.id, spec.kind, verdict, effect, None, None, spec.tolerance, a[0].size)
     sample = log_slopes(*a) if spec.kind == "limit" else a[0] - a[1] if len(a) == 2 else a[0]

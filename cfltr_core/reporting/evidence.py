@@ -91,7 +91,7 @@ class Evidence:
         if self._changed(result):
             return f"{result.verdict}, but {expected} was expected"
         where = f"from scale {spec.scale} on, with {' or '.join(spec.corpora)}"
-        return f"{result.verdict}; a verdict is due {where}: {expected}"
+        return f"{result.verdict}; no verdict is due here, but {where}: {expected}"
 
     def __str__(self) -> str:
         rows = ["; ".join(cell for cell in row if cell) for row in self._rows()]

@@ -1484,3 +1484,407 @@ def descent(
         for i in range(len(w)):
             w[i] -= rate * (math.fsum(p * float(x[i]) for p, x in zip(pull, features, strict=True)) + decay * w[i])
     return w, values
+
+
+# --- where propensities come from ---------------------------------------------------------------------------
+
+# A row: query, period, document, rank, impressions, clicks.  A stratum: {rank: (impressions, clicks)}.
+Row = tuple[int, int, int, int, int, int]
+Stratum = dict[int, tuple[float, float]]
+
+
+def strata(rows: Sequence[Row]) -> dict[tuple[int, int, int], Stratum]:
+    """The ranks of each (query, period, document), in this order."""
+    out: dict[tuple[int, int, int], Stratum] = {}
+    for query, period, document, rank, impressions, clicks in sorted(rows):
+        out.setdefault((query, period, document), {})[rank] = (impressions, clicks)
+    return out
+
+
+def count_fault(rows: Sequence[Row]) -> tuple[str, int] | None:
+    """The first rule that a row breaks, and the row: of a repeated row the later one."""
+    for name, holds in (
+        ("rank", lambda row: row[3] >= 1),
+        ("impressions", lambda row: row[4] >= 1),
+        ("clicks", lambda row: row[5] <= row[4]),
+    ):
+        for i, row in enumerate(rows):
+            if not holds(row):
+                return name, i
+    for key in sorted({row[:4] for row in rows}):
+        same = [i for i, row in enumerate(rows) if row[:4] == key]
+        if len(same) > 1:
+            return "rank", same[1]
+    return None
+
+
+def counted_rows(
+    query: Sequence[int], period: Sequence[int], document: Sequence[int], rank: Sequence[int], clicked: Sequence[int]
+) -> list[Row]:
+    """Displays and clicks of each (query, period, document, rank), one row of the log at a time."""
+    out: dict[tuple[int, int, int, int], list[int]] = {}
+    for q, p, d, r, c in zip(query, period, document, rank, clicked, strict=True):
+        cell = out.setdefault((q, p, d, r), [0, 0])
+        cell[0] += 1
+        cell[1] += c
+    return [(*key, *cell) for key, cell in sorted(out.items())]
+
+
+def reached(arcs: Sequence[Sequence[float]], start: int) -> set[int]:
+    """Nodes that a walk along positive arcs can visit."""
+    seen, waiting = {start}, [start]
+    while waiting:
+        k = waiting.pop()
+        for j, arc in enumerate(arcs[k]):
+            if arc > 0 and j not in seen:
+                seen.add(j)
+                waiting.append(j)
+    return seen
+
+
+def components(arcs: Sequence[Sequence[float]], strong: bool) -> list[int]:
+    """Components, numbered by their first node; strong: each node reaches the other."""
+    n = len(arcs)
+    if not strong:
+        arcs = [[arcs[k][j] + arcs[j][k] for j in range(n)] for k in range(n)]
+    reach = [reached(arcs, k) for k in range(n)]
+    label: list[int] = []
+    for k in range(n):
+        mates = [j for j in range(k) if j in reach[k] and k in reach[j]]
+        label.append(label[mates[0]] if mates else max(label, default=-1) + 1)
+    return label
+
+
+def rank_arcs(groups: Sequence[Stratum], n_ranks: int) -> tuple[list[list[int]], list[list[int]]]:
+    """For two ranks: the strata shown at both, and the clicks of these at the second."""
+    shown = [[0] * n_ranks for _ in range(n_ranks)]
+    clicked = [[0] * n_ranks for _ in range(n_ranks)]
+    for group in groups:
+        for k, j in itertools.permutations(group, 2):
+            shown[k - 1][j - 1] += 1
+            clicked[k - 1][j - 1] += int(group[j][1])
+    return shown, clicked
+
+
+def cut_clicks(groups: Sequence[Stratum], side: Sequence[int], others: Sequence[int]) -> int:
+    """Clicks at the ranks of a side, and at the others, in strata that were shown on both; the smaller number."""
+    inside = outside = 0
+    for group in groups:
+        if any(k in group for k in side) and any(k in group for k in others):
+            inside += sum(int(group[k][1]) for k in group if k in side)
+            outside += sum(int(group[k][1]) for k in group if k in others)
+    return min(inside, outside)
+
+
+def parts(label: Sequence[int]) -> list[list[int]]:
+    """Ranks, from 1, that carry one label."""
+    return [[k + 1 for k, other in enumerate(label) if other == group] for group in dict.fromkeys(label)]
+
+
+def rank_words(ranks: Sequence[int]) -> str:
+    """``rank 7``, ``ranks 1–3, 5``."""
+    pieces = []
+    for k in ranks:
+        if k - 1 in ranks:
+            continue
+        last = k
+        while last + 1 in ranks:
+            last += 1
+        pieces.append(str(k) if last == k else f"{k}–{last}")
+    return ("rank " if len(ranks) == 1 else "ranks ") + ", ".join(pieces)
+
+
+def speaking(groups: Sequence[Stratum], ranks: Sequence[int]) -> list[Stratum]:
+    """The strata cut down to some ranks, if two of these and a click are left."""
+    cut = [{k: cell for k, cell in group.items() if k in ranks} for group in groups]
+    return [group for group in cut if len(group) > 1 and sum(c for _, c in group.values()) > 0]
+
+
+def stratum_shares(group: Stratum, u: dict[int, float]) -> dict[int, float]:
+    """π_k = n_k e^{u_k} / Σ n_j e^{u_j}."""
+    mass = {k: n * math.exp(u[k]) for k, (n, _) in group.items()}
+    return {k: mass[k] / math.fsum(mass.values()) for k in group}
+
+
+def conditional_value(groups: Sequence[Stratum], u: dict[int, float]) -> float:
+    """ℓ = Σ c u − Σ C log Σ n e^u."""
+    total = 0.0
+    for group in groups:
+        total += math.fsum(c * u[k] for k, (_, c) in group.items())
+        total -= math.fsum(c for _, c in group.values()) * math.log(
+            math.fsum(n * math.exp(u[k]) for k, (n, _) in group.items())
+        )
+    return total
+
+
+def conditional_gradient(groups: Sequence[Stratum], u: dict[int, float], ranks: Sequence[int]) -> list[float]:
+    """Σ_s (c_sk − C_s π_sk)."""
+    out = dict.fromkeys(ranks, 0.0)
+    for group in groups:
+        share, clicks = stratum_shares(group, u), math.fsum(c for _, c in group.values())
+        for k, (_, c) in group.items():
+            out[k] += c - clicks * share[k]
+    return list(out.values())
+
+
+def conditional_curvature(groups: Sequence[Stratum], u: dict[int, float], ranks: Sequence[int]) -> list[list[float]]:
+    """Σ_s C_s (1[k = j] π_sk − π_sk π_sj)."""
+    out = [[0.0] * len(ranks) for _ in ranks]
+    for group in groups:
+        share, clicks = stratum_shares(group, u), math.fsum(c for _, c in group.values())
+        for a, k in enumerate(ranks):
+            for b, j in enumerate(ranks):
+                if k in group and j in group:
+                    out[a][b] += clicks * ((k == j) * share[k] - share[k] * share[j])
+    return out
+
+
+def conditional_fit(groups: Sequence[Stratum], ranks: Sequence[int], rounds: int = 20_000) -> dict[int, float]:
+    """The maximum by Zermelo's iteration: θ_k ← Σ c_sk / Σ C_s n_sk / Z_s, then θ of the first rank is set to 1."""
+    theta = dict.fromkeys(ranks, 1.0)
+    for _ in range(rounds):
+        above, below = dict.fromkeys(ranks, 0.0), dict.fromkeys(ranks, 0.0)
+        for group in groups:
+            z = math.fsum(n * theta[k] for k, (n, _) in group.items())
+            clicks = math.fsum(c for _, c in group.values())
+            for k, (n, c) in group.items():
+                above[k] += c
+                below[k] += clicks * n / z
+        new = {k: above[k] / below[k] for k in ranks}
+        new = {k: value / new[ranks[0]] for k, value in new.items()}
+        moved = max(abs(new[k] - theta[k]) for k in ranks)
+        theta = new
+        if moved < 1e-15:
+            break
+    return {k: math.log(theta[k]) for k in ranks}
+
+
+def outer_sum(rows: Sequence[Sequence[float]], n_queries: int) -> list[list[float]]:
+    """Q/(Q − 1) Σ i iᵀ."""
+    width = len(rows[0])
+    scale = n_queries / (n_queries - 1)
+    return [[scale * math.fsum(row[a] * row[b] for row in rows) for b in range(width)] for a in range(width)]
+
+
+def inverted(matrix: Sequence[Sequence[float]]) -> list[list[float]]:
+    """Column by column."""
+    n = len(matrix)
+    columns = [solve(matrix, [float(i == j) for i in range(n)]) for j in range(n)]
+    return [[columns[j][i] for j in range(n)] for i in range(n)]
+
+
+def sandwich(
+    groups: dict[tuple[int, int, int], Stratum], u: dict[int, float], ranks: Sequence[int]
+) -> list[list[float]]:
+    """H⁻¹ (Σ_q g_q g_qᵀ) H⁻¹ · Q/(Q − 1) of the ranks but the first, for which it is 0."""
+    all_strata = speaking(list(groups.values()), ranks)
+    h = conditional_curvature(all_strata, u, ranks)
+    inverse = inverted([row[1:] for row in h[1:]])
+    influence = []
+    for query in sorted({key[0] for key in groups}):
+        mine = speaking([group for key, group in groups.items() if key[0] == query], ranks)
+        if mine:
+            g = conditional_gradient(mine, u, ranks)[1:]
+            influence.append([0.0, *(math.fsum(a * b for a, b in zip(row, g, strict=True)) for row in inverse)])
+    return outer_sum(influence, len(influence))
+
+
+def relative(values: Sequence[float], spread: Sequence[Sequence[float]]) -> tuple[list[float], list[list[float]]]:
+    """Logarithms and their covariance, less those of the first: Var(u_k − u_1, u_j − u_1)."""
+    n = len(values)
+    table = [[spread[k][j] - spread[0][j] - spread[k][0] + spread[0][0] for j in range(n)] for k in range(n)]
+    return [value - values[0] for value in values], table
+
+
+def chi_square_tail(statistic: float, df: int) -> float:
+    """P(χ²_df >= statistic) by the recursion over df, from erfc or exp."""
+    half = statistic / 2
+    tail, at = (math.erfc(math.sqrt(half)), 1) if df % 2 else (math.exp(-half), 2)
+    while at < df:
+        tail += math.exp(-half) * half ** (at / 2) / math.gamma(at / 2 + 1)
+        at += 2
+    return tail
+
+
+def quadratic(v: Sequence[float], matrix: Sequence[Sequence[float]]) -> float:
+    """vᵀ M⁻¹ v."""
+    return math.fsum(a * b for a, b in zip(v, solve(matrix, v), strict=True))
+
+
+PairWeight = Callable[[Stratum, int, int], float]
+
+
+def harmonic(group: Stratum, k: int, j: int) -> float:
+    return group[j][0] / (group[k][0] + group[j][0])
+
+
+def by_document(group: Stratum, k: int, j: int) -> float:
+    return 1 / group[k][0]
+
+
+def pair_sums(groups: Sequence[Stratum], k: int, j: int, weight: PairWeight) -> tuple[float, float, int]:
+    """Weighted clicks and misses at k of the strata shown at k and j, and how many these are."""
+    both = [group for group in groups if k in group and j in group]
+    clicks = math.fsum(weight(group, k, j) * group[k][1] for group in both)
+    misses = math.fsum(weight(group, k, j) * (group[k][0] - group[k][1]) for group in both)
+    return clicks, misses, len(both)
+
+
+def two_rates(clicks: Sequence[float], misses: Sequence[float], theta: Sequence[float], r: float) -> float:
+    """Σ clicks log(θ r) + misses log(1 − θ r)."""
+    out = 0.0
+    for a, b, t in zip(clicks, misses, theta, strict=True):
+        out += (a * math.log(t * r) if a else 0.0) + (b * math.log(1 - t * r) if b else 0.0)
+    return out
+
+
+def best_rate(clicks: Sequence[float], misses: Sequence[float], theta: Sequence[float]) -> float:
+    """The r that maximises them, by bisection of the slope, which falls."""
+    low, high = 0.0, 1 / max(theta)
+    for _ in range(200):
+        r = (low + high) / 2
+        slope = sum(clicks) / r - sum(b * t / (1 - t * r) for b, t in zip(misses, theta, strict=True))
+        low, high = (r, high) if slope > 0 else (low, r)
+    return (low + high) / 2
+
+
+def all_pairs_value(clicks: Sequence[Sequence[float]], misses: Sequence[Sequence[float]], u: Sequence[float]) -> float:
+    """AllPairs' log-likelihood at the best r of every pair."""
+    total = 0.0
+    for k, j in itertools.combinations(range(len(u)), 2):
+        a, b = (clicks[k][j], clicks[j][k]), (misses[k][j], misses[j][k])
+        if sum(a) > 0:
+            theta = (math.exp(u[k]), math.exp(u[j]))
+            total += two_rates(a, b, theta, best_rate(a, b, theta))
+    return total
+
+
+def differences(function: Callable[[list[float]], float], at: Sequence[float], step: float = 1e-5) -> list[float]:
+    """Central differences in each argument."""
+    out = []
+    for i in range(len(at)):
+        up, down = list(at), list(at)
+        up[i] += step
+        down[i] -= step
+        out.append((function(up) - function(down)) / (2 * step))
+    return out
+
+
+def ratio_influence(
+    groups: dict[tuple[int, int, int], Stratum], k: int, j: int, weight: PairWeight
+) -> dict[int, float]:
+    """How each query moves log(clicks at k / clicks at j) of the strata shown at both: its shares of the two sums."""
+    whole = [pair_sums(list(groups.values()), *pair, weight)[0] for pair in ((k, j), (j, k))]
+    out = {}
+    for query in sorted({key[0] for key in groups}):
+        mine = [group for key, group in groups.items() if key[0] == query]
+        mine_k, mine_j = (pair_sums(mine, *pair, weight) for pair in ((k, j), (j, k)))
+        if mine_k[2]:
+            out[query] = mine_k[0] / whole[0] - mine_j[0] / whole[1]
+    return out
+
+
+def all_pairs_sandwich(
+    groups: dict[tuple[int, int, int], Stratum], u: Sequence[float], weight: PairWeight
+) -> list[list[float]]:
+    """Sandwich of all parameters, the log θ_k and log r_kj together, then the block of log θ_k; rank 1 is fixed."""
+    n, every = len(u), list(groups.values())
+    pairs = [pair for pair in itertools.combinations(range(1, n + 1), 2) if pair_sums(every, *pair, weight)[2]]
+    size = n - 1 + len(pairs)
+    h = [[0.0] * size for _ in range(size)]
+    score = {query: [0.0] * size for query in sorted({key[0] for key in groups})}
+    speaks = set()
+    for number, (k, j) in enumerate(pairs):
+        counted = [pair_sums(every, *pair, weight) for pair in ((k, j), (j, k))]
+        theta = (math.exp(u[k - 1]), math.exp(u[j - 1]))
+        r = best_rate([c[0] for c in counted], [c[1] for c in counted], theta)
+        for rank, other, t, whole in ((k, j, theta[0], counted[0]), (j, k, theta[1], counted[1])):
+            places = [n - 1 + number, *([rank - 2] if rank > 1 else [])]
+            for a in places:
+                for b in places:
+                    h[a][b] += whole[1] * t * r / (1 - t * r) ** 2
+            for query in score:
+                mine = pair_sums([group for key, group in groups.items() if key[0] == query], rank, other, weight)
+                speaks |= {query} if mine[2] else set()
+                for a in places:
+                    score[query][a] += mine[0] - mine[1] * t * r / (1 - t * r)
+    inverse = inverted(h)
+    rows = [
+        [0.0, *(math.fsum(a * b for a, b in zip(row, g, strict=True)) for row in inverse[: n - 1])]
+        for g in score.values()
+    ]
+    return outer_sum(rows, len(speaks))
+
+
+def rate_ratio(rows: Sequence[Row], k: int, places: int | None = None) -> float:
+    """Click rate at rank k over that at rank 1, of the queries that showed all of the first places."""
+    shown: dict[int, set[int]] = {}
+    for query, _, _, rank, _, _ in rows:
+        shown.setdefault(query, set()).add(rank)
+    used = [row for row in rows if places is None or shown[row[0]] >= set(range(1, places + 1))]
+    rate = [sum(row[5] for row in used if row[3] == j) / sum(row[4] for row in used if row[3] == j) for j in (k, 1)]
+    return rate[0] / rate[1]
+
+
+def shuffled_pages(page: Sequence[int], n: int) -> Pages:
+    """The first n documents in every order."""
+    top = min(n, len(page))
+    orders = list(itertools.permutations(page[:top]))
+    return {(*order, *page[top:]): 1 / len(orders) for order in orders}
+
+
+def swapped_pages(page: Sequence[int], pairs: Sequence[tuple[int, int]], swap: float) -> Pages:
+    """The page as it is, or with two ranks exchanged, of the pairs that it has."""
+    fit = [pair for pair in pairs if max(pair) <= len(page)]
+    out: Pages = {tuple(page): 1 - swap if fit else 1.0}
+    for k, j in fit:
+        new = list(page)
+        new[k - 1], new[j - 1] = page[j - 1], page[k - 1]
+        out[tuple(new)] = out.get(tuple(new), 0.0) + swap / len(fit)
+    return {shown: p for shown, p in out.items() if p > 0}
+
+
+def page_clicks(page: Sequence[int], theta: Sequence[float], attraction: Sequence[float]) -> float:
+    """Expected clicks on one page."""
+    return math.fsum(theta[place] * attraction[d] for place, d in enumerate(page))
+
+
+def left_of_power(ranks: Sequence[float], u: Sequence[float]) -> list[float]:
+    """What remains of u after least squares on 1 and log k."""
+    x = [math.log(k) for k in ranks]
+    normal = [[len(x), math.fsum(x)], [math.fsum(x), math.fsum(v * v for v in x)]]
+    b, slope = solve(normal, [math.fsum(u), math.fsum(v * w for v, w in zip(x, u, strict=True))])
+    return [w - b - slope * v for v, w in zip(x, u, strict=True)]
+
+
+def shrunk_value(groups: Sequence[Stratum], ranks: Sequence[int], u: Sequence[float], tau: float) -> float:
+    """ℓ(u) less half the squares of what is left of the power law, over τ²."""
+    left = left_of_power([float(k) for k in ranks], u)
+    return conditional_value(groups, dict(zip(ranks, u, strict=True))) - math.fsum(e * e for e in left) / (2 * tau**2)
+
+
+def shrunk_evidence(groups: Sequence[Stratum], ranks: Sequence[int], u: Sequence[float], tau: float) -> float:
+    """Laplace's approximation at the mode u."""
+    h = conditional_curvature(groups, dict(zip(ranks, u, strict=True)), ranks)
+    n = len(ranks)
+    for j in range(n):
+        unit = left_of_power([float(k) for k in ranks], [float(i == j) for i in range(n)])
+        for k in range(n):
+            h[k][j] += unit[k] / tau**2
+    determinant = float(np.linalg.det(np.array(h)[1:, 1:]))
+    return shrunk_value(groups, ranks, u, tau) - (n - 2) * math.log(tau) - 0.5 * math.log(determinant)
+
+
+def contextual_value(
+    groups: dict[tuple[int, int, int], Stratum], ranks: Sequence[int], context: Sequence[Sequence[float]],
+    coefficients: Sequence[Sequence[float]],
+) -> float:  # fmt: skip
+    """ℓ with log θ_k(q) = u_k + v_k · x_q."""
+    total = 0.0
+    for (query, _, _), group in groups.items():
+        u = {
+            k: row[0] + math.fsum(a * b for a, b in zip(row[1:], context[query], strict=True))
+            for k, row in zip(ranks, coefficients, strict=True)
+        }
+        total += conditional_value(speaking([group], ranks), u)
+    return total

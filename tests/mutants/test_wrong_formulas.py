@@ -248,6 +248,62 @@ WRONG = {
         "value.detach()",
         "test_deep.py::test_the_best_epoch_by_validation_clicks_is_kept_as_a_copy",
     ),
+    # where propensities come from
+    "every rank of a stratum displayed alike": (
+        "terms.impressions * np.exp(log_theta)",
+        "np.exp(log_theta)",
+        "test_conditional_loops.py::test_estimate_and_covariance",
+    ),
+    "a sandwich without Q / (Q − 1)": (
+        "rows.T @ rows * (n_queries / (n_queries - 1))",
+        "rows.T @ rows",
+        "test_conditional_loops.py::test_estimate_and_covariance",
+    ),
+    "what the design can compare, the log can": (
+        '"strong" if strong else "weak"',
+        '"weak"',
+        "test_links.py::test_components",
+    ),
+    "weights of the two ranks exchanged": (
+        "n[j] / (n[i] + n[j])",
+        "n[i] / (n[i] + n[j]) * 1.0",
+        "test_pair_loops.py::test_sets",
+    ),
+    "the larger of the two roots": (
+        "2 * total",
+        "(middle + root) ** 2 / (2 * square)",
+        "test_pair_loops.py::test_profile_likelihood",
+    ),
+    "no uncertainty of the attraction of a pair": (
+        "rule.clicks[m, k] * terms.clicks[j] + rule.misses[m, k] * missed[j]",
+        "0.0 * missed[j]",
+        "test_pair_loops.py::test_all_pairs",
+    ),
+    "clicks, not centred by their rate": (
+        "clicks - shown * rate",
+        "clicks",
+        "test_pair_loops.py::test_click_rates",
+    ),
+    "shuffled below place n": (
+        "min(self.n, len(theta))",
+        "len(theta)",
+        "test_intervention_loops.py::test_cost",
+    ),
+    "a swap of a pair that the page does not have": (
+        "[(k - 1, j - 1) for k, j in self.pairs if j <= size]",
+        "[(k - 1, min(j, size) - 1) for k, j in self.pairs if k <= size]",
+        "test_intervention_loops.py::test_every_page_and_the_means_over_them",
+    ),
+    "intervals symmetric about the ratio": (
+        "self.curve[:, None] * np.exp(half)",
+        "self.curve[:, None] * (1 + half)",
+        "test_links.py::test_a_curve_says_what_its_numbers_say",
+    ),
+    "evidence that forgets what it cost to be far from the power law": (
+        "free * np.log(spread)",
+        "0.0 * np.log(spread)",
+        "test_conditional_loops.py::test_shrunk",
+    ),
 }
 
 

@@ -76,10 +76,13 @@ def test_verdicts_in_words(known: dict[str, Claim]) -> None:
         ("holds", "inconclusive", "digits", "paper"): "inconclusive, but supported was expected",
         ("open", "inconclusive", "digits", "ci"): "inconclusive, as expected",
         ("open", "supported", "digits", "ci"): "supported, where inconclusive was expected",
-        ("holds", "inconclusive", "digits", "smoke"): "inconclusive; a verdict is due from scale ci on, with "
-        "yahoo-like or digits: supported",
-        ("holds", "contradicted", "letor:mine", "ci"): "contradicted; a verdict is due from scale ci on, with "
-        "yahoo-like or digits: supported",
+        ("holds", "inconclusive", "digits", "smoke"): "inconclusive; no verdict is due here, but from scale "
+        "ci on, with yahoo-like or digits: supported",
+        ("holds", "contradicted", "letor:mine", "ci"): "contradicted; no verdict is due here, but from scale "
+        "ci on, with yahoo-like or digits: supported",
+        # The name of a profile begins like that of its corpus; the words say that it is another.
+        ("holds", "inconclusive", "yahoo-like:conflict", "ci"): "inconclusive; no verdict is due here, but from scale "
+        "ci on, with yahoo-like or digits: supported",
     }
     for (id, verdict, corpus, scale), words in cases.items():
         result = measured(known, id, verdict)

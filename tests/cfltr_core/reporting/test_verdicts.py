@@ -201,6 +201,8 @@ def test_exact_verdicts_report_the_largest_difference() -> None:
     assert (found.interval, found.level, found.threshold) == (None, None, 0.5)
     found = verdict_of(spec("inequality", tolerance=0.5), {"lower": [1.0, -2.0], "upper": [2.0, -1.8]})
     assert abs(found.effect + 0.2) <= 1e-12
+    none = verdict_of(spec("inequality", tolerance=0.5), {"lower": [-0.0], "upper": [0.0]})
+    assert f"{none.effect:.3g}" == "0", "it is read on a page, where -0 looks like an error"
 
 
 def test_where_a_claim_gates_and_what_it_expects() -> None:

@@ -1,0 +1,195 @@
+"""What an estimator of examination returns: a curve relative to rank 1, what can be compared, and how surely."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from cfltr_core import checks
+from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.clicks.users import PositionBasedUser
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PropensityCurve:
+    """Estimated examination θ_k, up to a factor for each group of ranks that the log can compare.
+
+    Clicks show ratios of θ alone: whether all documents are twice as attractive, or all ranks looked at twice as
+    often, no log can tell.  So the curve is θ_k/θ₁, as far as rank k was compared with rank 1, directly or over
+    others.  :func:`~cfltr_core.propensity.conditional_poisson.conditional_poisson` makes one.
+
+    Parameters
+    ----------
+    method : str
+        The estimator.
+    log_ratio : (n_ranks,)
+        log θ_k/θ_j, with j the first rank of the group of k; 0 for j itself.
+    covariance : (n_ranks, n_ranks)
+        Of ``log_ratio``; NaN between groups, 0 for the first rank of each, which is fixed.
+    component : (n_ranks,)
+        Number of the group of each rank, from 0 in the order of their first ranks.
+    clicks : (n_ranks,)
+        Clicks that the estimate rests on.
+    notes : tuple of str
+        What the estimator found in the log, in sentences.
+
+    Raises
+    ------
+    ValueError
+        For shapes that disagree.
+
+    Examples
+    --------
+    >>> from cfltr_core.propensity.conditional_poisson import conditional_poisson
+    >>> from cfltr_core.propensity.strata import count_rows
+    >>> rows = dict(query=[0] * 12, document=[0] * 12, rank=[1, 2, 3] * 4)
+    >>> curve = conditional_poisson(count_rows(**rows, clicked=[1, 1, 0] * 2 + [1, 0, 1] + [1, 0, 0]))
+    >>> curve, curve.curve  # clicked 4, 2 and 1 times in four displays each
+    (PropensityCurve(conditional Poisson: 3 of 3 ranks compared with rank 1), array([1.  , 0.5 , 0.25]))
+    >>> curve.components, curve.clipped
+    (((1, 2, 3),), ())
+    >>> curve.standard_error.round(2)  # one query is no sample: the spread between queries is unknown
+    array([ 0., nan, nan])
+    >>> [round(x, 3) for x in curve.ratio(3, 2)]
+    [0.5, nan, nan]
+    >>> curve.interval().shape, curve.user(epsilon_minus=0.1).propensity([1, 2, 3])
+    ((3, 2), array([1.  , 0.5 , 0.25]))
+    >>> print(curve.diagnosis.splitlines()[0])
+    All ranks from 1 to 3 are linked.
+    """
+
+    method: str
+    log_ratio: FloatArray
+    covariance: FloatArray
+    component: IntArray
+    clicks: FloatArray
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        n_ranks = len(self.log_ratio)
+        for name, shape in (("covariance", (n_ranks, n_ranks)), ("component", (n_ranks,)), ("clicks", (n_ranks,))):
+            if np.shape(getattr(self, name)) != shape:
+                raise ValueError(f"{name}: expected shape {shape}, got {np.shape(getattr(self, name))}")
+
+    def __repr__(self) -> str:
+        known = int(np.isfinite(self.curve).sum())
+        return f"PropensityCurve({self.method}: {known} of {len(self.log_ratio)} ranks compared with rank 1)"
+
+    @property
+    def components(self) -> tuple[tuple[int, ...], ...]:
+        """The ranks, from 1, that can be compared with each other: groups of at least one."""
+        return tuple(
+            tuple((np.flatnonzero(self.component == group) + 1).tolist()) for group in range(self.component.max() + 1)
+        )
+
+    @property
+    def curve(self) -> FloatArray:
+        """θ_k/θ₁ of each rank, shape (n_ranks,): 1 at rank 1, NaN where rank k is not comparable with it."""
+        return np.where(self.component == self.component[0], np.exp(self.log_ratio), np.nan)
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """Standard error of log θ_k/θ₁, shape (n_ranks,); of θ_k/θ₁ it is this, times the ratio."""
+        error = np.sqrt(np.diag(self.covariance))
+        return np.where(self.component == self.component[0], error, np.nan)
+
+    def interval(self, level: float = 0.95) -> FloatArray:
+        """Intervals θ̂_k/θ̂₁ · exp(± z · standard error) of the ``curve``, shape (n_ranks, 2), z normal for ``level``.
+
+        They are symmetric for the logarithm, where the estimate is nearest to normal.  ValueError for a level that is
+        not strictly between 0 and 1.
+        """
+        half = _normal(level) * self.standard_error[:, None] * [-1.0, 1.0]
+        return np.asarray(self.curve[:, None] * np.exp(half))
+
+    def ratio(self, rank: int, other: int, *, level: float = 0.95) -> tuple[float, float, float]:
+        """θ_k/θ_j of the ranks k = ``rank`` and j = ``other``, with its interval at ``level``: (ratio, low, high).
+
+        ValueError, with what can be compared, for two ranks of different groups.
+        """
+        k, j = (self._index(value, name) for value, name in ((rank, "rank"), (other, "other")))
+        if self.component[k] != self.component[j]:
+            raise ValueError(f"rank {rank} cannot be compared with rank {other}: {self.diagnosis}")
+        variance = self.covariance[k, k] + self.covariance[j, j] - 2 * self.covariance[k, j]
+        value = float(np.exp(self.log_ratio[k] - self.log_ratio[j]))
+        half = _normal(level) * float(np.sqrt(max(variance, 0.0) if np.isfinite(variance) else np.nan))
+        return value, value * float(np.exp(-half)), value * float(np.exp(half))
+
+    def _index(self, value: int, name: str) -> int:
+        checks.positive_int(value, name)
+        if value > len(self.log_ratio):
+            raise ValueError(f"{name} is {value}: the log goes down to rank {len(self.log_ratio)}")
+        return value - 1
+
+    @property
+    def clipped(self) -> tuple[int, ...]:
+        """Ranks whose estimate is above that of rank 1: ``user`` puts them at 1."""
+        return tuple((np.flatnonzero(self.curve > 1) + 1).tolist())
+
+    @property
+    def diagnosis(self) -> str:
+        """What the log can and cannot tell, one sentence a line."""
+        lines = list(self.notes)
+        if self.clipped:
+            found = ", ".join(f"{self.curve[k - 1]:.3g} at rank {k}" for k in self.clipped)
+            lines.append(f"More examined than rank 1, by this estimate: {found}; user() puts them at 1.")
+        return "\n".join(lines)
+
+    def user(
+        self, *, epsilon_plus: float = 1.0, epsilon_minus: float = 0.0, cutoff: int | None = None
+    ) -> PositionBasedUser:
+        """The click model to go on with: examination min(θ̂_k/θ̂₁, 1) at ranks 1 … ``cutoff``, by default all ranks.
+
+        That rank 1 is always examined is a choice: a factor common to all ranks cannot be estimated, scales all
+        weights alike, and leaves the order of rankers as it is.  The noise ``epsilon_plus``, ``epsilon_minus`` is not
+        estimated here either.  Estimates above 1 are put at 1; ``clipped`` names them.
+
+        Raises
+        ------
+        ValueError
+            Naming the first rank up to ``cutoff`` that cannot be compared with rank 1.
+        """
+        known = np.isfinite(self.curve)
+        last = len(known) if cutoff is None else self._index(cutoff, "cutoff") + 1
+        if not known[:last].all():
+            missing = int(np.argmin(known[:last])) + 1
+            remedy = f"go on with cutoff={missing - 1}, or link it" if missing > 1 else "link it"
+            raise ValueError(f"rank {missing} cannot be compared with rank 1: {remedy}. {self.diagnosis}")
+        return PositionBasedUser(
+            np.minimum(self.curve[:last], 1.0).tolist(), epsilon_plus=epsilon_plus, epsilon_minus=epsilon_minus
+        )
+
+
+def _normal(level: float) -> float:
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level}: expected a probability strictly between 0 and 1")
+    return NormalDist().inv_cdf(0.5 + level / 2)
+
+
+def grouped_curve(
+    method: str,
+    log_theta: FloatArray,
+    *,
+    covariance: FloatArray,
+    component: IntArray,
+    clicks: FloatArray,
+    notes: tuple[str, ...] = (),
+) -> PropensityCurve:
+    """A :class:`PropensityCurve` from any ``log_theta`` and its ``covariance``, each group set to 0 at its first rank.
+
+    With D = I − (column j of ones), j the first rank of the group, u ← D u and V ← D V Dᵀ on each group.  ``method``,
+    ``component``, ``clicks`` and ``notes`` are passed on.
+    """
+    ratio, spread = np.full(len(log_theta), np.nan), np.full((len(log_theta), len(log_theta)), np.nan)
+    for group in range(int(component.max()) + 1):
+        ranks = np.flatnonzero(component == group)
+        block = covariance[np.ix_(ranks, ranks)]
+        ratio[ranks] = log_theta[ranks] - log_theta[ranks[0]]
+        spread[np.ix_(ranks, ranks)] = block - block[:1] - block[:, :1] + block[0, 0]
+        # The first rank is the yardstick: it has no error, also where the spread is not known.
+        ratio[ranks[0]] = spread[ranks[0], ranks] = spread[ranks, ranks[0]] = 0.0
+    return PropensityCurve(
+        method=method, log_ratio=ratio, covariance=spread, component=component, clicks=clicks, notes=notes
+    )

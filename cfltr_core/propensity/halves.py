@@ -1,0 +1,102 @@
+"""A test of the position model: do two halves of the documents show one curve of examination?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cfltr_core.propensity.conditional_poisson import (
+    clustered_covariance,
+    conditional_poisson,
+    fit_ranks,
+    linked_terms,
+    query_gradients,
+    shares,
+)
+from cfltr_core.propensity.curves import PropensityCurve
+from cfltr_core.propensity.strata import DisplayCounts
+
+
+@dataclass(frozen=True)
+class WaldTest:
+    """Whether two halves of the documents show one curve; :func:`same_curve` makes it.
+
+    ``statistic`` is W, ``df`` its degrees of freedom and ``p_value`` P(χ²_df >= W); ``first`` and ``second`` are the
+    curves of the halves.
+    """
+
+    statistic: float
+    df: int
+    p_value: float
+    first: PropensityCurve
+    second: PropensityCurve
+
+
+def same_curve(counts: DisplayCounts, half: ArrayLike) -> WaldTest:
+    """Wald test of the position model: W = δᵀ Cov(δ)⁻¹ δ, δ = log θ̂ of one half of the documents less the other's.
+
+    Under the position model all documents share one curve, so W is χ² with as many degrees of freedom as ranks that
+    both halves can compare with rank 1, however the documents are split, if the split knows nothing of the clicks.  It
+    has power where the halves differ in what breaks the model: under trust bias, a half of documents that a ranker
+    expects to be relevant, and the others.  A user who reads from the top and stops escapes it.
+
+    The two estimates come from the same queries; their covariance is part of Cov(δ).
+
+    Parameters
+    ----------
+    counts : DisplayCounts
+    half : (n_terms,) True or False
+        Which terms are of the first half; all terms of a document are of one half.
+
+    Raises
+    ------
+    ValueError
+        For a document in both halves, or when fewer than two ranks can be compared in both.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cfltr_core as cf
+    >>> from cfltr_core.propensity.halves import same_curve
+    >>> from cfltr_core.propensity.strata import display_counts
+    >>> rankers = [cf.DeterministicPolicy(rank * 40, range(0, 121, 3)) for rank in ([1, 2, 3], [2, 3, 1], [3, 1, 2])]
+    >>> policy, user = cf.MixturePolicy(rankers, shares=[0.4, 0.3, 0.3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> rng, relevance = np.random.default_rng(0), [1, 0, 1] * 40
+    >>> counts = display_counts(cf.simulate_clicks(policy, user, relevance=relevance, sessions=[99] * 40, rng=rng))
+    >>> test = same_curve(counts, counts.document % 3 == 0)  # the first documents against the third ones
+    >>> test.df, round(test.statistic, 2), round(test.p_value, 2)
+    (2, 2.16, 0.34)
+    """
+    from scipy.special import gammaincc
+
+    chosen = np.asarray(half)
+    parts = [counts.subset(chosen), counts.subset(~chosen)]
+    mixed = np.add.reduceat(chosen, counts.start[:-1], dtype=np.int64) % np.diff(counts.start) != 0
+    if mixed.any():
+        document = int(counts.document[counts.start[int(np.argmax(mixed))]])
+        raise ValueError(f"half: document {document} has terms in both halves; put all terms of a document into one")
+    curves = [conditional_poisson(part) for part in parts]
+    shared = min(len(curve.curve) for curve in curves)
+    known = np.isfinite(curves[0].curve[:shared]) & np.isfinite(curves[1].curve[:shared])
+    ranks = np.flatnonzero(known) + 1
+    if len(ranks) < 2 or not known[0]:
+        raise ValueError(
+            "half: no rank can be compared with rank 1 in both halves; take halves that both have clicks at several "
+            f"ranks. First half: {curves[0].diagnosis} Second half: {curves[1].diagnosis}"
+        )
+    queries = np.unique(counts.query)
+    difference, influence = np.zeros(len(ranks)), np.zeros((len(queries), len(ranks)))
+    says = np.zeros(len(queries), dtype=bool)
+    for sign, part in zip((1.0, -1.0), parts, strict=True):
+        terms = linked_terms(part, ranks)
+        u, inverse = fit_ranks(terms)
+        rows = np.searchsorted(queries, np.unique(part.query))
+        difference += sign * u
+        influence[rows] += sign * query_gradients(terms, shares(terms, u[terms.place]), len(rows)) @ inverse
+        says[rows[terms.cluster]] = True
+    spread = clustered_covariance(influence, int(says.sum()))[1:, 1:]
+    statistic = float(difference[1:] @ np.linalg.solve(spread, difference[1:]))
+    df = len(ranks) - 1
+    return WaldTest(statistic, df, float(gammaincc(df / 2, statistic / 2)), curves[0], curves[1])

@@ -1,0 +1,160 @@
+"""A curve for small logs: ranks with few clicks are drawn towards a power of the rank, as far as the log allows.
+
+    u_k = b − η log k + e_k,    e_k ~ Normal(0, τ²),
+
+with flat b and η.  Given τ the posterior mode maximises ℓ(u) − ½ uᵀ M u / τ², where ℓ is the conditional Poisson
+log-likelihood and M the projection onto what is orthogonal to the constants and to log k.  τ maximises Laplace's
+approximation of the evidence,
+
+    ℓ(û) − ½ ûᵀ M û / τ² − (K − 2) log τ − ½ log det(H + M / τ²),
+
+the determinant being that of the matrix without its first row and column.  τ = 0 would be a power law; a large τ leaves
+the estimate as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.propensity.concave import maximise
+from cfltr_core.propensity.conditional_poisson import conditional_likelihood, linked_terms
+from cfltr_core.propensity.curves import PropensityCurve, grouped_curve
+from cfltr_core.propensity.identifiability import rank_links, require_comparable, words_for
+from cfltr_core.propensity.strata import DisplayCounts
+
+# Spreads τ about the power law that are compared, in the logarithm of θ: from none to see, to a factor of 20.
+SPREADS = np.geomspace(0.003, 3.0, 31)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ShrunkCurve(PropensityCurve):
+    """A :class:`~cfltr_core.propensity.curves.PropensityCurve` that was drawn towards a power of the rank.
+
+    ``eta`` is the exponent of the power law that lies nearest, ``tau`` the spread about it that the evidence prefers;
+    ``covariance`` is the posterior one, given τ.  :func:`shrunk_power` makes it.
+    """
+
+    eta: float
+    tau: float
+
+
+def power_projection(ranks: ArrayLike) -> FloatArray:
+    """M = I − X (XᵀX)⁻¹ Xᵀ with X = (1, log k) at the given ``ranks`` k, shape (n, n).
+
+    uᵀ M u is the sum of squares of what is left of u when a constant and a multiple of log k are taken away.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two ranks, or ranks below 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cfltr_core.propensity.shrinkage import power_projection
+    >>> u = -0.7 * np.log([1, 2, 3, 4])
+    >>> abs(power_projection([1, 2, 3, 4]) @ u).round(12)
+    array([0., 0., 0., 0.])
+    """
+    k = np.asarray(ranks, dtype=np.float64)
+    if k.ndim != 1 or len(np.unique(k)) < 2 or not (k >= 1).all():
+        raise ValueError(f"ranks is {k.tolist()}: expected at least two different ranks, from 1")
+    basis = np.linalg.qr(np.stack([np.ones_like(k), np.log(k)], axis=1))[0]
+    return np.asarray(np.eye(len(k)) - basis @ basis.T)
+
+
+def shrunk_power(counts: DisplayCounts, *, tau: float | None = None) -> ShrunkCurve:
+    """Examination from few clicks: the conditional Poisson estimate, drawn towards a power of the rank.
+
+    With ten clicks at a rank the log says little of it, and neighbouring ranks say more, if curves are smooth.  This
+    adds that assumption, and lets the log say how far to trust it.  Ranks that no document links to the others get
+    their place from the power law alone; ``notes`` names them.
+
+    Parameters
+    ----------
+    counts : DisplayCounts
+    tau : float, optional
+        τ > 0, where it is known; else that of ``SPREADS`` with the largest evidence.
+
+    Returns
+    -------
+    ShrunkCurve
+        All ranks that were shown, in one group.
+
+    Raises
+    ------
+    ValueError
+        When no two ranks can be compared, or for a ``tau`` that is not positive.
+
+    Examples
+    --------
+    >>> from cfltr_core.propensity.conditional_poisson import conditional_poisson
+    >>> from cfltr_core.propensity.shrinkage import shrunk_power
+    >>> from cfltr_core.propensity.strata import DisplayCounts
+    >>> terms = dict(query=[0] * 8, document=[0] * 4 + [1] * 4, rank=[1, 2, 3, 4] * 2, impressions=[9] * 8)
+    >>> counts = DisplayCounts(**terms, clicks=[9, 4, 4, 1, 7, 4, 2, 2])
+    >>> conditional_poisson(counts).curve.round(2)
+    array([1.  , 0.5 , 0.37, 0.19])
+    >>> curve = shrunk_power(counts)
+    >>> curve.curve.round(2), round(curve.eta, 2), round(curve.tau, 3)
+    (array([1.  , 0.48, 0.31, 0.23]), 1.05, 0.003)
+    """
+    links = rank_links(counts)
+    require_comparable(links, links.log)
+    if tau is not None and not (np.isfinite(tau) and tau > 0):
+        raise ValueError(f"tau is {tau}: expected a spread > 0, in the logarithm of θ")
+    ranks = np.flatnonzero(links.impressions > 0) + 1
+    terms, shape = linked_terms(counts, ranks), power_projection(ranks)
+    free = len(ranks) - 2
+
+    def fit(spread: float, start: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        def posterior(u: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+            value, gradient, minus_hessian = conditional_likelihood(terms, u)
+            drawn = shape @ u / spread**2
+            return value - 0.5 * float(u @ drawn), gradient - drawn, minus_hessian + shape / spread**2
+
+        u, inverse = maximise(posterior, start, free=np.arange(len(ranks)) > 0)
+        evidence = posterior(u)[0] - free * np.log(spread) + 0.5 * float(np.linalg.slogdet(inverse[1:, 1:])[1])
+        return evidence, u, inverse
+
+    chosen = float(SPREADS[0]) if tau is None else tau
+    best = fit(chosen, np.zeros(len(ranks)))
+    for spread in SPREADS[1:].tolist() if tau is None and free > 0 else []:
+        found = fit(spread, best[1])
+        if found[0] > best[0]:
+            best, chosen = found, spread
+    _, u, inverse = best
+    n = counts.n_ranks
+    log_theta, covariance, clicks = np.zeros(n), np.full((n, n), np.nan), np.zeros(n)
+    at = ranks - 1
+    log_theta[at], covariance[np.ix_(at, at)] = u, inverse
+    clicks[at] = np.bincount(terms.place, terms.clicks, minlength=len(ranks))
+    # Ranks that were never shown stand for themselves; ``component`` numbers groups by their first ranks.
+    hidden = links.impressions == 0
+    group = np.where(hidden, 1 + np.arange(n), 0)
+    component = np.unique(group, return_inverse=True)[1]
+    notes = [f"Drawn towards rank^(−{_exponent(u, ranks):.3g}), with a spread of {chosen:.3g} about it."]
+    alone = (np.flatnonzero((links.log != links.log[0]) & ~hidden) + 1).tolist()
+    if alone:
+        notes.append(f"Placed by the power law, not by a comparison with rank 1: {words_for(alone)}.")
+    curve = grouped_curve("shrunk power", log_theta, covariance=covariance, component=component, clicks=clicks)
+    return ShrunkCurve(
+        method=curve.method,
+        log_ratio=curve.log_ratio,
+        covariance=curve.covariance,
+        component=curve.component,
+        clicks=curve.clicks,
+        notes=(*notes, *links.diagnosis),
+        eta=_exponent(u, ranks),
+        tau=chosen,
+    )
+
+
+def _exponent(u: FloatArray, ranks: IntArray) -> float:
+    """η of the power law that lies nearest to u, by least squares."""
+    x = np.log(ranks) - np.log(ranks).mean()
+    return -float(x @ u / (x @ x))

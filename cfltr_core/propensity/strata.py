@@ -1,0 +1,295 @@
+"""Strata of a log: how often each document of each query was shown, and clicked, at each rank.
+
+A *stratum* is a (query, document), or a (query, document, period) when the log covers several periods.  What
+distinguishes two ranks of one stratum is examination alone, if relevance does not change inside the stratum: every
+estimator of this folder compares ranks within strata.  The strata that were shown at both of two ranks are the
+*interventional set* of these ranks.
+
+Source: Agarwal et al. 2019, "Estimating Position Bias without Intrusive Interventions", which the notes cite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cfltr_core import checks
+from cfltr_core.checks import BoolArray, IntArray
+from cfltr_core.clicks.logs import ClickLog
+
+# Rows that are sorted at once when a log is counted.
+BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class DisplayCounts:
+    """Impressions n_sk and clicks c_sk of every stratum s at every rank k where it was shown, n_sk >= 1.
+
+    The *terms* (s, k) are kept in the order of query, period, document and rank, whatever the order they came in.
+    :func:`display_counts` makes them from logs, :func:`count_rows` from single rows.
+
+    Parameters
+    ----------
+    query, document : (n_terms,)
+        Whole numbers >= 0.  Documents of different queries are different, also if they have one number.
+    rank : (n_terms,)
+        Displayed rank, from 1.
+    impressions, clicks : (n_terms,)
+        1 <= impressions, 0 <= clicks <= impressions.
+    period : (n_terms,), optional
+        Whole numbers >= 0; one period if there is none.
+
+    Raises
+    ------
+    ValueError
+        Naming the argument, the row and the remedy: for ranks that begin at 0, more clicks than impressions, no
+        impression, or a (query, period, document, rank) that has two rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cfltr_core.propensity.strata import DisplayCounts
+    >>> counts = DisplayCounts(  # A stood at ranks 1 and 2, B below or above it
+    ...     query=[0, 0, 0, 0], document=[0, 0, 1, 1], rank=[1, 2, 2, 1], impressions=[6, 4, 6, 4], clicks=[6, 2, 0, 0],
+    ... )
+    >>> counts, counts.n_ranks, counts.start  # the terms of a stratum stand together
+    (DisplayCounts(8 clicks, 20 impressions, 2 strata, 2 ranks), 2, array([0, 2, 4]))
+    >>> counts.rank, counts.stratum, counts.cluster
+    (array([1, 2, 1, 2]), array([0, 0, 1, 1]), array([0, 0, 0, 0]))
+    >>> counts.subset(counts.document == 0)
+    DisplayCounts(8 clicks, 10 impressions, 1 strata, 2 ranks)
+    """
+
+    query: IntArray
+    document: IntArray
+    rank: IntArray
+    impressions: IntArray
+    clicks: IntArray
+    period: IntArray | None = None
+    start: IntArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        n_terms = len(np.asarray(self.rank))
+        period = np.zeros(n_terms, dtype=np.int64) if self.period is None else self.period
+        given = {"query": self.query, "document": self.document, "period": period, "rank": self.rank}
+        given |= {"impressions": self.impressions, "clicks": self.clicks}
+        columns = {name: checks.counts(value, n_terms, name) for name, value in given.items()}
+        if n_terms == 0:
+            raise ValueError("rank: there is no row, so nothing can be compared; give at least one displayed document")
+        for bad, name, why in (
+            (columns["rank"] < 1, "rank", "ranks start at 1; add 1 to positions that start at 0"),
+            (columns["impressions"] < 1, "impressions", "drop rows of what was not shown"),
+            (columns["clicks"] > columns["impressions"], "clicks", "more clicks than impressions"),
+        ):
+            if bad.any():
+                row = int(np.argmax(bad))
+                raise ValueError(f"{name}[{row}] is {columns[name][row]}: {why}")
+        keys = [columns[name] for name in ("query", "period", "document", "rank")]
+        order = np.arange(n_terms)
+        if not _ascending(keys):
+            order = np.lexsort(keys[::-1])
+            keys = [key[order] for key in keys]
+        # The leftmost of the first three columns in which a term differs from the one above begins a stratum.
+        new = np.append(True, np.any([key[1:] != key[:-1] for key in keys[:3]], axis=0))
+        twice = ~new[1:] & (keys[3][1:] == keys[3][:-1])
+        if twice.any():
+            first, second = sorted(order[int(np.argmax(twice)) :][:2].tolist())
+            raise ValueError(
+                f"rank[{second}] is {columns['rank'][second]}, but row {first} is of the same query, period, document "
+                "and rank: add up impressions and clicks of the two rows"
+            )
+        for name, value in columns.items():
+            object.__setattr__(self, name, value[order])
+        object.__setattr__(self, "start", np.append(np.flatnonzero(new), n_terms))
+
+    def __repr__(self) -> str:
+        what = f"{int(self.clicks.sum())} clicks, {int(self.impressions.sum())} impressions"
+        return f"DisplayCounts({what}, {len(self.start) - 1} strata, {self.n_ranks} ranks)"
+
+    @property
+    def n_ranks(self) -> int:
+        """The deepest rank that was shown."""
+        return int(self.rank.max())
+
+    @property
+    def stratum(self) -> IntArray:
+        """Stratum of each term, 0, 0, 1, …, shape (n_terms,)."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+    @property
+    def cluster(self) -> IntArray:
+        """Queries of the terms numbered 0, 1, 2, … without a gap, shape (n_terms,): what standard errors cluster by."""
+        return np.cumsum(np.append(0, np.diff(self.query) != 0))
+
+    def subset(self, chosen: ArrayLike) -> DisplayCounts:
+        """The terms that are ``chosen``, (n_terms,) True or False; ValueError for no term, or another shape."""
+        mask = np.asarray(chosen)
+        if mask.shape != self.rank.shape or mask.dtype != np.bool_:
+            raise ValueError(f"chosen: expected True or False for each of {len(self.rank)} terms, got {mask.shape}")
+        if not mask.any():
+            raise ValueError("chosen: no term is chosen, so nothing can be compared; choose at least one")
+        names = ("query", "document", "rank", "impressions", "clicks", "period")
+        return DisplayCounts(**{name: getattr(self, name)[mask] for name in names})
+
+
+def _ascending(keys: Sequence[IntArray]) -> bool:
+    """Whether the rows stand in the order of the first key, then of the second …; equal rows do."""
+    rising = np.ones(len(keys[0]) - 1, dtype=bool)
+    for key in keys[::-1]:
+        rising = (key[1:] > key[:-1]) | ((key[1:] == key[:-1]) & rising)
+    return bool(rising.all())
+
+
+def display_counts(logs: ClickLog | Sequence[ClickLog]) -> DisplayCounts:
+    """Strata of a click log: one (query, document) each, or one (query, document, period) each of several ``logs``.
+
+    Several logs are those of successive periods on the same lists.  A document then forms a new stratum in each
+    period, so that its relevance may change from one to the next, and the ranker may have followed it.
+
+    Raises
+    ------
+    ValueError
+        For no log, logs on different lists, logs without an impression, or a term that occurs twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cfltr_core as cf
+    >>> from cfltr_core.propensity.strata import display_counts
+    >>> a_b_c, c_a_b = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.DeterministicPolicy([2, 3, 1], [0, 3])
+    >>> policy, user = cf.MixturePolicy([a_b_c, c_a_b], shares=[0.5, 0.5]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> rng = np.random.default_rng(0)
+    >>> log = cf.simulate_clicks(policy, user, relevance=[1, 0, 1], sessions=[100], rng=rng)
+    >>> display_counts(log).rank.reshape(3, 2)  # each document at the two ranks that the rankers give it
+    array([[1, 2],
+           [2, 3],
+           [1, 3]])
+    >>> display_counts([log, log])  # last week and this week
+    DisplayCounts(296 clicks, 600 impressions, 6 strata, 3 ranks)
+    """
+    parts = [logs] if isinstance(logs, ClickLog) else list(logs)
+    if not parts:
+        raise ValueError("logs: expected a ClickLog, or one for each period, got none")
+    for i, log in enumerate(parts):
+        if not np.array_equal(log.offsets, parts[0].offsets):
+            raise ValueError(f"logs[{i}] has other offsets than logs[0]: periods are logs on the same lists")
+    seen = [log.impressions > 0 for log in parts]
+    return DisplayCounts(
+        query=np.concatenate([log.query[s] for log, s in zip(parts, seen, strict=True)]),
+        document=np.concatenate([log.document[s] for log, s in zip(parts, seen, strict=True)]),
+        rank=np.concatenate([log.rank[s] for log, s in zip(parts, seen, strict=True)]),
+        impressions=np.concatenate([log.impressions[s] for log, s in zip(parts, seen, strict=True)]),
+        clicks=np.concatenate([log.clicks[s] for log, s in zip(parts, seen, strict=True)]),
+        period=np.repeat(np.arange(len(parts)), [int(s.sum()) for s in seen]),
+    )
+
+
+def count_rows(
+    *,
+    query: ArrayLike,
+    document: ArrayLike,
+    rank: ArrayLike,
+    clicked: ArrayLike,
+    period: ArrayLike | None = None,
+) -> DisplayCounts:
+    """Strata of your own log, from one row for each document that was displayed: clicked or not.
+
+    Rows are sorted and counted block by block: beside the arrays that are given, which may lie on disk
+    (``numpy.memmap``), memory holds a block and the terms found so far.
+
+    Parameters
+    ----------
+    query, document : (n_rows,)
+        Whole numbers >= 0, as ``pandas.factorize`` gives them for names.
+    rank : (n_rows,)
+        Where the row's document was displayed, from 1.
+    clicked : (n_rows,)
+        1 or 0.
+    period : (n_rows,), optional
+        Whole numbers >= 0.
+
+    Raises
+    ------
+    ValueError
+        Naming the argument and the row: for what is no whole number, ranks that start at 0, clicks that are neither
+        0 nor 1, arrays of different lengths or without rows, or numbers too large to be packed into 62 bits.
+
+    Examples
+    --------
+    >>> from cfltr_core.propensity.strata import count_rows
+    >>> counts = count_rows(query=[7, 7, 7, 7], document=[0, 1, 0, 1], rank=[1, 2, 2, 1], clicked=[1, 0, 1, 0])
+    >>> counts.document, counts.rank, counts.impressions, counts.clicks
+    (array([0, 0, 1, 1]), array([1, 2, 1, 2]), array([1, 1, 1, 1]), array([1, 1, 0, 0]))
+    """
+    given = {"query": query, "period": period, "document": document, "rank": rank, "clicked": clicked}
+    columns = {name: np.asanyarray(value) for name, value in given.items() if value is not None}
+    n_rows = len(columns["rank"])
+    for name, column in columns.items():
+        if column.shape != (n_rows,):
+            raise ValueError(f"{name}: expected shape ({n_rows},), one number a row, got {column.shape}")
+    if n_rows == 0:
+        raise ValueError("rank: there is no row, so nothing can be counted")
+    largest = _largest(columns)
+    keys = [name for name in columns if name != "clicked"]
+    bits = {name: max(1, largest[name].bit_length()) for name in keys}
+    if sum(bits.values()) > 62:
+        widest = max(keys, key=lambda name: bits[name])
+        raise ValueError(
+            f"{widest} goes up to {largest[widest]}: too large to be packed with the others; "
+            f"number what occurs from 0, as in pandas.factorize({widest})[0]"
+        )
+    table = np.empty((3, 0), dtype=np.int64)
+    waiting: list[NDArray[np.int64]] = []
+    for low in range(0, n_rows, BLOCK):
+        code = np.zeros(min(BLOCK, n_rows - low), dtype=np.int64)
+        for name in keys:
+            code = (code << bits[name]) | columns[name][low : low + BLOCK].astype(np.int64)
+        # The click is the last bit: one sort brings the rows of a term together.
+        code = np.sort((code << 1) | columns["clicked"][low : low + BLOCK].astype(np.int64))
+        waiting.append(_runs(code >> 1, np.ones(len(code), dtype=np.int64), code & 1))
+        if sum(part.shape[1] for part in waiting) > max(4 * BLOCK, table.shape[1]) or low + BLOCK >= n_rows:
+            merged = np.concatenate([table, *waiting], axis=1)
+            table, waiting = _runs(*merged[:, np.argsort(merged[0], kind="stable")]), []
+    parts, code = {}, table[0]
+    for name in keys[::-1]:
+        parts[name], code = code & ((1 << bits[name]) - 1), code >> bits[name]
+    return DisplayCounts(
+        query=parts["query"],
+        document=parts["document"],
+        rank=parts["rank"],
+        impressions=table[1],
+        clicks=table[2],
+        period=parts.get("period"),
+    )
+
+
+def _largest(columns: dict[str, NDArray[np.generic]]) -> dict[str, int]:
+    """The largest value of each column, after every row was checked, block by block."""
+    largest = dict.fromkeys(columns, 0)
+    for name, column in columns.items():
+        least, most = {"rank": (1, None), "clicked": (0, 1)}.get(name, (0, None))
+        why = {
+            "rank": "ranks start at 1; add 1 to positions that start at 0",
+            "clicked": "expected 1 for a click and 0 for none; count a second click on the same display once",
+        }.get(name, "expected a whole number of 0 or more; drop rows without one")
+        for low in range(0, len(column), BLOCK):
+            part = checks.numbers(
+                column[low : low + BLOCK], name, "a whole number, as pandas.factorize gives for names"
+            )
+            bad: BoolArray = ~(part >= least) | (part != np.floor(part) if part.dtype.kind == "f" else False)
+            if most is not None:
+                bad |= part > most
+            if bad.any():
+                row = int(np.argmax(bad))
+                raise ValueError(f"{name}[{low + row}] is {part[row]}: {why}")
+            largest[name] = max(largest[name], int(part.max()))
+    return largest
+
+
+def _runs(code: IntArray, impressions: IntArray, clicks: IntArray) -> NDArray[np.int64]:
+    """Sums over runs of equal ``code``, which ascends: (3, n_runs)."""
+    first = np.flatnonzero(np.append(True, code[1:] != code[:-1]))
+    return np.stack([code[first], np.add.reduceat(impressions, first), np.add.reduceat(clicks, first)])

@@ -1,0 +1,225 @@
+"""Interventional sets against loops over strata: click rates, pivot, chain and AllPairs with their covariances."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import oracles
+import pytest
+
+from cfltr_core import DeterministicPolicy, EpsilonGreedyPolicy, MixturePolicy, PositionBasedUser, simulate_clicks
+from cfltr_core.propensity.harvesting import (
+    PairCounts,
+    adjacent_chain,
+    all_pairs,
+    all_pairs_likelihood,
+    click_rates,
+    pair_counts,
+    pivot,
+)
+from cfltr_core.propensity.strata import DisplayCounts, display_counts
+
+Groups = dict[tuple[int, int, int], oracles.Stratum]
+WEIGHTS = {"harmonic": oracles.harmonic, "documents": oracles.by_document}
+RANKS = (1, 2, 3, 4)
+
+
+def groups_of(counts: DisplayCounts) -> Groups:
+    columns = (counts.query, counts.period, counts.document, counts.rank, counts.impressions, counts.clicks)
+    return oracles.strata([tuple(map(int, row)) for row in zip(*columns, strict=True)])  # type: ignore[misc]
+
+
+def simulated(seed: int, n_queries: int = 10) -> DisplayCounts:
+    """Three documents a query at two to four of the ranks each."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for query, document in itertools.product(range(n_queries), range(3)):
+        rho = rng.uniform(0.1, 0.9)
+        for k in rng.choice(4, size=rng.integers(2, 5), replace=False) + 1:
+            n = int(rng.integers(5, 60))
+            rows.append((query, 0, 3 * query + document, int(k), n, int(rng.binomial(n, rho / k))))
+    query, _, document, rank, impressions, clicks = zip(*rows, strict=True)
+    return DisplayCounts(query=query, document=document, rank=rank, impressions=impressions, clicks=clicks)
+
+
+@pytest.mark.oracle("harvesting.pair_counts")
+@pytest.mark.parametrize("weighting", WEIGHTS)
+def test_sets(weighting: str) -> None:
+    counts = simulated(0)
+    groups = list(groups_of(counts).values())
+    pairs = pair_counts(counts, weighting=weighting)  # type: ignore[arg-type]
+    for k, j in itertools.product(RANKS, RANKS):
+        expected = oracles.pair_sums(groups, k, j, WEIGHTS[weighting]) if k != j else (0, 0, 0)
+        found = (pairs.clicks[k - 1, j - 1], pairs.misses[k - 1, j - 1], pairs.sets[k - 1, j - 1])
+        assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_weights_of_the_design() -> None:
+    """1/P(rank) of every document that the policy might show at both ranks, whether or not it did."""
+    offsets = [0, 3, 6]
+    rankers = [DeterministicPolicy(rank, offsets) for rank in ([1, 2, 3, 1, 2, 3], [2, 1, 0, 3, 1, 2])]
+    policy = MixturePolicy(rankers, [0.7, 0.3])
+    user, rng = PositionBasedUser([1, 0.5, 0.25], epsilon_minus=0.3), np.random.default_rng(1)
+    log = simulate_clicks(policy, user, relevance=[1, 0, 1, 0, 1, 1], sessions=[3, 2], rng=rng)
+    pages = [oracles.fixed_page(r.displayed_rank[:3].tolist()) for r in rankers]
+    other = [oracles.fixed_page(r.displayed_rank[3:].tolist()) for r in rankers]
+    law = [oracles.mixed_pages(part, [0.7, 0.3]) for part in (pages, other)]
+    share = {
+        (q * 3 + d, k): oracles.page_mean(law[q], 3, lambda r, k=k: float(r == k))[d]
+        for q in range(2) for d in range(3) for k in (1, 2, 3)
+    }  # fmt: skip
+    clicks, misses, sets = (np.zeros((3, 3)) for _ in range(3))
+    shown = set(log.document.tolist())
+    for k, j in itertools.permutations((1, 2, 3), 2):
+        for d in shown:
+            if share[d, k] > 0 and share[d, j] > 0:
+                sets[k - 1, j - 1] += 1
+                for i in np.flatnonzero((log.document == d) & (log.rank == k)):
+                    clicks[k - 1, j - 1] += log.clicks[i] / share[d, k]
+                    misses[k - 1, j - 1] += (log.impressions[i] - log.clicks[i]) / share[d, k]
+    pairs = pair_counts(display_counts(log), weighting="design", design=policy)
+    np.testing.assert_allclose(pairs.clicks, clicks, rtol=1e-12)
+    np.testing.assert_allclose(pairs.misses, misses, rtol=1e-12)
+    np.testing.assert_array_equal(pairs.sets, sets)
+    with pytest.raises(ValueError, match=r"^design: document \d was shown at rank \d, where the policy never"):
+        pair_counts(display_counts(log), weighting="design", design=rankers[0])
+    with pytest.raises(ValueError, match=r"^design: one policy cannot have filled several periods"):
+        pair_counts(display_counts([log, log]), weighting="design", design=policy)
+    for given in ({"weighting": "design"}, {"design": policy}):
+        with pytest.raises(TypeError, match=r"^design: give the policy that filled the log with weighting"):
+            all_pairs(display_counts(log), **given)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^weighting is 'even': choose one of"):
+        pivot(display_counts(log), weighting="even")  # type: ignore[arg-type]
+
+
+@pytest.mark.oracle("harvesting.pivot")
+@pytest.mark.parametrize("weighting", WEIGHTS)
+@pytest.mark.parametrize("rank", RANKS)
+def test_pivot(weighting: str, rank: int) -> None:
+    counts, weight = simulated(1), WEIGHTS[weighting]
+    groups = groups_of(counts)
+    curve = pivot(counts, rank, weighting=weighting)  # type: ignore[arg-type]
+    logs: list[float] = []
+    moves: dict[int, list[float]] = {}
+    for k in RANKS:
+        above, below = (oracles.pair_sums(list(groups.values()), *pair, weight) for pair in ((k, rank), (rank, k)))
+        logs.append(math.log(above[0] / below[0]) if k != rank else 0.0)
+        for query, move in (oracles.ratio_influence(groups, k, rank, weight) if k != rank else {}).items():
+            moves.setdefault(query, [0.0] * 4)[k - 1] = move
+    ratio, spread = oracles.relative(logs, oracles.outer_sum(list(moves.values()), len(moves)))
+    np.testing.assert_allclose(curve.log_ratio, ratio, atol=1e-12)
+    np.testing.assert_allclose(curve.covariance, spread, rtol=1e-9, atol=1e-13)
+    with pytest.raises(ValueError, match=r"^rank is 5\.0, outside \[1, 4\]"):
+        pivot(counts, 5)
+
+
+@pytest.mark.oracle("harvesting.adjacent_chain")
+@pytest.mark.parametrize("weighting", WEIGHTS)
+def test_chain(weighting: str) -> None:
+    counts, weight = simulated(2), WEIGHTS[weighting]
+    groups = groups_of(counts)
+    curve = adjacent_chain(counts, weighting=weighting)  # type: ignore[arg-type]
+    logs: list[float] = [0.0]
+    moves: dict[int, list[float]] = {}
+    for k in RANKS[1:]:
+        above, below = (oracles.pair_sums(list(groups.values()), *pair, weight) for pair in ((k, k - 1), (k - 1, k)))
+        logs.append(logs[-1] + math.log(above[0] / below[0]))
+        for query, move in oracles.ratio_influence(groups, k, k - 1, weight).items():
+            for deeper in range(k - 1, 4):
+                moves.setdefault(query, [0.0] * 4)[deeper] += move
+    np.testing.assert_allclose(curve.log_ratio, logs, atol=1e-12)
+    np.testing.assert_allclose(curve.covariance, oracles.outer_sum(list(moves.values()), len(moves)), rtol=1e-9)
+
+
+def test_what_pivot_and_chain_cannot_compare_but_the_log_can() -> None:
+    """Links 1–3 and 3–2: no document at 1 and 2, none at adjacent ranks but 2 and 3."""
+    terms = {"query": [0, 0, 1, 1], "document": [0, 0, 1, 1], "rank": [1, 3, 2, 3], "impressions": [9] * 4}
+    counts = DisplayCounts(**terms, clicks=[8, 2, 6, 3])
+    assert pivot(counts).components == ((1, 3), (2,))
+    assert "The pivot at rank 1 cannot compare rank 2 with rank 1, but the log can" in pivot(counts).diagnosis
+    assert adjacent_chain(counts).components == ((1,), (2, 3))
+    np.testing.assert_allclose(all_pairs(counts).curve, [1, 1 / 2, 1 / 4], rtol=1e-9)
+    np.testing.assert_allclose(pivot(counts, 3).curve, [1, 1 / 2, 1 / 4], rtol=1e-12)
+
+
+@pytest.mark.oracle("harvesting.all_pairs_likelihood")
+@pytest.mark.parametrize("seed", range(3))
+def test_profile_likelihood(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    off = 1 - np.eye(4)
+    clicks, misses = rng.uniform(1, 30, (4, 4)) * off, rng.uniform(1, 90, (4, 4)) * off
+    if seed == 1:
+        clicks[0, 1] = clicks[1, 0] = clicks[2, 3] = 0.0
+    pairs = PairCounts(clicks, misses, off.astype(np.int64))
+    for u in (np.zeros(4), rng.normal(size=4), 9 * rng.normal(size=4)):
+        value, gradient, minus_hessian = all_pairs_likelihood(pairs, u)
+
+        def by_loop(at: list[float]) -> float:
+            return oracles.all_pairs_value(clicks.tolist(), misses.tolist(), at)
+
+        assert value == pytest.approx(by_loop(u.tolist()), rel=1e-10)
+        np.testing.assert_allclose(gradient, oracles.differences(by_loop, u.tolist()), atol=2e-5)
+        for i in range(4):
+            move = 1e-6 * np.eye(4)[i]
+            up, down = (all_pairs_likelihood(pairs, u + sign * move)[1] for sign in (1, -1))
+            np.testing.assert_allclose(minus_hessian[i], (down - up) / 2e-6, atol=1e-4)
+    with pytest.raises(ValueError, match=r"^log_theta: expected shape \(4,\)"):
+        all_pairs_likelihood(pairs, [0.0])
+
+
+@pytest.mark.oracle("harvesting.all_pairs")
+@pytest.mark.parametrize("weighting", WEIGHTS)
+def test_all_pairs(weighting: str) -> None:
+    counts, weight = simulated(3), WEIGHTS[weighting]
+    groups = groups_of(counts)
+    curve = all_pairs(counts, weighting=weighting)  # type: ignore[arg-type]
+    sums = {pair: oracles.pair_sums(list(groups.values()), *pair, weight) for pair in itertools.permutations(RANKS, 2)}
+    tables = [[[sums[k, j][i] if k != j else 0.0 for j in RANKS] for k in RANKS] for i in (0, 1)]
+    slope = oracles.differences(lambda u: oracles.all_pairs_value(*tables, u), curve.log_ratio.tolist())
+    np.testing.assert_allclose(slope, 0, atol=1e-4)
+    expected = oracles.all_pairs_sandwich(groups, curve.log_ratio.tolist(), weight)
+    np.testing.assert_allclose(curve.covariance, expected, rtol=1e-6, atol=1e-12)
+    clicks = [sum(group[k][1] for group in groups.values() if k in group) for k in RANKS]
+    assert curve.clicks.tolist() == clicks
+
+
+def test_all_pairs_where_nobody_passes_the_first_rank_by() -> None:
+    """Every display at rank 1 is clicked: without a bound θ₁ would grow for ever, with it θ₂/θ₁ is 12/20."""
+    terms = {"query": [0, 0], "document": [0, 0], "rank": [1, 2], "impressions": [20, 20]}
+    curve = all_pairs(DisplayCounts(**terms, clicks=[20, 12]))
+    np.testing.assert_allclose(curve.curve, [1, 12 / 20], rtol=1e-6)
+
+
+@pytest.mark.oracle("harvesting.click_rates")
+def test_click_rates() -> None:
+    offsets = [0, 3, 5, 9]
+    policy = EpsilonGreedyPolicy([1, 2, 3, 1, 2, 1, 2, 3, 4], offsets, epsilon=[0.8, 0.5, 0.0])
+    user, rng = PositionBasedUser([1, 0.5, 0.25], epsilon_minus=0.3), np.random.default_rng(1)
+    log = simulate_clicks(policy, user, relevance=[1, 0, 1, 0, 1, 1, 1, 0, 0], sessions=[30, 40, 50], rng=rng)
+    counts = display_counts(log)
+    columns = (counts.query, counts.period, counts.document, counts.rank, counts.impressions, counts.clicks)
+    rows = [tuple(map(int, row)) for row in zip(*columns, strict=True)]
+    for places in (None, 2, 3):
+        curve = click_rates(counts, places=places)
+        expected = [oracles.rate_ratio(rows, k, places) for k in range(1, len(curve.curve) + 1)]  # type: ignore[arg-type]
+        np.testing.assert_allclose(curve.curve, expected, rtol=1e-12)
+        # A query more or less: the derivative of the estimate in the weight of each query.
+        moves = []
+        for query in range(3):
+            ends = []
+            for factor in (1 + 1e-6, 1 - 1e-6):
+                scaled = [(*r[:4], r[4] * factor, r[5] * factor) if r[0] == query else r for r in rows]
+                ends.append([math.log(oracles.rate_ratio(scaled, k, places)) for k in range(1, len(expected) + 1)])  # type: ignore[arg-type]
+            moves.append([(a - b) / 2e-6 for a, b in zip(*ends, strict=True)])
+        used = 2 if places == 3 else 3
+        np.testing.assert_allclose(curve.covariance, oracles.outer_sum(moves, used), rtol=1e-5, atol=1e-10)
+    assert "Queries showed between 2 and 3 ranks" in click_rates(counts).diagnosis
+    assert click_rates(counts, places=3).diagnosis == ""
+    with pytest.raises(ValueError, match=r"^places is 4\.0, outside \[1, 3\]"):
+        click_rates(counts, places=4)
+    with pytest.raises(ValueError, match=r"^places is 2: no query showed all ranks from 1 to 2"):
+        click_rates(
+            DisplayCounts(query=[0, 1], document=[0, 1], rank=[1, 2], impressions=[9, 9], clicks=[1, 1]), places=2
+        )
