@@ -79,7 +79,8 @@ class Evidence:
         """
         spec = registry()[result.id]
         expected, predicted = _expected(result, self.corpus), spec.prediction(self.corpus)
-        if result.verdict == expected:
+        # At a scale or on a corpus where none is due, an open verdict goes neither with the prediction nor against it.
+        if result.verdict == expected and (result.verdict != "inconclusive" or spec.gates(self.scale, self.corpus)):
             against = predicted not in (NO_PREDICTION, result.verdict)
             words = f"{result.verdict}, against the prediction" if against else result.verdict
             if result.verdict == "contradicted":

@@ -75,6 +75,8 @@ def test_verdicts_in_words(known: dict[str, Claim]) -> None:
         ("holds", "contradicted", "digits", "ci"): "contradicted, but supported was expected",
         ("holds", "inconclusive", "digits", "paper"): "inconclusive, but supported was expected",
         ("open", "inconclusive", "digits", "ci"): "inconclusive, as expected",
+        ("open", "inconclusive", "digits", "smoke"): "inconclusive; no verdict is due here, but from scale "
+        "ci on, with yahoo-like or digits: inconclusive",
         ("open", "supported", "digits", "ci"): "supported, where inconclusive was expected",
         ("holds", "inconclusive", "digits", "smoke"): "inconclusive; no verdict is due here, but from scale "
         "ci on, with yahoo-like or digits: supported",
