@@ -14,10 +14,12 @@ class Scale:
 
     ``generated`` (of yahoo-like), ``istella`` (of istella-like) and ``digits`` hold queries for train / validation /
     test, ``features`` and ``istella_features`` the widths; a profile does not change them.  ``clicks`` holds the
-    expected numbers of clicks on a learning curve; ``seeds`` the number of populations (each with its own log)
-    where rankers are learnt, ``light_seeds`` where they are only evaluated, which costs a second each;
-    ``repetitions`` how often a log is drawn again to measure a spread; ``C_grid`` the strengths of the data against
-    the regulariser that SVM PropRank chooses from.  ``SCALES`` holds them by ``name``.
+    expected numbers of clicks on a learning curve, ``severity_clicks`` the two where position bias is made more
+    severe, ``robust_clicks`` the one where noise and wrong propensities are; ``seeds`` the number of populations (each
+    with its own log) where rankers are learnt, ``light_seeds`` where they are only evaluated, which costs a second
+    each; ``repetitions`` how often a log is drawn again to measure a spread; ``C_grid`` the strengths of the data
+    against the regulariser that SVM PropRank chooses from; of the values that a costly experiment varies it takes every
+    ``stride``-th.  ``SCALES`` holds them by ``name``.
 
     Examples
     --------
@@ -39,6 +41,9 @@ class Scale:
     light_seeds: int
     repetitions: int
     C_grid: tuple[float, ...]
+    severity_clicks: tuple[int, int]
+    robust_clicks: int
+    stride: int
 
 
 _CURVE = (1_700, 17_000, 170_000, 1_700_000)
@@ -79,6 +84,9 @@ SCALES: Mapping[str, Scale] = _Scales(
             light_seeds=2,
             repetitions=40,
             C_grid=(1e-1, 1.0, 1e1),
+            severity_clicks=(500, 2_500),
+            robust_clicks=1_000,
+            stride=3,
         ),
         "ci": Scale(
             name="ci",
@@ -92,6 +100,9 @@ SCALES: Mapping[str, Scale] = _Scales(
             light_seeds=10,
             repetitions=400,
             C_grid=_GRID,
+            severity_clicks=(45_000, 225_000),
+            robust_clicks=170_000,
+            stride=1,
         ),
         "paper": Scale(
             name="paper",
@@ -105,6 +116,9 @@ SCALES: Mapping[str, Scale] = _Scales(
             light_seeds=20,
             repetitions=1_000,
             C_grid=_GRID,
+            severity_clicks=(45_000, 225_000),
+            robust_clicks=170_000,
+            stride=1,
         ),
     }
 )

@@ -889,6 +889,9 @@ SCALES = {
         "light_seeds": 2,
         "repetitions": 40,
         "C_grid": (0.1, 1.0, 10.0),
+        "severity_clicks": (500, 2_500),
+        "robust_clicks": 1_000,
+        "stride": 3,
     },
     "ci": {
         "generated": (3_000, 1_000, 1_000),
@@ -901,6 +904,9 @@ SCALES = {
         "light_seeds": 10,
         "repetitions": 400,
         "C_grid": _GRID,
+        "severity_clicks": (45_000, 225_000),
+        "robust_clicks": 170_000,
+        "stride": 1,
     },
     "paper": {
         "generated": (20_000, 3_000, 7_000),
@@ -913,6 +919,9 @@ SCALES = {
         "light_seeds": 20,
         "repetitions": 1_000,
         "C_grid": _GRID,
+        "severity_clicks": (45_000, 225_000),
+        "robust_clicks": 170_000,
+        "stride": 1,
     },
 }
 
