@@ -1706,6 +1706,22 @@ def chi_square_tail(statistic: float, df: int) -> float:
     return tail
 
 
+def hotelling_tail(statistic: float, df: int, n: int) -> float:
+    """P(T² >= statistic), T² = n mean' S⁻¹ mean of n normal vectors: I_x((n−df)/2, df/2), x = (n−1)/(n−1+T²).
+
+    By Simpson's rule over φ, with sin² φ for the variable of the incomplete beta function.
+    """
+    a, b = (n - df) / 2, df / 2
+    steps, end = 4_000, math.asin(math.sqrt((n - 1) / (n - 1 + statistic)))
+
+    def density(phi: float) -> float:
+        return float(math.sin(phi) ** (2 * a - 1) * math.cos(phi) ** (2 * b - 1))
+
+    weighted = [(1 if i in (0, steps) else 4 if i % 2 else 2) * density(end * i / steps) for i in range(steps + 1)]
+    area = math.fsum(weighted) * end / steps / 3
+    return 2 * area * math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b))
+
+
 def quadratic(v: Sequence[float], matrix: Sequence[Sequence[float]]) -> float:
     """vᵀ M⁻¹ v."""
     return math.fsum(a * b for a, b in zip(v, solve(matrix, v), strict=True))

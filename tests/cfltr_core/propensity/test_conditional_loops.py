@@ -195,7 +195,8 @@ def test_two_halves(n_ranks: int) -> None:
     statistic = oracles.quadratic(delta, spread)
     assert test.statistic == pytest.approx(statistic, rel=1e-6)
     assert test.df == n_ranks - 1
-    assert test.p_value == pytest.approx(oracles.chi_square_tail(statistic, n_ranks - 1), rel=1e-6)
+    assert test.queries == len(influence)
+    assert test.p_value == pytest.approx(oracles.hotelling_tail(statistic, test.df, len(influence)), rel=1e-6)
     np.testing.assert_allclose(test.first.log_ratio, list(fits[0].values()), atol=1e-8)
     np.testing.assert_allclose(test.second.log_ratio, list(fits[1].values()), atol=1e-8)
     split = np.zeros(len(counts.rank), dtype=bool)
@@ -204,6 +205,10 @@ def test_two_halves(n_ranks: int) -> None:
         same_curve(counts, split)
     with pytest.raises(ValueError, match=r"^chosen: no term is chosen"):
         same_curve(counts, np.ones(len(split), dtype=bool))
+    two = {"query": [0] * 4, "document": [0, 0, 1, 1], "rank": [1, 2] * 2, "impressions": [9] * 4}
+    few = DisplayCounts(**two, clicks=[6, 3, 4, 2])
+    with pytest.raises(ValueError, match=r"^counts: 1 queries say something, too few to compare"):
+        same_curve(few, few.document % 2 == 0)
 
 
 @pytest.mark.oracle("shrinkage.power_projection")
