@@ -40,7 +40,17 @@ INTRODUCTION = (
     "end of the page.\n",
     "This run: {parameters}.\n",
 )
-INTERVALS = "(sec-verdicts)=\n## How a verdict is reached\n"
+INTERVALS = (
+    "(sec-verdicts)=\n## How a verdict is reached\n",
+    "Intervals are two-sided Student intervals across seeds, or across what a claim counts in their place. Within a "
+    "chapter they hold together at {together:.0%}: each statistical claim of a chapter with m of them is judged at "
+    "level 1 − {alpha:g}/m (Bonferroni). A false *supported* errs on one side only, so that a chapter raises such an "
+    "alarm with probability at most {alarm:.1%}. This takes seeds as independent; the seeds of `digits` and of a "
+    "`letor:` collection split the same data and are not quite. Seeds that read the same fold of a collection are "
+    "averaged and count once. Identities and inequalities are exact: they have no false alarms. Fewer than {few} "
+    "seeds or folds that all give the same value decide nothing. An ordering claims that the difference matters: a "
+    "difference that is real but smaller than the stated margin contradicts it.\n",
+)
 WITHDRAWN = (
     "## Withdrawn\n",
     "Statements that were replaced after they had been measured, with what they measured then and why they were "
@@ -50,7 +60,8 @@ WITHDRAWN = (
 
 def scoreboard(book: Book, parameters: Parameters) -> str:
     """Return the page that lists every claim of the registry, as it is now, with what this run found."""
-    from cfltr_core.reporting.claims import BUDGET, withdrawn
+    from cfltr_core.reporting.claims import FAMILY_ALPHA, withdrawn
+    from cfltr_core.reporting.intervals import FEW_UNITS
 
     found = standings(book)
     chapters = [chapter for chapter in book.chapters() if any(one.chapter == chapter for one in found)]
@@ -68,7 +79,8 @@ def scoreboard(book: Book, parameters: Parameters) -> str:
     if gone:
         parts += WITHDRAWN
         parts += [_gone(spec, parameters.corpus) for spec in gone]
-    parts += [INTERVALS, f"{BUDGET}\n"]
+    share = {"together": 1 - FAMILY_ALPHA, "alpha": FAMILY_ALPHA, "alarm": FAMILY_ALPHA / 2, "few": FEW_UNITS}
+    parts += [line.format(**share) for line in INTERVALS]
     return "\n".join(parts)
 
 

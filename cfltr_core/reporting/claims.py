@@ -53,7 +53,7 @@ from numpy.typing import ArrayLike
 
 from cfltr_core.checks import FloatArray
 from cfltr_core.files import write_json
-from cfltr_core.reporting.intervals import FEW_UNITS, below, log_slopes, look
+from cfltr_core.reporting.intervals import below, log_slopes, look
 from cfltr_core.reporting.wording import describe, required, spelt_out
 
 ARRAYS: Mapping[str, tuple[str, ...]] = {
@@ -78,17 +78,6 @@ SCALE_ORDER = ("smoke", "ci", "paper")
 # ``letor`` stands for every collection of the user; a conflict profile is a corpus of its own.
 CORPORA = ("yahoo-like", "yahoo-like:conflict", "istella-like", "istella-like:conflict", "digits", "letor")
 FAMILY_ALPHA = 0.05
-BUDGET = (
-    "Intervals are two-sided Student intervals across seeds, or across what a claim counts in their place. Within a "
-    f"chapter they hold together at {1 - FAMILY_ALPHA:.0%}: each statistical claim of a chapter with m of them is "
-    f"judged at level 1 − {FAMILY_ALPHA:g}/m (Bonferroni). A false *supported* errs on one side only, so that a "
-    f"chapter raises such an alarm with probability at most {FAMILY_ALPHA / 2:.1%}. This takes seeds as independent; "
-    "the seeds of `digits` and of a `letor:` collection split the same data and are not quite. Seeds that read the "
-    "same fold of a collection are averaged and count once. Identities and inequalities are exact: they have no false "
-    "alarms. "
-    f"Fewer than {FEW_UNITS} seeds or folds that all give the same value decide nothing. An ordering claims that the "
-    "difference matters: a difference that is real but smaller than the stated margin contradicts it."
-)
 
 
 @dataclass(frozen=True)

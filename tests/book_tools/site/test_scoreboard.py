@@ -19,6 +19,7 @@ from book_tools.site.scoreboard import OUTCOMES, scoreboard
 from book_tools.site.standings import numbers_of, standings, tally
 from cfltr_core.files import write_json
 from cfltr_core.reporting import claims
+from cfltr_core.reporting.intervals import FEW_UNITS
 from cfltr_core.reporting.wording import SOURCES, is_published, outcome, source_of, spelt_out
 
 SMOKE = Parameters("smoke")
@@ -157,7 +158,12 @@ def test_what_is_counted_together(measured: Toy) -> None:
 def test_the_rows(measured: Toy) -> None:
     text = scoreboard(Book(measured.root), SMOKE)
     assert "scale smoke, corpus yahoo-like, seed 0" in text
-    assert claims.BUDGET in text
+    assert (
+        "they hold together at 95%: each statistical claim of a chapter with m of them is judged at level 1 − 0.05/m"
+        in text
+    )
+    assert "with probability at most 2.5%" in text
+    assert f"Fewer than {FEW_UNITS} seeds or folds that all give the same value decide nothing." in text
     true = row(text, "A18-true")
     assert 'class="claim verdict-true source-a18"' in true
     assert '<span class="verdict">True</span> It is one. *(Agarwal et al. (2018) §1)*' in true
