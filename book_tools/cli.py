@@ -38,10 +38,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _check(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.execution.preflight import check_chapters
+    from book_tools.execution.preflight import check_chapters, check_names
 
     chapters = book.chapters()
     check_chapters(chapters)
+    check_names(chapters)
     print(f"check: {len(chapters)} chapters can be run")
 
 

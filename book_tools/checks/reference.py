@@ -17,7 +17,7 @@ import yaml
 
 from book_tools.book import Book, Chapter
 from book_tools.errors import BookError, UsageError
-from book_tools.execution.artefacts import figures_in, records_in
+from book_tools.execution.artefacts import collect, figures_in, records_in
 from book_tools.execution.state import state_of
 from book_tools.files import json_text
 from book_tools.parameters import Parameters
@@ -89,7 +89,7 @@ def reference_problems(book: Book, parameters: Parameters, chapters: list[Chapte
     folder = book.reference(parameters.scale)
     tolerances = read_tolerances(book.tolerances)
     problems = []
-    present = {figure.id: figure.data for c in chapters for figure in figures_in(book.folder_of(c))}
+    present = _tables(book, chapters)
     committed = {path.stem: path for path in folder.glob("*.csv")}
     hint = "'python -m book_tools reference --update' after looking at the figure"
     for name in sorted(present.keys() | committed.keys()):
@@ -159,7 +159,13 @@ def same_record(value: Any, reference: Any, tolerance: Tolerance) -> bool:
 
 
 def _values(book: Book, chapters: list[Chapter]) -> dict[str, Any]:
-    return {r.name: r.value for chapter in chapters for r in records_in(book.folder_of(chapter))}
+    found = collect(book, chapters, records_in, lambda record: record.name)
+    return {name: record.value for name, (_, record) in found.items()}
+
+
+def _tables(book: Book, chapters: list[Chapter]) -> dict[str, Path]:
+    found = collect(book, chapters, figures_in, lambda figure: figure.id)
+    return {name: figure.data for name, (_, figure) in found.items()}
 
 
 def update_reference(book: Book) -> None:
@@ -170,11 +176,12 @@ def update_reference(book: Book) -> None:
     if state.parameters != Parameters(scale=state.parameters.scale):
         raise UsageError(f"this run has {state.parameters}; reference numbers are those of the default corpus and seed")
     folder = book.reference(state.parameters.scale)
-    figures = [figure for c in state.chapters for figure in figures_in(book.folder_of(c))]
+    # Both before anything is removed: a name that two chapters use stops here.
+    tables, values = _tables(book, state.chapters), _values(book, state.chapters)
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.glob("*.csv"):
         path.unlink()
-    for figure in figures:
-        shutil.copyfile(figure.data, folder / f"{figure.id}.csv")
-    write_whole(folder / RECORDS, json_text(_values(book, state.chapters)))
-    print(f"reference: {len(figures)} figures in {folder.relative_to(book.root)}", flush=True)
+    for name, table in tables.items():
+        shutil.copyfile(table, folder / f"{name}.csv")
+    write_whole(folder / RECORDS, json_text(values))
+    print(f"reference: {len(tables)} figures in {folder.relative_to(book.root)}", flush=True)

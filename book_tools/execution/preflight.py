@@ -6,6 +6,7 @@ was there to see at its start.
 
 from __future__ import annotations
 
+import ast
 import logging
 import re
 
@@ -15,11 +16,28 @@ from book_tools.notebooks import read_notebook, tags_of
 from book_tools.parameters import KNOWN, Parameters
 
 CHAPTER_NAME = re.compile(r"\d\d_[a-z0-9]+(_[a-z0-9]+)*")
+# The methods of a run that write under a name, and where among their arguments the name stands.
+NAMED = {"record": 0, "figure": 1}
 
 
 def check_chapters(chapters: list[Chapter]) -> None:
     """Raise one error that lists everything wrong with the chapters' files."""
     problems = [problem for chapter in chapters for problem in _chapter_problems(chapter)]
+    if problems:
+        raise UsageError(*problems)
+
+
+def check_names(everything: list[Chapter]) -> None:
+    """Raise when two chapters record a number or a figure under one name, as far as their sources tell."""
+    users: dict[tuple[str, str], list[str]] = {}
+    for chapter in everything:
+        for use in sorted(_names_in(chapter)):
+            users.setdefault(use, []).append(chapter.name)
+    problems = [
+        f"{method} {name!r}: written by both {' and '.join(chapters)}; rename one"
+        for (method, name), chapters in sorted(users.items())
+        if len(chapters) > 1
+    ]
     if problems:
         raise UsageError(*problems)
 
@@ -74,6 +92,28 @@ def _chapter_problems(chapter: Chapter) -> list[str]:
         )
         return problems
     return problems + _name_problems(chapter)
+
+
+def _names_in(chapter: Chapter) -> set[tuple[str, str]]:
+    """The literal names under which a chapter writes; a file or a cell that cannot be read says so elsewhere."""
+    try:
+        notebook = read_notebook(chapter.source)
+    except BookError:
+        return set()
+    found = set()
+    for cell in notebook.cells:
+        try:
+            nodes = list(ast.walk(ast.parse(cell.source))) if cell.cell_type == "code" else []
+        except SyntaxError:
+            continue
+        for node in nodes:
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in NAMED):
+                continue
+            names = node.args[NAMED[node.func.attr] :][:1]
+            found |= {
+                (node.func.attr, a.value) for a in names if isinstance(a, ast.Constant) and isinstance(a.value, str)
+            }
+    return found
 
 
 def _name_problems(chapter: Chapter) -> list[str]:

@@ -19,7 +19,7 @@ from book_tools.execution.artefacts import check_artefacts
 from book_tools.execution.execute import KEPT_VARIABLE, Children, execute
 from book_tools.execution.fingerprint import Surroundings, fingerprint_of, package_versions, surroundings
 from book_tools.execution.lock import exclusive
-from book_tools.execution.preflight import check_chapters, check_claims, check_parameters
+from book_tools.execution.preflight import check_chapters, check_claims, check_names, check_parameters
 from book_tools.execution.stamp import is_current, write_stamp
 from book_tools.files import json_text, read_json, remove_tree, replace_tree
 from book_tools.git import git_state
@@ -40,6 +40,7 @@ def run(
     everything = book.chapters()
     chapters = book.select(wanted or [])
     check_chapters(chapters)
+    check_names(everything)
     around = surroundings(book, parameters)
     with exclusive(book):
         _tidy(book, everything)

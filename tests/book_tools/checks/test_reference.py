@@ -128,3 +128,16 @@ def test_a_phrase_that_changed_fails_verify(executed: Toy) -> None:
     assert json.loads(committed.read_text()) == {"toy-length": 60.25, "toy-phrase": "60.25"}
     committed.write_text(json.dumps({"toy-length": 60.25, "toy-phrase": "60.250"}))
     assert "record toy-phrase: 60.25, the reference has 60.250" in executed.cli("verify").stdout
+
+
+def test_a_name_that_two_chapters_wrote_replaces_nothing(executed: Toy) -> None:
+    """Where a source does not show its names, the run does; the committed numbers are left as they were."""
+    assert executed.cli("reference", "--update").returncode == 0
+    folder = executed.root / "tests" / "reference" / "smoke"
+    before = {path.name: path.read_text() for path in folder.iterdir()}
+    executed.chapter("92_beta", RECORD.replace("60.25", "1.5"))
+    assert executed.cli("run", "--scale", "smoke").returncode == 0
+    result = executed.cli("reference", "--update")
+    assert result.returncode == 1
+    assert "toy-length: written by both 91_alpha and 92_beta; rename one" in result.stdout
+    assert {path.name: path.read_text() for path in folder.iterdir()} == before
