@@ -8,7 +8,8 @@ import os
 import sys
 from pathlib import Path
 
-from cfltr_core.reporting import claims
+from cfltr_core.reporting import claim_registry
+from cfltr_core.reporting.claims import Measurement
 
 # Where ``make book`` leaves what it ran, below the folder of the book.
 RUN = Path("_build", "run")
@@ -29,7 +30,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"{place}: run 'make book' in the book's folder, or name the folder of a run", file=sys.stderr)
         if folder is not None:
             return 1
-    for spec in claims.registry().values():
+    for spec in claim_registry.registry().values():
         measurement = found.get(spec.id)
         corpus = measurement.corpus if measurement else spec.corpora[0]
         measured = measurement.result.verdict if measurement else "not run"
@@ -42,13 +43,13 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _measurements(folder: Path) -> dict[str, claims.Measurement]:
+def _measurements(folder: Path) -> dict[str, Measurement]:
     """What the chapters below ``folder`` measured; scratch folders of an interrupted run, hidden, are left out."""
     found = {}
     for path in sorted(folder.rglob("claims/*.json")):
         if not any(part.startswith(".") for part in path.relative_to(folder).parts):
             try:
-                found[path.stem] = claims.Measurement.from_record(json.loads(path.read_text(encoding="utf-8")))
+                found[path.stem] = Measurement.from_record(json.loads(path.read_text(encoding="utf-8")))
             except (ValueError, KeyError, TypeError) as error:
                 raise SystemExit(f"{path}: no claim record of this version ({error}); run 'make book' again") from None
     return found

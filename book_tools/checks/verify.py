@@ -19,7 +19,8 @@ from book_tools.execution.artefacts import collect, figures_in, measured_claims,
 from book_tools.execution.state import state_of
 
 if TYPE_CHECKING:
-    from cfltr_core.reporting.claims import Claim, Measurement
+    from cfltr_core.reporting.claim_registry import Claim
+    from cfltr_core.reporting.claims import Measurement
 
 ORDERING = "ordering"
 # The same arithmetic on the same numbers, perhaps on another machine.
@@ -28,7 +29,7 @@ SAME = 1e-9
 
 def verify(book: Book) -> None:
     """Check the present run; print a summary, or raise an error with one line per problem."""
-    from cfltr_core.reporting.claims import registry
+    from cfltr_core.reporting.claim_registry import registry
 
     state = state_of(book)
     if state.parameters is None or state.problems:
@@ -66,7 +67,7 @@ def news(found: Mapping[str, tuple[Chapter, Measurement]], registry: Mapping[str
 
 def verdict_report(book: Book) -> list[str]:
     """Return what to print of the verdicts: those that changed where they must hold, then the others in one block."""
-    from cfltr_core.reporting.claims import registry
+    from cfltr_core.reporting.claim_registry import registry
 
     found = measured_claims(book, book.chapters())
     changed = {

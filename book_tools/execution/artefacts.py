@@ -74,7 +74,7 @@ def measured_claims(book: Book, chapters: list[Chapter]) -> dict[str, tuple[Chap
 
 def check_artefacts(chapter: Chapter, folder: Path) -> None:
     """Raise one error that lists everything wrong with the artefacts a chapter just wrote."""
-    from cfltr_core.reporting.claims import registry
+    from cfltr_core.reporting.claim_registry import registry
 
     problems: list[str] = []
     measured: list[Measurement] = []

@@ -128,7 +128,7 @@ def _kept_tables(folder: Path) -> str:
 
 def _claims_by_chapter(registries: list[Path]) -> dict[str, str]:
     """Return what measurements depend on of the claims of each chapter, as text."""
-    from cfltr_core.reporting.claims import MEASURED_BY
+    from cfltr_core.reporting.claim_registry import MEASURED_BY
 
     found: dict[str, list[dict[str, Any]]] = {}
     for path in registries:

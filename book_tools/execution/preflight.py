@@ -62,10 +62,10 @@ def check_parameters(parameters: Parameters) -> None:
 
 def check_claims() -> None:
     """Raise when the registry of claims is not what it must be, before a chapter measures one of them."""
-    from cfltr_core.reporting import claims
+    from cfltr_core.reporting.claim_registry import registry
 
     try:
-        claims.registry()
+        registry()
     except ValueError as error:
         raise UsageError(str(error)) from None
 

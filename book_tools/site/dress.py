@@ -89,7 +89,7 @@ def rewrite_claims(notebook: NotebookNode, measurements: Iterable[Measurement]) 
 
     Each leads to its row on the scoreboard; where it is shown first it bears an anchor, to which that row leads back.
     """
-    from cfltr_core.reporting import claims
+    from cfltr_core.reporting.claim_registry import registry
     from cfltr_core.reporting.evidence import Evidence
 
     measured = {measurement.result.id: measurement for measurement in measurements}
@@ -99,11 +99,11 @@ def rewrite_claims(notebook: NotebookNode, measurements: Iterable[Measurement]) 
         for output in cell.get("outputs", []):
             name: str = _mark(output).get("claim", "")
             several: list[str] = _mark(output).get("evidence", [])
-            if name in by_id and name in claims.registry():
+            if name in by_id and name in registry():
                 text = by_id[name].markdown(scoreboard=SCOREBOARD, anchor=name not in seen)
                 output["data"] = {**output.data, "text/markdown": text, "text/plain": repr(by_id[name])}
                 seen.add(name)
-            if several and all(name in measured and name in claims.registry() for name in several):
+            if several and all(name in measured and name in registry() for name in several):
                 first = measured[several[0]]
                 table = Evidence([by_id[name] for name in several], corpus=first.corpus, scale=first.scale)
                 html = table.html(scoreboard=SCOREBOARD, anchors=set(several) - seen)

@@ -44,7 +44,7 @@ def picture(figure: Figure, name: str, place: str) -> str:
 
 def findings(book: Book, parameters: Parameters) -> str:
     """Return three findings as a list: published claims by nature, then what was predicted and how the controls did."""
-    from cfltr_core.reporting.claims import NO_PREDICTION, withdrawn
+    from cfltr_core.reporting.claim_registry import NO_PREDICTION, withdrawn
 
     found, corpus = standings(book), parameters.corpus
     counts = tally(found)

@@ -13,7 +13,8 @@ from book_tools.site.standings import NOT_MEASURED, Standing, numbers_of, standi
 from book_tools.site.tables import interval, number, table
 
 if TYPE_CHECKING:
-    from cfltr_core.reporting.claims import Claim, Measurement
+    from cfltr_core.reporting.claim_registry import Claim
+    from cfltr_core.reporting.claims import Measurement
 
 # Beside the chapters; one file per claim.
 NUMBERS_FOLDER = "claims"
@@ -60,7 +61,7 @@ WITHDRAWN = (
 
 def scoreboard(book: Book, parameters: Parameters) -> str:
     """Return the page that lists every claim of the registry, as it is now, with what this run found."""
-    from cfltr_core.reporting.claims import FAMILY_ALPHA, withdrawn
+    from cfltr_core.reporting.claim_registry import FAMILY_ALPHA, withdrawn
     from cfltr_core.reporting.intervals import FEW_UNITS
 
     found = standings(book)
@@ -198,7 +199,7 @@ def _block(spec: Claim, outcome: str, about: str, is_surprise: bool) -> str:
 
 
 def _prediction(spec: Claim, corpus: str) -> str:
-    from cfltr_core.reporting.claims import NO_PREDICTION
+    from cfltr_core.reporting.claim_registry import NO_PREDICTION
     from cfltr_core.reporting.wording import outcome
 
     predicted = spec.prediction(corpus)

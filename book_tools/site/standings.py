@@ -17,7 +17,8 @@ from book_tools.execution.execute import NOTEBOOK
 from book_tools.notebooks import MARK, read_notebook
 
 if TYPE_CHECKING:
-    from cfltr_core.reporting.claims import Claim, Measurement
+    from cfltr_core.reporting.claim_registry import Claim
+    from cfltr_core.reporting.claims import Measurement
 
 NOT_MEASURED = "not measured"
 
@@ -66,7 +67,7 @@ class Standing:
 
 def standings(book: Book) -> list[Standing]:
     """Return every claim that the chapters of ``book`` are to measure, in their order and in that of the registry."""
-    from cfltr_core.reporting.claims import registry
+    from cfltr_core.reporting.claim_registry import registry
 
     chapters = book.chapters()
     found = measured_claims(book, chapters)

@@ -1,17 +1,8 @@
 """Claims of the papers, each with a verdict that is computed from what a chapter measured.
 
-``claims.yml`` states every claim *before* it is measured: its kind, the smallest effect that would matter,
-and the verdict that we expect.  A chapter calls :func:`claim` with arrays, one number per seed; the verdict
-is computed here and cannot be passed in.
-
-kind         arrays                     supported when
------------  -------------------------  --------------------------------------------------------------
-identity     left, right                max ``|left − right|`` <= tolerance
-inequality   lower, upper               max (lower − upper) <= tolerance
-ordering     larger, smaller (paired)   the interval of mean(larger − smaller) lies above ``margin``
-equivalence  left, right (paired)       the interval of mean(left − right) lies inside ±``margin``
-number       values                     the interval of mean(values) lies inside ``value`` ± ``margin``
-limit        x, errors (seeds × x)      the interval of the log-log slope lies inside ``value`` ± ``margin``
+A chapter calls :func:`claim` with arrays, one number per seed; the verdict is computed here and cannot be passed in.
+What ``claims.yml`` states before, which arrays each kind of claim takes, and when it is *supported*, stands in
+:mod:`cfltr_core.reporting.claim_registry`.
 
 *contradicted* is an interval wholly on the other side; an interval that crosses is *inconclusive*.  So an ordering
 whose effect is real but smaller than ``margin`` is contradicted: the claim is that the effect matters.
@@ -23,16 +14,6 @@ as for one seed, and the result says why (:func:`cfltr_core.reporting.intervals.
 Numbers that allow no verdict (none at all, not finite, without a logarithm) stop a chapter where the claim must hold.
 Elsewhere the claim is recorded with *no verdict* and the reason, and the chapter goes on.
 
-What was ``predicted`` before a claim was measured is never rewritten; ``expect`` is what the last accepted run gave,
-the value that a new run is compared with.  An expected *inconclusive* that becomes a verdict is news
-(:meth:`Claim.is_news`); anything else that differs is a change.  A statement that was replaced after it was measured
-stays in the file, marked ``withdrawn`` with what it had measured; :func:`withdrawn` lists these, :func:`registry` the
-others.
-
-A claim is *mathematical* (true or false, whatever the corpus) or *empirical* (seen here or not): identities,
-inequalities and limits are mathematical, the other kinds empirical, unless a field ``nature`` says otherwise.  Each
-value of a claim is of one seed, unless a field ``each`` says of what: of a *random problem*.
-
 The record of a claim holds what was measured and nothing that the registry says of it: a page or a check that needs
 the statement, the expected verdict or where it must hold reads the registry as it is then.
 """
@@ -43,8 +24,6 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -53,98 +32,13 @@ from numpy.typing import ArrayLike
 
 from cfltr_core.checks import FloatArray
 from cfltr_core.files import write_json
+from cfltr_core.reporting import claim_registry
+from cfltr_core.reporting.claim_registry import ARRAYS, EXACT, SCALE_ORDER, VERDICTS, Claim, level_of
 from cfltr_core.reporting.intervals import below, log_slopes, look
 from cfltr_core.reporting.wording import describe, required, spelt_out
 
-ARRAYS: Mapping[str, tuple[str, ...]] = {
-    "identity": ("left", "right"),
-    "inequality": ("lower", "upper"),
-    "ordering": ("larger", "smaller"),
-    "equivalence": ("left", "right"),
-    "number": ("values",),
-    "limit": ("x", "errors"),
-}
-EXACT = ("identity", "inequality")
-VERDICTS = ("supported", "contradicted", "inconclusive")
-# What is predicted of a claim that replaced another after a measurement: nothing, it was written too late for that.
-NO_PREDICTION = "none"
-NATURES = ("mathematical", "empirical")
-MATHEMATICAL = ("identity", "inequality", "limit")
 # Not among the verdicts, because none may be expected: the numbers did not allow one.
 NO_VERDICT = "no verdict"
-# The fields of an entry that its measurement depends on: another value, and the chapter must run again.
-MEASURED_BY = ("id", "kind", "chapter", "margin", "tolerance", "value")
-SCALE_ORDER = ("smoke", "ci", "paper")
-# ``letor`` stands for every collection of the user; a conflict profile is a corpus of its own.
-CORPORA = ("yahoo-like", "yahoo-like:conflict", "istella-like", "istella-like:conflict", "digits", "letor")
-FAMILY_ALPHA = 0.05
-
-
-@dataclass(frozen=True)
-class Withdrawal:
-    """What became of a statement that was replaced: the id of its successor (or None), what it measured, and why."""
-
-    replaced_by: str | None
-    measured: str | Mapping[str, str]
-    why: str
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One entry of ``claims.yml``; see the module's table for ``kind``, and its docstring for the other words.
-
-    ``predicted`` is ``expect`` unless the file says otherwise, ``nature`` follows from the kind unless it does.
-    """
-
-    id: str
-    source: str
-    statement: str
-    kind: str
-    chapter: str
-    corpora: tuple[str, ...]
-    scale: str
-    expect: str | Mapping[str, str]
-    reason: str
-    margin: float = 0.0
-    tolerance: float = 0.0
-    value: float = 0.0
-    control: str | None = None
-    predicted: str | Mapping[str, str] = ""
-    nature: str = ""
-    each: str = "seed"
-    withdrawn: Withdrawal | None = None
-
-    def __post_init__(self) -> None:
-        """Fill in what the file leaves to a rule."""
-        if not self.predicted:
-            object.__setattr__(self, "predicted", self.expect)
-        if not self.nature:
-            object.__setattr__(self, "nature", NATURES[self.kind not in MATHEMATICAL])
-
-    def gates(self, scale: str, corpus: str) -> bool:
-        """True where the expected verdict must be met: at this scale or larger, on a named corpus."""
-        named = _corpus_family(corpus) in self.corpora
-        return named and SCALE_ORDER.index(scale) >= SCALE_ORDER.index(self.scale)
-
-    def counted(self, values: int) -> str:
-        """So many values in words, by what each of them is of: *5 seeds*."""
-        return f"{values} {self.each}{'' if values == 1 else 's'}"
-
-    def expected(self, corpus: str) -> str:
-        """The verdict expected on a corpus; on one that is not named, that of the first named corpus."""
-        return _on(corpus, self.expect, self.corpora)
-
-    def prediction(self, corpus: str) -> str:
-        """The verdict predicted before the first measurement, or *none*; corpora as in :meth:`expected`."""
-        return _on(corpus, self.predicted, self.corpora)
-
-    def is_news(self, verdict: str, corpus: str) -> bool:
-        """True for a verdict where *inconclusive* was expected: sharper than expected, in either direction."""
-        return self.expected(corpus) == "inconclusive" and verdict in ("supported", "contradicted")
-
-    def meets(self, verdict: str, corpus: str) -> bool:
-        """True for the expected verdict, and for a sharper one than an expected *inconclusive*."""
-        return verdict == self.expected(corpus) or self.is_news(verdict, corpus)
 
 
 class NotMeasured(ValueError):
@@ -191,7 +85,8 @@ class ClaimResult:
         ``scoreboard`` is the address of a page on which every claim has the anchor ``claim-<id>``: the id becomes a
         link to it.  With ``anchor`` the paragraph bears that anchor itself.
         """
-        spec, source = registry()[self.id], spelt_out(registry()[self.id].source)
+        spec = claim_registry.registry()[self.id]
+        source = spelt_out(spec.source)
         name = f"`{self.id}`"
         if scoreboard is not None:
             name = f'<a href="{scoreboard}#claim-{self.id}">{name}</a>'
@@ -244,118 +139,6 @@ class Measurement:
         if known["effect"] is None:
             known["effect"] = math.nan
         return cls(ClaimResult(**known), record["scale"], record["corpus"], dict(record["arrays"]))
-
-
-@cache
-def _file() -> Mapping[str, Claim]:
-    import yaml
-
-    text = resources.files("cfltr_core.reporting").joinpath("claims.yml").read_text(encoding="utf-8")
-    return parse_registry(yaml.safe_load(text) or [])
-
-
-@cache
-def registry() -> Mapping[str, Claim]:
-    """All claims of ``claims.yml`` that are to be measured, by id, in file order."""
-    return {name: spec for name, spec in _file().items() if spec.withdrawn is None}
-
-
-@cache
-def withdrawn() -> Mapping[str, Claim]:
-    """The claims of ``claims.yml`` that were replaced after a measurement, by id, in file order."""
-    return {name: spec for name, spec in _file().items() if spec.withdrawn is not None}
-
-
-def parse_registry(entries: list[dict[str, Any]]) -> dict[str, Claim]:
-    """Check and build the registry: known fields, kinds, verdicts, and a negative control per ordering.
-
-    The withdrawn entries are among the result; they need no control.
-    """
-    out: dict[str, Claim] = {}
-    for entry in entries:
-        spec = _parse(entry)
-        if spec.id in out:
-            raise ValueError(f"claims.yml: {spec.id} stands twice")
-        out[spec.id] = spec
-    measured = {name for name, spec in out.items() if spec.withdrawn is None}
-    for spec in out.values():
-        if spec.withdrawn is not None:
-            successor = spec.withdrawn.replaced_by
-            if successor is not None and (successor not in out or successor == spec.id):
-                raise ValueError(f"claims.yml, {spec.id}: replaced_by is {successor}, which is no other claim")
-            continue
-        if spec.kind == "ordering" and (spec.control not in measured or spec.control == spec.id):
-            raise ValueError(f"claims.yml, {spec.id}: an ordering names its negative control, another claim")
-        if spec.control is not None and spec.control not in measured:
-            raise ValueError(f"claims.yml, {spec.id}: its control {spec.control} is no claim")
-        if spec.control is not None and out[spec.control].chapter != spec.chapter:
-            raise ValueError(f"claims.yml, {spec.id}: the control is measured in the same chapter")
-    return out
-
-
-def _parse(entry: dict[str, Any]) -> Claim:
-    """One entry, checked by itself."""
-    name = entry.get("id", "<no id>")
-    if not isinstance(entry.get("corpora", [""]), list) or entry.get("corpora") == []:
-        raise ValueError(f"claims.yml, {name}: corpora is a list of at least one, as in [yahoo-like, digits]")
-    for field in ("margin", "tolerance", "value"):
-        # YAML reads 1e-12 as a word: it wants 1.0e-12.
-        if not isinstance(entry.get(field, 0.0), (int, float)):
-            raise ValueError(f"claims.yml, {name}: {field} is {entry[field]!r}; write a number such as 1.0e-12")
-    replaced = _withdrawal(entry)
-    if replaced is not None:
-        entry = {**entry, "withdrawn": replaced, "expect": replaced.measured}
-    try:
-        spec = Claim(**{**entry, "corpora": tuple(entry["corpora"])})
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"claims.yml, {name}: {error}") from error
-    if spec.kind not in ARRAYS or spec.scale not in SCALE_ORDER:
-        raise ValueError(f"claims.yml, {name}: unknown kind or scale")
-    if spec.nature not in NATURES:
-        raise ValueError(f"claims.yml, {name}: nature is one of {NATURES}")
-    if not isinstance(spec.each, str) or not spec.each or spec.each.endswith("s"):
-        raise ValueError(
-            f"claims.yml, {name}: each is {spec.each!r}; name one of what is counted, as in random problem"
-        )
-    if not set(spec.corpora) <= set(CORPORA):
-        raise ValueError(f"claims.yml, {name}: corpora {spec.corpora} are not all among {CORPORA}")
-    for field, allowed in (("expect", VERDICTS), ("predicted", (*VERDICTS, NO_PREDICTION))):
-        given = getattr(spec, field)
-        each = dict.fromkeys(spec.corpora, given) if isinstance(given, str) else given
-        if set(each) != set(spec.corpora) or not set(each.values()) <= set(allowed):
-            called = "withdrawn: measured" if field == "expect" and replaced is not None else field
-            raise ValueError(f"claims.yml, {name}: {called} is one of {allowed}, or one of them per corpus")
-    if spec.kind in EXACT and not spec.tolerance > 0:
-        raise ValueError(f"claims.yml, {name}: an exact claim states a tolerance > 0")
-    if spec.kind in ("equivalence", "number", "limit") and not spec.margin > 0:
-        raise ValueError(f"claims.yml, {name}: this kind states a margin > 0")
-    if spec.kind in ("number", "limit") and "value" not in entry:
-        raise ValueError(f"claims.yml, {name}: this kind states the value that is claimed")
-    if spec.margin < 0:
-        raise ValueError(f"claims.yml, {name}: margin is the smallest effect that matters, >= 0")
-    return spec
-
-
-def _withdrawal(entry: Mapping[str, Any]) -> Withdrawal | None:
-    """The ``withdrawn`` field of an entry, checked; None for a claim that stands."""
-    if "withdrawn" not in entry:
-        return None
-    name, about = entry.get("id", "<no id>"), entry["withdrawn"]
-    wanted = {field.name for field in fields(Withdrawal)}
-    if not isinstance(about, Mapping) or set(about) != wanted:
-        raise ValueError(f"claims.yml, {name}: withdrawn holds {', '.join(sorted(wanted))}, each of them")
-    if "expect" in entry or "predicted" not in entry:
-        raise ValueError(
-            f"claims.yml, {name}: a withdrawn claim says what was predicted, and under withdrawn what it measured; "
-            "nothing is expected of it"
-        )
-    return Withdrawal(**about)
-
-
-def level_of(spec: Claim) -> float:
-    """Confidence level of a statistical claim: 1 − 0.05 / (number of statistical claims of its chapter)."""
-    family = [c for c in registry().values() if c.chapter == spec.chapter and c.kind not in EXACT]
-    return 1.0 - FAMILY_ALPHA / max(1, len(family))
 
 
 def verdict_of(spec: Claim, arrays: Mapping[str, ArrayLike], *, level: float | None = None) -> ClaimResult:
@@ -425,7 +208,8 @@ def claim(id: str, *, scale: str, corpus: str, units: ArrayLike | None = None, *
         values come from the lists of ``corpus``.  Seeds with equal labels count once.  An exact claim holds for
         each seed by itself and takes no notice.
     **arrays
-        As the module's table says for the claim's kind; one number per seed where statistical.
+        As the table of :mod:`cfltr_core.reporting.claim_registry` says for the claim's kind; one number per seed where
+        statistical.
 
     Raises
     ------
@@ -440,13 +224,13 @@ def claim(id: str, *, scale: str, corpus: str, units: ArrayLike | None = None, *
     >>> result.verdict, result.effect
     ('supported', 0.0)
     """
-    if id not in registry():
-        if id in withdrawn():
+    if id not in claim_registry.registry():
+        if id in claim_registry.withdrawn():
             raise ValueError(f"id is {id!r}: this claim was withdrawn and is not measured any more")
         raise ValueError(f"id is {id!r}: no such claim; add it to claims.yml before it is measured")
     if scale not in SCALE_ORDER:
         raise ValueError(f"scale is {scale!r}: choose one of {', '.join(SCALE_ORDER)}")
-    spec = registry()[id]
+    spec = claim_registry.registry()[id]
     if units is not None and spec.kind not in EXACT:
         arrays["units"] = units
     result = (verdict_of if spec.gates(scale, corpus) else judge)(spec, arrays)
@@ -455,15 +239,6 @@ def claim(id: str, *, scale: str, corpus: str, units: ArrayLike | None = None, *
         lists = {name: np.asarray(values, dtype=np.float64).tolist() for name, values in arrays.items()}
         write_json(Path(folder) / "claims" / f"{id}.json", Measurement(result, scale, corpus, lists).as_record())
     return result
-
-
-def _on(corpus: str, verdicts: str | Mapping[str, str], corpora: tuple[str, ...]) -> str:
-    """The verdict for a corpus; for one that is not named, that of the first named corpus."""
-    return verdicts if isinstance(verdicts, str) else verdicts.get(_corpus_family(corpus), verdicts[corpora[0]])
-
-
-def _corpus_family(corpus: str) -> str:
-    return "letor" if corpus.startswith("letor:") else corpus
 
 
 def _side(yes: bool, no: bool) -> str:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from cfltr_core.reporting.claims import NO_PREDICTION, NO_VERDICT, Claim, ClaimResult, registry
+from cfltr_core.reporting import claim_registry
+from cfltr_core.reporting.claim_registry import NO_PREDICTION, Claim
+from cfltr_core.reporting.claims import NO_VERDICT, ClaimResult
 from cfltr_core.reporting.wording import CONTROL, describe, required, source_of, spelt_out
 
 # How a statement of each kind fails; the effect follows.
@@ -77,7 +79,7 @@ class Evidence:
         measurement, is said to be against the prediction; where nothing was predicted, nothing is said of it.  Where
         no verdict is due yet, at a smaller scale or on another corpus, the words say where it is.
         """
-        spec = registry()[result.id]
+        spec = claim_registry.registry()[result.id]
         expected, predicted = _expected(result, self.corpus), spec.prediction(self.corpus)
         # At a scale or on a corpus where none is due, an open verdict goes neither with the prediction nor against it.
         if result.verdict == expected and (result.verdict != "inconclusive" or spec.gates(self.scale, self.corpus)):
@@ -128,7 +130,7 @@ class Evidence:
         outcomes = {r.id: self._outcome(r) for r in self.results}
         out = []
         for result in self.results:
-            spec = registry()[result.id]
+            spec = claim_registry.registry()[result.id]
             control = spec.control or ""
             if control:
                 control += f" {outcomes[control]}" if control in outcomes else " (elsewhere in this chapter)"
@@ -140,12 +142,12 @@ class Evidence:
         return {"supported": "held", "contradicted": "did not hold"}.get(control.verdict, "undecided here")
 
     def _changed(self, result: ClaimResult) -> bool:
-        due = registry()[result.id].gates(self.scale, self.corpus)
-        return due and not registry()[result.id].meets(result.verdict, self.corpus)
+        due = claim_registry.registry()[result.id].gates(self.scale, self.corpus)
+        return due and not claim_registry.registry()[result.id].meets(result.verdict, self.corpus)
 
 
 def _expected(result: ClaimResult, corpus: str) -> str:
-    return registry()[result.id].expected(corpus)
+    return claim_registry.registry()[result.id].expected(corpus)
 
 
 def _is_control(result: ClaimResult) -> bool:

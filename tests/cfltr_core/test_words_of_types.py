@@ -18,7 +18,7 @@ from cfltr_core.learning.networks import Activation
 from cfltr_core.learning.propdcg import Curvature, curvature
 from cfltr_core.ranking.metrics import TIES, Ties
 from cfltr_core.ranking.rank_weight import RankWeight
-from cfltr_core.reporting.claims import CORPORA
+from cfltr_core.reporting.claim_registry import CORPORA
 
 CUTS = [0, 2]
 LOG = ClickLog(

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from chapter_form import Cell, cells_of, names_of, path_words, problems_of, prose_of
 
-from cfltr_core.reporting.claims import registry
+from cfltr_core.reporting.claim_registry import registry
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))

@@ -15,6 +15,7 @@ from toy import Toy
 from book_tools.book import Book, Chapter
 from book_tools.checks.verify import claim_problems, news, verdict_report
 from book_tools.cli import main
+from cfltr_core.reporting import claim_registry
 from cfltr_core.reporting import claims as published
 from cfltr_core.reporting.claims import Measurement
 
@@ -22,7 +23,7 @@ CHAPTERS = [Chapter(Path("91_alpha.ipynb"))]
 BETTER = {"larger": [2.0, 2.1, 2.2, 2.1], "smaller": [1.0, 1.1, 1.0, 1.2]}
 
 
-def specification(**changes: Any) -> published.Claim:
+def specification(**changes: Any) -> claim_registry.Claim:
     entry: dict[str, Any] = {
         "id": "toy-better",
         "source": "Toy 2026, Table 1",
@@ -36,7 +37,7 @@ def specification(**changes: Any) -> published.Claim:
         "margin": 0.1,
         "control": "toy-control",
     }
-    return published.Claim(**{**entry, **changes})
+    return claim_registry.Claim(**{**entry, **changes})
 
 
 def measured(arrays: Mapping[str, list[float]] = BETTER, **changes: Any) -> Measurement:
@@ -45,7 +46,7 @@ def measured(arrays: Mapping[str, list[float]] = BETTER, **changes: Any) -> Meas
     return Measurement(result, **{"scale": "smoke", "corpus": "yahoo-like", **where}, arrays=dict(arrays))
 
 
-def problems_of(*found: Measurement, specs: Iterable[published.Claim] = (specification(),)) -> list[str]:
+def problems_of(*found: Measurement, specs: Iterable[claim_registry.Claim] = (specification(),)) -> list[str]:
     by_id = {measurement.result.id: (CHAPTERS[0], measurement) for measurement in found}
     return claim_problems(CHAPTERS, by_id, {spec.id: spec for spec in specs})
 
@@ -141,7 +142,7 @@ def claimed(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Toy:
     toy.chapter("92_beta", *(claim_cell(name) for name in ("toy-other", "toy-last")))
     toy.contents("91_alpha", "92_beta", "scoreboard", "status")
     write_registry(toy)
-    monkeypatch.setattr(published, "registry", lambda: read_registry(toy))
+    monkeypatch.setattr(claim_registry, "registry", lambda: read_registry(toy))
     result = toy.cli("run", "--scale", "smoke")
     assert result.returncode == 0, result.stdout
     return toy
@@ -187,8 +188,8 @@ def write_registry(toy: Toy, **expect: str) -> None:
     (toy.root / "cfltr_core" / "claims.yml").write_text(yaml.safe_dump(entries))
 
 
-def read_registry(toy: Toy) -> dict[str, published.Claim]:
-    return published.parse_registry(yaml.safe_load((toy.root / "cfltr_core" / "claims.yml").read_text()))
+def read_registry(toy: Toy) -> dict[str, claim_registry.Claim]:
+    return claim_registry.parse_registry(yaml.safe_load((toy.root / "cfltr_core" / "claims.yml").read_text()))
 
 
 def test_a_flipped_expectation_shows_at_once(claimed: Toy, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,8 +21,9 @@ import book_tools
 from book_tools.book import Book
 from book_tools.execution import fingerprint
 from book_tools.parameters import Parameters
+from cfltr_core.reporting import claim_registry
 from cfltr_core.reporting import claims as published
-from cfltr_core.reporting.claims import MEASURED_BY
+from cfltr_core.reporting.claim_registry import MEASURED_BY
 
 # Waits for a file that the test names, so that a run can be stopped in the middle of a chapter.
 WAIT = """
@@ -223,7 +224,7 @@ def test_a_registry_that_cannot_be_read_is_named(two: Toy) -> None:
 
 
 def test_a_claim_of_another_chapter_is_refused_before_it_is_kept(toy: Toy) -> None:
-    name, spec = next(iter(published.registry().items()))
+    name, spec = next(iter(claim_registry.registry().items()))
     arrays = {"values": [0.999, 1.001]}
     one = replace(spec, kind="number", value=1.0, margin=1.0)
     record = published.Measurement(published.verdict_of(one, arrays), "smoke", "yahoo-like", arrays).as_record()

@@ -9,7 +9,7 @@ import pytest
 from toy import PARAMETERS, Toy
 
 from book_tools.cli import main
-from cfltr_core.reporting import claims
+from cfltr_core.reporting import claim_registry
 
 
 def refused(toy: Toy, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -68,7 +68,7 @@ def test_a_collection_that_is_not_in_the_data_folder(
 def test_a_registry_with_a_slip(
     plain: Toy, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claims, "registry", lambda: claims.parse_registry([{"id": "a", "corpora": []}]))
+    monkeypatch.setattr(claim_registry, "registry", lambda: claim_registry.parse_registry([{"id": "a", "corpora": []}]))
     assert "claims.yml, a: corpora is a list of at least one" in refused(plain, capsys, "run", "--scale", "smoke")
 
 

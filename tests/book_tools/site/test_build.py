@@ -9,7 +9,7 @@ from toy import IMAGE_WITHOUT_ALT, REPOSITORY, Toy
 
 from book_tools.parameters import Parameters
 from book_tools.site.stage import configuration
-from cfltr_core.reporting import claims
+from cfltr_core.reporting import claim_registry
 
 
 def page(toy: Toy, name: str) -> BeautifulSoup:
@@ -96,7 +96,7 @@ def test_a_claim_that_does_not_gate_and_a_number_that_is_not_there_never_cost_th
     kinds = {"ordering": "larger=rate, smaller=[0.0, 0.0]", "number": "values=rate"}
     spec = next(
         spec
-        for spec in claims.registry().values()
+        for spec in claim_registry.registry().values()
         if spec.kind in kinds and not spec.gates("smoke", "yahoo-like") and spec.gates("ci", "yahoo-like")
     )
     measure = f'cf.claim("{spec.id}", scale=scale, corpus=corpus, {kinds[spec.kind]})'

@@ -11,7 +11,7 @@ from nbformat import NotebookNode, from_dict
 from book_tools.errors import BookError
 from book_tools.execution.artefacts import Figure
 from book_tools.site.dress import dress, drop_numeric_warnings, label_folds, quote_records, rewrite_claims
-from cfltr_core.reporting import claims, evidence
+from cfltr_core.reporting import claim_registry, claims, evidence
 
 ALT = "Line chart: the error falls from 3 to 1."
 
@@ -90,9 +90,8 @@ def test_a_claim_is_shown_as_the_registry_has_it_now(monkeypatch: pytest.MonkeyP
     }
 
     def publish(statement: str) -> claims.ClaimResult:
-        parsed = claims.parse_registry([{**entry, "statement": statement}])
-        for module in (claims, evidence):
-            monkeypatch.setattr(module, "registry", lambda: parsed)
+        parsed = claim_registry.parse_registry([{**entry, "statement": statement}])
+        monkeypatch.setattr(claim_registry, "registry", lambda: parsed)
         return claims.verdict_of(parsed["toy-one"], {"values": [1.0, 1.001]})
 
     data, metadata = publish("Old words.")._repr_mimebundle_()
@@ -130,7 +129,7 @@ def test_a_claim_is_shown_as_the_registry_has_it_now(monkeypatch: pytest.MonkeyP
     assert "<span" not in page.cells[2].outputs[0].data["text/markdown"]
     assert page.cells[3].outputs[0].data["text/html"] == html
     # A claim that the registry lost stays as it was; the check of the run names it.
-    monkeypatch.setattr(claims, "registry", dict)
+    monkeypatch.setattr(claim_registry, "registry", dict)
     rewrite_claims(book, [claims.Measurement(result, "ci", "digits", {})])
     assert book.cells[1].outputs[1].data["text/markdown"] == text
 

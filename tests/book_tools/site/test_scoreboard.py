@@ -18,7 +18,8 @@ from book_tools.parameters import Parameters
 from book_tools.site.scoreboard import OUTCOMES, scoreboard
 from book_tools.site.standings import numbers_of, standings, tally
 from cfltr_core.files import write_json
-from cfltr_core.reporting import claims
+from cfltr_core.reporting import claim_registry, claims
+from cfltr_core.reporting.claim_registry import VERDICTS
 from cfltr_core.reporting.intervals import FEW_UNITS
 from cfltr_core.reporting.wording import SOURCES, is_published, outcome, source_of, spelt_out
 
@@ -81,10 +82,10 @@ def measured(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Toy:
     """A book with one chapter that measured seven claims of a registry of its own."""
     toy.chapter("91_alpha", "x = 1")
     toy.contents("91_alpha", "scoreboard")
-    parsed = claims.parse_registry(FILE)
+    parsed = claim_registry.parse_registry(FILE)
     standing = {name: spec for name, spec in parsed.items() if spec.withdrawn is None}
-    monkeypatch.setattr(claims, "registry", lambda: standing)
-    monkeypatch.setattr(claims, "withdrawn", lambda: {"B-old": parsed["B-old"]})
+    monkeypatch.setattr(claim_registry, "registry", lambda: standing)
+    monkeypatch.setattr(claim_registry, "withdrawn", lambda: {"B-old": parsed["B-old"]})
     for name, arrays in VALUES.items():
         found = claims.judge(standing[name], arrays)
         record = claims.Measurement(found, "smoke", "yahoo-like", arrays)
@@ -115,7 +116,7 @@ def test_a_source_without_short_codes(source: str, words: str) -> None:
 def test_the_real_claims_name_their_source_twice_and_alike() -> None:
     """By the code before the id, and in words: none is left with a code that only we know."""
     codes = re.compile(rf"\b({'|'.join(SOURCES)})\b(?!\W*=)")
-    for spec in (*claims.registry().values(), *claims.withdrawn().values()):
+    for spec in (*claim_registry.registry().values(), *claim_registry.withdrawn().values()):
         assert source_of(spec.id) in (*SOURCES, "control"), spec.id
         assert not codes.search(spelt_out(spec.source).split("“")[0].split('"')[0]), spec.source
         if is_published(spec.id):
@@ -123,14 +124,14 @@ def test_the_real_claims_name_their_source_twice_and_alike() -> None:
 
 
 def test_an_outcome_is_named_by_nature() -> None:
-    parsed = claims.parse_registry(FILE)
-    assert [outcome(parsed["A18-true"], verdict) for verdict in claims.VERDICTS] == ["true", "false", "undecided"]
-    assert [outcome(parsed["A18-seen"], verdict) for verdict in claims.VERDICTS] == [
+    parsed = claim_registry.parse_registry(FILE)
+    assert [outcome(parsed["A18-true"], verdict) for verdict in VERDICTS] == ["true", "false", "undecided"]
+    assert [outcome(parsed["A18-seen"], verdict) for verdict in VERDICTS] == [
         "seen",
         "opposite seen",
         "undecided",
     ]
-    assert [outcome(parsed["control-one"], verdict) for verdict in claims.VERDICTS] == [
+    assert [outcome(parsed["control-one"], verdict) for verdict in VERDICTS] == [
         "held",
         "did not hold",
         "undecided",
@@ -169,7 +170,7 @@ def test_the_rows(measured: Toy) -> None:
     assert '<span class="verdict">True</span> It is one. *(Agarwal et al. (2018) §1)*' in true
     assert "Mathematical. Predicted: true. Measured: true (largest |left − right| 0 in 1 cases; must not exceed" in true
     seen = row(text, "A18-seen")
-    low, high = claims.judge(claims.registry()["A18-seen"], VALUES["A18-seen"]).interval or (0, 0)
+    low, high = claims.judge(claim_registry.registry()["A18-seen"], VALUES["A18-seen"]).interval or (0, 0)
     assert (
         f"Empirical. Predicted: seen. Measured: seen (mean 1, 99.2% interval [{low:.3g}, {high:.3g}] over 3 random"
         in seen
@@ -193,10 +194,10 @@ def test_the_rows(measured: Toy) -> None:
 
 
 def test_a_changed_verdict_is_set_beside_the_last_accepted_one(measured: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed = claims.parse_registry(
+    parsed = claim_registry.parse_registry(
         [{**one, "expect": "contradicted"} if one["id"] == "A18-seen" else one for one in FILE]
     )
-    monkeypatch.setattr(claims, "registry", lambda: {n: s for n, s in parsed.items() if s.withdrawn is None})
+    monkeypatch.setattr(claim_registry, "registry", lambda: {n: s for n, s in parsed.items() if s.withdrawn is None})
     changed = row(scoreboard(Book(measured.root), SMOKE), "A18-seen")
     assert "**The last accepted run: opposite seen.**" in changed
     assert "verdict-surprise" in changed
@@ -204,7 +205,7 @@ def test_a_changed_verdict_is_set_beside_the_last_accepted_one(measured: Toy, mo
 
 def test_a_claim_that_a_few_equal_seeds_leave_open_says_so(measured: Toy) -> None:
     arrays = {"values": [1.0, 1.0]}
-    found = claims.judge(claims.registry()["control-one"], arrays)
+    found = claims.judge(claim_registry.registry()["control-one"], arrays)
     record = claims.Measurement(found, "smoke", "yahoo-like", arrays).as_record()
     write_json(measured.done("91_alpha") / "claims" / "control-one.json", record)
     control = row(scoreboard(Book(measured.root), SMOKE), "control-one")
@@ -292,7 +293,7 @@ first
 def test_links_lead_from_a_chapter_to_the_scoreboard_and_back(toy: Toy) -> None:
     """On the built pages, whose links are all checked; with what every claim of the chapter rests on."""
     first, second = [
-        spec.id for spec in claims.registry().values() if spec.kind == "identity" and spec.chapter == "02"
+        spec.id for spec in claim_registry.registry().values() if spec.kind == "identity" and spec.chapter == "02"
     ][:2]
     cells = MEASURING.format(first=first, sizes="")
     again = f'second = run.claim("{second}", left=[1.0], right=[2.0])\nrun.evidence(first, second)'

@@ -14,7 +14,7 @@ import pytest
 from cfltr_core import SCALES, load_corpus
 from cfltr_core.data.corpora import check_corpus
 from cfltr_core.data.generated import GENERATED, YAHOO_LIKE, _draw, _population, generate
-from cfltr_core.reporting.claims import registry
+from cfltr_core.reporting.claim_registry import registry
 
 PARTS = ("train", "validation", "test")
 CONFLICTS = ("yahoo-like:conflict", "istella-like:conflict")

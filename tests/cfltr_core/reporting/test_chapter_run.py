@@ -16,7 +16,7 @@ from cfltr_core import SCALES, DeterministicPolicy, PositionBasedUser, Run, load
 from cfltr_core.data import memory
 from cfltr_core.data.corpora import units_of
 from cfltr_core.reporting import run as room
-from cfltr_core.reporting.claims import registry
+from cfltr_core.reporting.claim_registry import registry
 
 RUN = Run("smoke", "digits", 3)
 CAPTION = "Estimates of two methods; bands are 95 % intervals."

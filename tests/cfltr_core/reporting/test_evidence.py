@@ -9,9 +9,9 @@ from typing import Any
 import oracles
 import pytest
 
-from cfltr_core.reporting import claims
-from cfltr_core.reporting import evidence as room
-from cfltr_core.reporting.claims import Claim, parse_registry, verdict_of
+from cfltr_core.reporting import claim_registry, claims
+from cfltr_core.reporting.claim_registry import Claim, parse_registry
+from cfltr_core.reporting.claims import verdict_of
 from cfltr_core.reporting.evidence import Evidence
 
 NUMBERS = {"supported": [2.0, 2.01, 1.99], "contradicted": [5.0, 5.01, 4.99], "inconclusive": [2.0, 9.0, -5.0]}
@@ -46,7 +46,7 @@ def entry(id: str, kind: str = "number", **changes: Any) -> dict[str, Any]:
         "reason": "a test",
     }
     fields |= {"margin": 0.5, "value": 2.0} if kind in ("number", "limit", "equivalence", "ordering") else {}
-    return {**fields, **({"tolerance": 1e-9} if kind in claims.EXACT else {}), **changes}
+    return {**fields, **({"tolerance": 1e-9} if kind in claim_registry.EXACT else {}), **changes}
 
 
 @pytest.fixture
@@ -55,8 +55,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> dict[str, Claim]:
     entries += [entry("holds", control="control-one"), entry("control-one"), entry("open", expect="inconclusive")]
     entries.append(entry("of-problems", each="random problem"))
     found = parse_registry(entries)
-    for module in (claims, room):
-        monkeypatch.setattr(module, "registry", lambda: found)
+    monkeypatch.setattr(claim_registry, "registry", lambda: found)
     return found
 
 
@@ -125,8 +124,7 @@ def test_a_verdict_against_the_prediction_is_not_called_expected(monkeypatch: py
     }
     for (expected, predicted), words in cases.items():
         found = parse_registry([entry("one", expect=expected, predicted=predicted)])
-        for module in (claims, room):
-            monkeypatch.setattr(module, "registry", lambda found=found: found)
+        monkeypatch.setattr(claim_registry, "registry", lambda found=found: found)
         result = measured(found, "one", expected)
         assert Evidence([result], "digits", "ci").words(result) == words
 
@@ -239,7 +237,6 @@ def test_ids_become_links_to_a_scoreboard_and_anchors(known: dict[str, Claim]) -
 def test_only_the_id_in_brackets_becomes_a_link(known: dict[str, Claim], monkeypatch: pytest.MonkeyPatch) -> None:
     """A statement may speak of its own id; the link is the one before the source."""
     found = parse_registry([entry("holds", statement="This (holds; always) is so.")])
-    for module in (claims, room):
-        monkeypatch.setattr(module, "registry", lambda: found)
+    monkeypatch.setattr(claim_registry, "registry", lambda: found)
     html = Evidence([verdict_of(found["holds"], {"values": NUMBERS["supported"]})], "digits", "ci").html(scoreboard="b")
     assert 'This (holds; always) is so. (<a href="b#claim-holds">holds</a>; ' in html

@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
-from cfltr_core.reporting import claims
-from cfltr_core.reporting.claims import (
+from cfltr_core.reporting import claim_registry, claims
+from cfltr_core.reporting.claim_registry import (
+    ARRAYS,
     NO_PREDICTION,
     VERDICTS,
     Claim,
-    claim,
     level_of,
     parse_registry,
     registry,
     withdrawn,
 )
+from cfltr_core.reporting.claims import claim
 from cfltr_core.reporting.evidence import Evidence
 
 GONE = {"replaced_by": "one", "measured": "contradicted", "why": "it asked too little"}
@@ -76,7 +77,7 @@ def test_only_a_verdict_sharper_than_inconclusive_may_differ(expected: str, verd
 
 
 def test_the_nature_follows_from_the_kind_unless_the_file_says_otherwise() -> None:
-    found = {kind: parse_registry([entry("zero"), entry("one", kind, control="zero")])["one"] for kind in claims.ARRAYS}
+    found = {kind: parse_registry([entry("zero"), entry("one", kind, control="zero")])["one"] for kind in ARRAYS}
     natures = {kind: spec.nature for kind, spec in found.items()}
     assert natures == {
         **dict.fromkeys(("identity", "inequality", "limit"), "mathematical"),
@@ -122,7 +123,7 @@ def test_what_a_registry_refuses(changes: dict[str, Any], message: str) -> None:
 def test_a_withdrawn_claim_needs_no_control_and_is_none() -> None:
     found = parse_registry([entry("one"), gone("old")])
     assert found["old"].control is None
-    assert found["old"].withdrawn == claims.Withdrawal("one", "contradicted", "it asked too little")
+    assert found["old"].withdrawn == claim_registry.Withdrawal("one", "contradicted", "it asked too little")
     assert found["old"].expected("digits") == "contradicted"
     with pytest.raises(ValueError, match="two: an ordering names its negative control, another claim"):
         parse_registry([entry("one"), gone("old"), entry("two", "ordering", control="old")])
@@ -136,7 +137,7 @@ def test_a_withdrawn_claim_needs_no_control_and_is_none() -> None:
 def replaced(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Claim]]:
     """A file of two claims that stand and one that does not, in place of the real one."""
     found = parse_registry([entry("one"), gone("old"), entry("two")])
-    monkeypatch.setattr(claims, "_file", lambda: found)
+    monkeypatch.setattr(claim_registry, "_file", lambda: found)
     for function in (registry, withdrawn):
         function.cache_clear()
     yield found
@@ -156,8 +157,7 @@ def test_a_withdrawn_claim_is_listed_apart_and_measured_no_more(replaced: dict[s
 
 def test_the_table_of_a_chapter_takes_a_sharper_verdict_as_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     found = parse_registry([entry("one", expect="inconclusive", control="control-two"), entry("control-two")])
-    for module in ("claims", "evidence"):
-        monkeypatch.setattr(f"cfltr_core.reporting.{module}.registry", lambda: found)
+    monkeypatch.setattr(claim_registry, "registry", lambda: found)
     sharper = claims.verdict_of(found["one"], {"values": [0.5, 0.51, 0.49]})
     failed = claims.verdict_of(found["control-two"], {"values": [0.5, 0.51, 0.49]})
     held = claims.verdict_of(found["control-two"], {"values": [0.0, 0.01, -0.01]})
@@ -189,7 +189,7 @@ def test_the_history_of_the_books_own_claims() -> None:
 
 def test_the_text_of_a_result_can_lead_to_the_scoreboard_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
     found = parse_registry([entry("one", source="A18 §1")])
-    monkeypatch.setattr("cfltr_core.reporting.claims.registry", lambda: found)
+    monkeypatch.setattr(claim_registry, "registry", lambda: found)
     result = claims.verdict_of(found["one"], {"values": [0.0, 0.01, -0.01]})
     plain = result.markdown()
     assert plain.startswith("**Claim `one`: supported.** Something holds. *(Agarwal et al. (2018) §1; measured mean: 0")

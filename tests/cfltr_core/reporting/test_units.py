@@ -13,8 +13,9 @@ import pytest
 from cfltr_core import claim, mean_interval
 from cfltr_core.data.corpora import units_of
 from cfltr_core.data.letor.folders import fold_of
-from cfltr_core.reporting import claims
-from cfltr_core.reporting.claims import Claim, swapped, verdict_of
+from cfltr_core.reporting import claim_registry
+from cfltr_core.reporting.claim_registry import Claim
+from cfltr_core.reporting.claims import swapped, verdict_of
 from cfltr_core.reporting.figures import band
 from cfltr_core.reporting.intervals import log_slopes
 
@@ -138,7 +139,7 @@ def measured(kind: str, rng: np.random.Generator) -> tuple[dict, list[float]]:
         return {"x": x, "errors": errors}, [oracles.slope(x, row) for row in errors.tolist()]
     if kind == "number":
         return {"values": left}, left.tolist()
-    names = claims.ARRAYS[kind]
+    names = claim_registry.ARRAYS[kind]
     return dict(zip(names, (left, right), strict=True)), (left - right).tolist()
 
 
@@ -188,7 +189,7 @@ def test_labels_that_do_not_fit_the_seeds() -> None:
 def registry(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A registry of two claims, and the folder of their records."""
     specs = {"two": spec("number", id="two", value=2.0, margin=0.5), "same": spec("identity", id="same", tolerance=1.0)}
-    monkeypatch.setattr(claims, "registry", lambda: specs)
+    monkeypatch.setattr(claim_registry, "registry", lambda: specs)
     monkeypatch.setenv("CFLTR_RUN_DIR", str(tmp_path))
     return tmp_path / "claims"
 
@@ -202,7 +203,7 @@ def test_a_record_holds_the_units_that_its_verdict_rests_on(registry: Path) -> N
     assert written["arrays"] == {"values": values, "units": [0, 1, 2, 1, 0]}
     assert (written["seeds"], written["units"]) == (5, 3)
     # The stored arrays alone give the verdict again.
-    assert verdict_of(claims.registry()["two"], written["arrays"]) == found
+    assert verdict_of(claim_registry.registry()["two"], written["arrays"]) == found
     assert "interval [1.5" in found._repr_markdown_()
     assert f"[{low:.3g}, {high:.3g}] over 5 seeds in 3 folds" in found._repr_markdown_()
     assert "over 5 seeds;" in claim("two", scale="ci", corpus="digits", values=values)._repr_markdown_()

@@ -18,22 +18,17 @@ from scipy import stats
 import cfltr_core
 from cfltr_core import claim, mean_interval
 from cfltr_core.__main__ import main
-from cfltr_core.reporting import claims
-from cfltr_core.reporting.claims import (
+from cfltr_core.reporting import claim_registry
+from cfltr_core.reporting.claim_registry import (
     MEASURED_BY,
-    NO_VERDICT,
     VERDICTS,
     Claim,
-    Measurement,
-    NotMeasured,
-    judge,
     level_of,
     parse_registry,
     registry,
-    swapped,
-    verdict_of,
     withdrawn,
 )
+from cfltr_core.reporting.claims import NO_VERDICT, Measurement, NotMeasured, judge, swapped, verdict_of
 from cfltr_core.reporting.intervals import FEW_UNITS, below, look
 from cfltr_core.reporting.wording import describe, required
 
@@ -317,7 +312,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> dict[str, Claim]:
             entry("falls", "limit", value=-0.5, chapter="01"),
         ]
     )
-    monkeypatch.setattr(claims, "registry", lambda: specs)
+    monkeypatch.setattr(claim_registry, "registry", lambda: specs)
     return specs
 
 
@@ -426,7 +421,7 @@ def test_numbers_that_allow_no_verdict_stop_a_chapter_only_where_the_claim_gates
 ) -> None:
     kind, arrays, words = UNMEASURED[case]
     one = spec(kind, margin=1.0, tolerance=1.0)
-    monkeypatch.setattr(claims, "registry", lambda: {one.id: one})
+    monkeypatch.setattr(claim_registry, "registry", lambda: {one.id: one})
     assert one.gates("ci", "yahoo-like")
     with pytest.raises(NotMeasured, match=f"some-claim.*{words}"):
         claim(one.id, scale="ci", corpus="yahoo-like", **arrays)
@@ -467,8 +462,8 @@ def test_a_verdict_depends_on_no_other_field_than_those_it_is_measured_by(
         results = []
         for kind, names in wanted.items():
             one = spec(**{"kind": kind, **fields, **changes})
-            monkeypatch.setattr(claims, "registry", lambda one=one: {one.id: one, "companion": companion})
-            values = {key: arrays[name] for key, name in zip(claims.ARRAYS[kind], names, strict=True)}
+            monkeypatch.setattr(claim_registry, "registry", lambda one=one: {one.id: one, "companion": companion})
+            values = {key: arrays[name] for key, name in zip(claim_registry.ARRAYS[kind], names, strict=True)}
             if one.kind == kind:
                 results.append(repr(verdict_of(one, values)))
         return results
@@ -572,7 +567,7 @@ def test_parse_registry() -> None:
 
 
 def test_the_real_file_parses() -> None:
-    text = (Path(claims.__file__).parent / "claims.yml").read_text(encoding="utf-8")
+    text = (Path(claim_registry.__file__).parent / "claims.yml").read_text(encoding="utf-8")
     assert [*registry(), *withdrawn()] == [entry["id"] for entry in yaml.safe_load(text)]
     for one in registry().values():
         assert one.corpora
