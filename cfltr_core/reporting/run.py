@@ -118,12 +118,18 @@ class Run:
         return self.setting_of(self.seeds)
 
     def setting_of(self, seeds: Iterable[int]) -> str:
-        """As :attr:`setting`, for other ``seeds``; of a single one the seed itself is named."""
+        """As :attr:`setting`, for other ``seeds``; of a single one the seed itself is named.
+
+        Where seeds share the folds of a collection the folds are counted, too (:func:`units_of`).
+        """
         some = [checks.positive_int(s, f"seeds[{i}]", least=0) for i, s in enumerate(seeds)]
         if not some:
             raise ValueError("seeds: there is none; pass run.seeds, run.learning_seeds or [run.seed]")
         grade = self.load(some[0]).train.threshold
         number = f"seed {some[0]}" if len(some) == 1 else f"{len(some)} seeds"
+        folds = len(np.unique(units_of(self.corpus, some)))
+        if folds < len(some):
+            number += f" on {folds} folds (claims count folds; bands, and intervals in the text, count seeds)"
         return f"Corpus {self.corpus} (relevant from grade {grade}), scale {self.scale}, {number}"
 
     def load(self, seed: int) -> Corpus:

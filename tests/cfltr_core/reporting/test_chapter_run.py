@@ -57,6 +57,12 @@ def test_the_setting_as_captions_say_it() -> None:
         RUN.setting_of([])
 
 
+def test_the_setting_counts_the_folds_that_seeds_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cfltr_core.reporting.run.units_of", lambda corpus, seeds: [seed % 5 for seed in seeds])
+    assert "10 seeds on 5 folds (claims count folds" in RUN.setting_of(range(10))
+    assert RUN.setting_of(range(5)).endswith("5 seeds")
+
+
 def test_corpora_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     memory._kept.clear()
     loaded: list[int] = []
