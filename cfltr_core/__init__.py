@@ -40,13 +40,17 @@ from cfltr_core.propensity.all_pairs import all_pairs, all_pairs_likelihood
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
 from cfltr_core.propensity.contextual import contextual_curve
 from cfltr_core.propensity.curves import PropensityCurve
+from cfltr_core.propensity.expectation_maximisation import expectation_maximisation, joint_likelihood
 from cfltr_core.propensity.halves import same_curve
 from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
 from cfltr_core.propensity.identifiability import rank_links
 from cfltr_core.propensity.interventional_sets import pair_counts
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy, intervention_cost
+from cfltr_core.propensity.joint_fits import AssumptionRange, JointFit, assumption_range
+from cfltr_core.propensity.regression_em import regression_em
 from cfltr_core.propensity.shrinkage import shrunk_power
 from cfltr_core.propensity.strata import DisplayCounts, count_rows, display_counts
+from cfltr_core.propensity.two_towers import two_towers
 from cfltr_core.ranking.linear import LinearRanker
 from cfltr_core.ranking.metrics import RankWeights, additive_metric, ndcg, rank_weights, ranks
 from cfltr_core.ranking.ragged import RankingData, query_index, segment_sum
@@ -60,10 +64,12 @@ __all__ = [
     "AGARWAL_DEEP",
     "METHODS",
     "SCALES",
+    "AssumptionRange",
     "ClickLog",
     "DeterministicPolicy",
     "DisplayCounts",
     "EpsilonGreedyPolicy",
+    "JointFit",
     "LinearRanker",
     "MixturePolicy",
     "PlackettLucePolicy",
@@ -80,6 +86,7 @@ __all__ = [
     "aggregate_clicks",
     "all_pairs",
     "all_pairs_likelihood",
+    "assumption_range",
     "average_rank",
     "band",
     "bound_loss",
@@ -98,6 +105,7 @@ __all__ = [
     "exact_runs",
     "expand_clicks",
     "expectation",
+    "expectation_maximisation",
     "figure",
     "fit_deep",
     "fit_linear_ranker",
@@ -106,6 +114,7 @@ __all__ = [
     "intervention_cost",
     "ips",
     "ips_variance",
+    "joint_likelihood",
     "load_corpus",
     "mean_and_variance",
     "mean_interval",
@@ -124,6 +133,7 @@ __all__ = [
     "ranks",
     "rbp",
     "record",
+    "regression_em",
     "same_curve",
     "segment_sum",
     "select_C",
@@ -136,6 +146,7 @@ __all__ = [
     "surrogate_ranks",
     "train_sgd",
     "two_layer",
+    "two_towers",
     "weight_summary",
 ]
 __version__ = "0.1.0"
