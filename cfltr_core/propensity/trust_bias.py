@@ -25,9 +25,9 @@ w_sk = n_sk ω_k, x_sk = p_k y_sk − q_k and the weighted mean x̄_s of the str
 
 v_sk is unbiased for the variance of y_sk; in other words y² is replaced by c(c − 1)/(n(n − 1)), the clicks of *two
 different* sessions.  So the mean of Q, given the displays, is its value without noise: a quadratic form that is >= 0,
-and 0 exactly for the solutions of the equations.  Its minimum under p₁ = 1, q₁ = 0 solves linear equations whose
-mean is 0 at the truth, whatever the numbers of impressions >= 2; with many queries it is consistent, and clusters of
-queries give its error.  Nothing is assumed of how γ is distributed, or of which ranks an attractive document gets.
+and 0 exactly for the solutions of the equations.  Its minimum, among (p, q) of one size, with q₁ = 0, is consistent
+with many queries, whatever the numbers of impressions >= 2; it is rescaled to p₁ = 1, and clusters of queries give its
+error.  Nothing is assumed of how γ is distributed, or of which ranks an attractive document gets.
 
 Source: the affine model is that of Vardasbi et al. 2020, with trust as in Agarwal et al. 2019 ("Addressing Trust Bias
 for Unbiased Learning-to-Rank"), who estimate it from labels or by EM.  Least squares freed of noise is Fuller 1987,
@@ -51,7 +51,7 @@ from cfltr_core.propensity.strata import DisplayCounts
 # Weights ω_k follow the estimate: the first is made with ω = 1, and so many times it is made again.
 REWEIGHTED = 2
 # The spread between documents, in its standard errors: below the first there is no answer, below the second a warning.
-NO_SPREAD, LITTLE_SPREAD = 2.0, 5.0
+NO_SPREAD, LITTLE_SPREAD = 2.0, 6.0
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -245,6 +245,10 @@ class _Terms:
     def noise(self) -> FloatArray:
         return np.bincount(self.place, self.taken_off, minlength=self.n).astype(np.float64)
 
+    def scale(self) -> FloatArray:
+        """The noise of each rank, a little more where there is none."""
+        return self.noise() + 1e-9 * np.bincount(self.place, self.weight, minlength=self.n)
+
     def form(self) -> FloatArray:
         from scipy.sparse import csr_matrix
 
@@ -317,30 +321,22 @@ def trust_bias(counts: DisplayCounts) -> TrustCurve:
         )
     n = counts.n_ranks
     part, notes = _linked(counts)
-    free = np.concatenate([part[1:], part[1:] + n])
-    omega, (p, q) = np.ones(n), (np.zeros(n), np.zeros(n))
-    n_clusters = int(counts.cluster[-1]) + 1
-    p[0] = 1.0
+    omega, n_clusters = np.ones(n), int(counts.cluster[-1]) + 1
     for _ in range(1 + REWEIGHTED):
         terms = _Terms.of(counts, omega, part)
-        form = terms.form()
-        strength = _strength(terms, form, part, n_clusters)
-        solved = np.linalg.solve(form[np.ix_(free, free)], -form[free, 0])
-        p[part[1:]], q[part[1:]] = np.split(solved, 2)
-        if not (p[part] > 0).all():
-            rank = int(part[np.argmin(p[part])]) + 1
-            raise ValueError(
-                f"counts: at rank {rank} what is clicked more at rank 1 seems to be clicked less: either the model is "
-                "wrong, or the log is too small; collect more sessions, or cut the page above that rank"
-            )
+        p, q, strength = _solve(terms, part, n_clusters)
         # The variance of p y is p² μ(1 − μ)/n: weights make it alike at all ranks.
         spread = np.bincount(terms.place, terms.impressions * terms.rate * (1 - terms.rate), minlength=n)
         size = np.bincount(terms.place, terms.impressions, minlength=n)
-        omega[part] = size[part] / np.maximum(p[part] ** 2 * spread[part], 1e-300)
+        omega[part] = size[part] / np.maximum(p[part] ** 2 * spread[part], 1e-12 * size[part])
         omega[part] /= omega[part].max()
+    free = np.concatenate([part[1:], part[1:] + n])
     gradients = terms.gradients(p, q, n_clusters)
+    # The multiplier of the scale moves too, by what is left of Q.
+    scale = np.append(terms.scale() * p, np.zeros(n))
+    gradients -= (gradients[:, :n] @ p + gradients[:, n:] @ q)[:, None] * scale / (scale[:n] @ p)
     influence = np.zeros((n_clusters, 2 * n))
-    influence[:, free] = -gradients[:, free] @ np.linalg.inv(form[np.ix_(free, free)])
+    influence[:, free] = -gradients[:, free] @ np.linalg.inv(terms.form()[np.ix_(free, free)])
     spread_pq = clustered_covariance(influence, len(np.unique(terms.cluster)))
     slope, intercept = np.full(n, np.nan), np.full(n, np.nan)
     slope[part], intercept[part] = 1 / p[part], q[part] / p[part]
@@ -396,31 +392,40 @@ def _linked(counts: DisplayCounts) -> tuple[IntArray, list[str]]:
     return np.array(first) - 1, notes
 
 
-def _strength(terms: _Terms, form: FloatArray, part: IntArray, n_clusters: int) -> float:
-    """The smallest spread between documents over the linked ranks, in standard errors; ValueError where it is none.
+def _solve(terms: _Terms, part: IntArray, n_clusters: int) -> tuple[FloatArray, FloatArray, float]:
+    """p and q of the linked ranks with p₁ = 1 and q₁ = 0, and the strength; ValueError where there is no answer.
 
-    With q at its best, Q is pᵀ S p, and free of noise it is 0 at the truth alone: in every other direction that
-    leaves p₁ as it is S must be positive.  Directions are measured by the noise that was taken off.
+    With q at its best, Q is pᵀ S p.  Free of noise it is 0 in one direction, the truth, and positive in all others, as
+    far as documents differ.  So p is the eigenvector of the smallest eigenvalue of S, and the second smallest tells how
+    surely it is the only one.  Directions are measured by the noise that was taken off: with p₁ = 1 as the measure, the
+    rates of rank 1 would be put down to those of the deep ranks, whose noise is largest.
     """
-    free = np.concatenate([part[1:], part[1:] + terms.n])
-    m = len(part) - 1
-    inner = form[np.ix_(free, free)]
-    scale = 1.0 / np.sqrt(np.maximum(terms.noise()[part[1:]], 1e-300))
-    best_q = -np.linalg.solve(inner[m:, m:], inner[m:, :m])
-    reduced = (inner[:m, :m] + inner[:m, m:] @ best_q) * scale[:, None] * scale
-    values, vectors = np.linalg.eigh(reduced)
-    step = np.zeros(2 * terms.n)
-    step[free] = np.concatenate([scale * vectors[:, 0], best_q @ (scale * vectors[:, 0])])
-    by_query = terms.gradients(step[: terms.n], step[terms.n :], n_clusters) @ step
-    used = by_query[np.unique(terms.cluster)]
-    error = float(np.sqrt(clustered_covariance((used - used.mean())[:, None], len(used))[0, 0]))
+    n = terms.n
+    later = part[1:] + n
+    form, scale = terms.form(), 1.0 / np.sqrt(terms.scale()[part])
+    best_q = -np.linalg.solve(form[np.ix_(later, later)], form[np.ix_(later, part)])
+    reduced = form[np.ix_(part, part)] + form[np.ix_(part, later)] @ best_q
+    values, vectors = np.linalg.eigh(reduced * scale[:, None] * scale)
+    p, q, step = np.zeros(n), np.zeros(n), np.zeros(2 * n)
+    step[part] = scale * vectors[:, 1]
+    step[later] = best_q @ step[part]
+    by_query = (terms.gradients(step[:n], step[n:], n_clusters) @ step)[np.unique(terms.cluster)]
+    error = float(np.sqrt(clustered_covariance((by_query - by_query.mean())[:, None], len(by_query))[0, 0]))
     # One query is no sample: nothing is known of the error.
-    strength = float(values[0]) / error if error > 0 else float("nan")
-    if values[0] <= 1e-12 * max(values[-1], 1.0) or strength < NO_SPREAD:
-        worst = int(part[1:][np.argmax(np.abs(vectors[:, 0]))]) + 1
+    strength = float(values[1]) / error if error > 0 else float("nan")
+    if values[1] <= 1e-9 * values[-1] or values[1] <= 0 or strength < NO_SPREAD:
+        worst = int(part[1:][np.argmax(np.abs(vectors[1:, 1]))]) + 1
         raise ValueError(
             f"counts: the documents that link rank {worst} with the others are equally attractive, as far as the log "
             "can tell: one point does not make a line. Collect more sessions, or show documents of different "
             "attraction at both ranks"
         )
-    return strength
+    p[part] = scale * vectors[:, 0] / (scale[0] * vectors[0, 0])
+    if not (p[part] > 0).all():
+        rank = int(part[np.argmin(p[part])]) + 1
+        raise ValueError(
+            f"counts: at rank {rank} what is clicked more at rank 1 seems to be clicked less: either the model is "
+            "wrong, or the log is too small; collect more sessions, or cut the page above that rank"
+        )
+    q[later - n] = best_q @ p[part]
+    return p, q, strength
