@@ -18,12 +18,14 @@ floor  folder                          what lives there
 from cfltr_core.clicks.epsilon_greedy import EpsilonGreedyPolicy
 from cfltr_core.clicks.loggers import fit_linear_ranker
 from cfltr_core.clicks.logs import ClickLog, aggregate_clicks
+from cfltr_core.clicks.other_users import CascadeUser, TrustUser
 from cfltr_core.clicks.plackett_luce import PlackettLucePolicy
 from cfltr_core.clicks.policies import DeterministicPolicy, MixturePolicy
 from cfltr_core.clicks.simulation import draw_sessions, expand_clicks, sessions_for_clicks, simulate_clicks
 from cfltr_core.clicks.users import PositionBasedUser, power_examination
 from cfltr_core.data.corpora import load_corpus
 from cfltr_core.data.scales import SCALES
+from cfltr_core.evaluation.affine import affine
 from cfltr_core.evaluation.estimators import clipped, ips, ips_variance, naive, policy_aware, self_normalised
 from cfltr_core.evaluation.exact import enumerate_logs, expectation, mean_and_variance
 from cfltr_core.learning.bounds import bound_loss, surrogate_ranks
@@ -50,6 +52,7 @@ from cfltr_core.propensity.joint_fits import AssumptionRange, JointFit, assumpti
 from cfltr_core.propensity.regression_em import regression_em
 from cfltr_core.propensity.shrinkage import shrunk_power
 from cfltr_core.propensity.strata import DisplayCounts, count_rows, display_counts
+from cfltr_core.propensity.trust_bias import TrustCurve, trust_bias
 from cfltr_core.propensity.two_towers import two_towers
 from cfltr_core.ranking.linear import LinearRanker
 from cfltr_core.ranking.metrics import RankWeights, additive_metric, ndcg, rank_weights, ranks
@@ -65,6 +68,7 @@ __all__ = [
     "METHODS",
     "SCALES",
     "AssumptionRange",
+    "CascadeUser",
     "ClickLog",
     "DeterministicPolicy",
     "DisplayCounts",
@@ -81,8 +85,11 @@ __all__ = [
     "RankingData",
     "Run",
     "SwapPolicy",
+    "TrustCurve",
+    "TrustUser",
     "additive_metric",
     "adjacent_chain",
+    "affine",
     "aggregate_clicks",
     "all_pairs",
     "all_pairs_likelihood",
@@ -145,6 +152,7 @@ __all__ = [
     "style",
     "surrogate_ranks",
     "train_sgd",
+    "trust_bias",
     "two_layer",
     "two_towers",
     "weight_summary",
