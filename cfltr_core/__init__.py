@@ -42,6 +42,7 @@ from cfltr_core.propensity.all_pairs import all_pairs, all_pairs_likelihood
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
 from cfltr_core.propensity.contextual import contextual_curve
 from cfltr_core.propensity.curves import PropensityCurve
+from cfltr_core.propensity.dual_learning import dual_learning, dual_losses, pooled_counts
 from cfltr_core.propensity.expectation_maximisation import expectation_maximisation, joint_likelihood
 from cfltr_core.propensity.halves import same_curve
 from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
@@ -53,7 +54,7 @@ from cfltr_core.propensity.regression_em import regression_em
 from cfltr_core.propensity.shrinkage import shrunk_power
 from cfltr_core.propensity.strata import DisplayCounts, count_rows, display_counts
 from cfltr_core.propensity.trust_bias import TrustCurve, trust_bias
-from cfltr_core.propensity.two_towers import two_towers
+from cfltr_core.propensity.two_towers import tower_likelihood, two_towers
 from cfltr_core.ranking.linear import LinearRanker
 from cfltr_core.ranking.metrics import RankWeights, additive_metric, ndcg, rank_weights, ranks
 from cfltr_core.ranking.ragged import RankingData, query_index, segment_sum
@@ -108,6 +109,8 @@ __all__ = [
     "dcg",
     "display_counts",
     "draw_sessions",
+    "dual_learning",
+    "dual_losses",
     "enumerate_logs",
     "exact_runs",
     "expand_clicks",
@@ -130,6 +133,7 @@ __all__ = [
     "pair_counts",
     "pivot",
     "policy_aware",
+    "pooled_counts",
     "power_examination",
     "precision",
     "proof_steps",
@@ -151,6 +155,7 @@ __all__ = [
     "simulate_clicks",
     "style",
     "surrogate_ranks",
+    "tower_likelihood",
     "train_sgd",
     "trust_bias",
     "two_layer",

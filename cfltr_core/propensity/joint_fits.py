@@ -189,6 +189,16 @@ class AssumptionRange:
         What the curves are called, one for each assumption.
     curves : (n_curves, n_ranks)
         θ̂_k/θ̂₁ of each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cfltr_core.propensity.joint_fits import AssumptionRange
+    >>> found = AssumptionRange(names=("one", "other"), curves=np.array([[1.0, 0.4, np.nan], [1.0, 0.5, 0.3]]))
+    >>> found.low, found.high
+    (array([1. , 0.4, nan]), array([1. , 0.5, nan]))
+    >>> found.diagnosis.splitlines()[1]
+    'No range at rank 3: not known to one.'
     """
 
     names: tuple[str, ...]

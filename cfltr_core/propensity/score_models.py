@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -64,25 +64,6 @@ def shown_features(features: ArrayLike, documents: IntArray) -> FloatArray:
     return rows
 
 
-class ScoreModel(Protocol):
-    """f(x_d) of n documents as a function of parameters."""
-
-    def start(self) -> FloatArray:
-        """Parameters to begin with."""
-
-    def of(self, parameters: FloatArray) -> FloatArray:
-        """f(x_d) of every document, (n_docs,), at ``parameters``."""
-
-    def pulled_back(self, slope: FloatArray) -> FloatArray:
-        """The gradient of Σ_d ``slope``_d f(x_d) at the parameters that ``of`` was last asked for."""
-
-    def penalty(self, parameters: FloatArray) -> tuple[float, FloatArray]:
-        """½‖weights‖² at ``parameters``, and its gradient."""
-
-    def finish(self, parameters: FloatArray) -> LinearRanker | None:
-        """Keep the ``parameters``; the linear ranker that they are, if they are one."""
-
-
 class LinearScores:
     """f(x) = b + w·x, in coordinates in which the shown documents are uncorrelated: there few steps are needed.
 
@@ -110,7 +91,7 @@ class LinearScores:
         return np.zeros(self.design.shape[1])
 
     def of(self, parameters: FloatArray) -> FloatArray:
-        """b + x̃ T u, (n_docs,), of the ``parameters`` (b, u)."""
+        """f = b + x̃ T u, (n_docs,), of the ``parameters`` (b, u)."""
         return np.asarray(self.design @ parameters)
 
     def pulled_back(self, slope: FloatArray) -> FloatArray:

@@ -74,6 +74,15 @@ TIES = {"ties": "average", "rng": None}
 HINGE = {"surrogate": "hinge", "sigma": 1.0, "smoothing": 0.0}
 PAIRS = {"weighting": "harmonic", "design": None}
 DEFAULTS = {
+    "JointFit": {"notes": (), "ranker": None},
+    "JointFit.interval": {"level": 0.95},
+    "JointFit.ratio": {"level": 0.95},
+    "JointFit.user": {"epsilon_plus": 1.0, "epsilon_minus": 0.0, "cutoff": None},
+    "dual_learning": {"module": None, "decay": 0.0, "rounds": 60, "steps": 20, "seed": 0},
+    "expectation_maximisation": {"iterations": 200, "tolerance": 0.0, "start": None},
+    "regression_em": {"scorer": None, "iterations": 200, "tolerance": 0.0},
+    "tower_likelihood": {"combine": "product"},
+    "two_towers": {"combine": "product", "module": None, "decay": 0.0, "steps": 500, "seed": 0},
     "DisplayCounts": {"period": None},
     "PropensityCurve": {"notes": ()},
     "PropensityCurve.interval": {"level": 0.95},
