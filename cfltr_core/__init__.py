@@ -19,6 +19,7 @@ from cfltr_core.clicks.epsilon_greedy import EpsilonGreedyPolicy
 from cfltr_core.clicks.loggers import fit_linear_ranker
 from cfltr_core.clicks.logs import ClickLog, aggregate_clicks
 from cfltr_core.clicks.other_users import CascadeUser, TrustUser
+from cfltr_core.clicks.pages import PageCounts, count_pages, simulate_pages
 from cfltr_core.clicks.plackett_luce import PlackettLucePolicy
 from cfltr_core.clicks.policies import DeterministicPolicy, MixturePolicy
 from cfltr_core.clicks.simulation import draw_sessions, expand_clicks, sessions_for_clicks, simulate_clicks
@@ -39,6 +40,7 @@ from cfltr_core.learning.proprank import fit_proprank
 from cfltr_core.learning.query_sampling import query_sampler
 from cfltr_core.learning.selection import select_C
 from cfltr_core.propensity.all_pairs import all_pairs, all_pairs_likelihood
+from cfltr_core.propensity.clicks_above import clicks_above_test, page_displays
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
 from cfltr_core.propensity.contextual import contextual_curve
 from cfltr_core.propensity.curves import PropensityCurve
@@ -77,6 +79,7 @@ __all__ = [
     "JointFit",
     "LinearRanker",
     "MixturePolicy",
+    "PageCounts",
     "PlackettLucePolicy",
     "PositionBasedUser",
     "PropensityCurve",
@@ -101,9 +104,11 @@ __all__ = [
     "claim",
     "click_rates",
     "click_sampler",
+    "clicks_above_test",
     "clipped",
     "conditional_poisson",
     "contextual_curve",
+    "count_pages",
     "count_rows",
     "curves",
     "dcg",
@@ -130,6 +135,7 @@ __all__ = [
     "mean_interval",
     "naive",
     "ndcg",
+    "page_displays",
     "pair_counts",
     "pivot",
     "policy_aware",
@@ -153,6 +159,7 @@ __all__ = [
     "sessions_for_clicks",
     "shrunk_power",
     "simulate_clicks",
+    "simulate_pages",
     "style",
     "surrogate_ranks",
     "tower_likelihood",
