@@ -27,7 +27,6 @@ from numpy.typing import ArrayLike
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.logs import ClickLog, require_single_display
-from cfltr_core.propensity.expectation_maximisation import clicks_at
 from cfltr_core.propensity.joint_fits import JointFit, joint_fit, joint_links, linked_by_model
 from cfltr_core.propensity.score_models import climb, score_model
 from cfltr_core.propensity.strata import DisplayCounts, display_counts
@@ -257,7 +256,7 @@ def dual_learning(
     documents = counts.document[counts.start[:-1]]  # one stratum each
     of = np.searchsorted(documents, pages.document)
     model = score_model(features, documents, module=module, seed=seed)
-    clicked, n = clicks_at(counts), counts.n_ranks
+    clicked, n = links.clicks.astype(np.float64), counts.n_ranks
     free = np.flatnonzero(clicked)
 
     def ranker_loss(weight: FloatArray) -> Climbed:
