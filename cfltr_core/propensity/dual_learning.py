@@ -196,7 +196,9 @@ def dual_learning(
 
     Starting from the naive ranker (g = 0, f = 0), every round lowers the ranker's loss at the weights of the last g,
     then the examination's at the weights of the new f, until a round moves no ratio any more, or ``rounds`` are over.
-    The fit says plainly if it did not settle; if it ran away, ``curve`` is NaN, as of ranks that cannot be compared.
+    The fit says plainly if it did not settle; if it ran away, ``curve`` is NaN, as of ranks that cannot be compared,
+    and ``examination`` shows where to.  Logs of a single ranker often do that: what a flatter curve leaves unexplained
+    a steeper ranker takes over, and the next curve is flatter still.
 
     Ranks are compared also where no document was shown at two of them: right only if f can be, and a note says so.
     ``attraction`` is e^f/Σ e^f over the documents of its query that were shown, in the order of the strata of
@@ -277,8 +279,9 @@ def dual_learning(
 
     parameters, bias = model.start(), np.zeros(n)
     history: list[float] = []
-    moved, far = np.inf, False
-    for _ in range(rounds):
+    moved, far, turn = np.inf, False, 0
+    while turn < rounds:
+        turn += 1
         by_bias, old = pages.weights(bias[pages.place]), bias
         parameters, ranker, _ = climb(ranker_loss(by_bias), parameters, steps=steps)
         by_score = pages.weights(model.of(parameters)[of])
@@ -294,12 +297,9 @@ def dual_learning(
     component, said = linked_by_model(links)
     if far:
         component = np.arange(n)
-        said = (
-            f"Diverged in round {len(history)}: the two losses drove each other apart. No estimate.",
-            *said,
-        )
+        said = (f"Diverged in round {turn}: the two losses drove each other apart. No estimate.", *said)
     elif moved > SETTLED:
-        said = (f"Not settled: round {len(history)} still moved a ratio by {moved:.2g} of itself.", *said)
+        said = (f"Not settled: round {turn} still moved a ratio by {moved:.2g} of itself.", *said)
     theta = np.where(clicked > 0, np.exp(bias - bias[free[0]]), 0.0)
     what = "linear in the features" if module is None else f"what {type(module).__name__} can make of the features"
     return joint_fit(
