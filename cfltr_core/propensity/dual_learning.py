@@ -27,7 +27,6 @@ from numpy.typing import ArrayLike
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.logs import ClickLog, require_single_display
-from cfltr_core.propensity.expectation_maximisation import clicks_at
 from cfltr_core.propensity.joint_fits import JointFit, joint_fit, joint_links, linked_by_model
 from cfltr_core.propensity.score_models import climb, score_model
 from cfltr_core.propensity.strata import DisplayCounts, display_counts
@@ -197,7 +196,9 @@ def dual_learning(
 
     Starting from the naive ranker (g = 0, f = 0), every round lowers the ranker's loss at the weights of the last g,
     then the examination's at the weights of the new f, until a round moves no ratio any more, or ``rounds`` are over.
-    The fit says plainly if it did not settle; if it ran away, ``curve`` is NaN, as of ranks that cannot be compared.
+    The fit says plainly if it did not settle; if it ran away, ``curve`` is NaN, as of ranks that cannot be compared,
+    and ``examination`` shows where to.  Logs of a single ranker often do that: what a flatter curve leaves unexplained
+    a steeper ranker takes over, and the next curve is flatter still.
 
     Ranks are compared also where no document was shown at two of them: right only if f can be, and a note says so.
     ``attraction`` is e^f/Σ e^f over the documents of its query that were shown, in the order of the strata of
@@ -257,7 +258,7 @@ def dual_learning(
     documents = counts.document[counts.start[:-1]]  # one stratum each
     of = np.searchsorted(documents, pages.document)
     model = score_model(features, documents, module=module, seed=seed)
-    clicked, n = clicks_at(counts), counts.n_ranks
+    clicked, n = links.clicks.astype(np.float64), counts.n_ranks
     free = np.flatnonzero(clicked)
 
     def ranker_loss(weight: FloatArray) -> Climbed:
@@ -278,8 +279,9 @@ def dual_learning(
 
     parameters, bias = model.start(), np.zeros(n)
     history: list[float] = []
-    moved, far = np.inf, False
-    for _ in range(rounds):
+    moved, far, turn = np.inf, False, 0
+    while turn < rounds:
+        turn += 1
         by_bias, old = pages.weights(bias[pages.place]), bias
         parameters, ranker, _ = climb(ranker_loss(by_bias), parameters, steps=steps)
         by_score = pages.weights(model.of(parameters)[of])
@@ -295,12 +297,9 @@ def dual_learning(
     component, said = linked_by_model(links)
     if far:
         component = np.arange(n)
-        said = (
-            f"Diverged in round {len(history)}: the two losses drove each other apart. No estimate.",
-            *said,
-        )
+        said = (f"Diverged in round {turn}: the two losses drove each other apart. No estimate.", *said)
     elif moved > SETTLED:
-        said = (f"Not settled: round {len(history)} still moved a ratio by {moved:.2g} of itself.", *said)
+        said = (f"Not settled: round {turn} still moved a ratio by {moved:.2g} of itself.", *said)
     theta = np.where(clicked > 0, np.exp(bias - bias[free[0]]), 0.0)
     what = "linear in the features" if module is None else f"what {type(module).__name__} can make of the features"
     return joint_fit(

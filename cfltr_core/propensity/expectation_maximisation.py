@@ -177,19 +177,6 @@ def unsettled(moved: float, iterations: int, tolerance: float) -> tuple[str, ...
     )
 
 
-def clicks_at(counts: DisplayCounts) -> FloatArray:
-    """Clicks at each rank of ``counts``, (n_ranks,).
-
-    Examples
-    --------
-    >>> from cfltr_core.propensity.expectation_maximisation import clicks_at
-    >>> from cfltr_core.propensity.strata import count_rows
-    >>> clicks_at(count_rows(query=[0, 0], document=[0, 1], rank=[1, 2], clicked=[1, 0]))
-    array([1., 0.])
-    """
-    return np.bincount(counts.rank - 1, counts.clicks, minlength=counts.n_ranks).astype(np.float64)
-
-
 def expectation_maximisation(
     counts: DisplayCounts,
     *,
@@ -213,7 +200,7 @@ def expectation_maximisation(
     iterations : int
         At most as many.
     tolerance : float
-        Stop when an iteration moves no ratio θ_k/θ_j by more than this part of itself; 0 goes on.
+        Stop when an iteration moves no ratio θ_k/θ_j by more than this part of itself; 0 never stops early.
     start : (theta, attraction)
         Probabilities (n_ranks,) and (n_strata,) to begin with, strictly between 0 and 1; one half of each by default.
 
@@ -239,7 +226,7 @@ def expectation_maximisation(
     """
     check_settings(iterations, tolerance)
     links = joint_links(counts)
-    terms, clicked = JointTerms(counts), clicks_at(counts)
+    terms, clicked = JointTerms(counts), links.clicks.astype(np.float64)
     theta, attraction = _start(start, counts)
     theta = np.where(links.impressions > 0, theta, 0.0)
     history, moved = [], np.inf
@@ -247,7 +234,7 @@ def expectation_maximisation(
         value, new, liked = terms.step(theta, attraction)
         history.append(value)
         moved, theta, attraction = ratio_move(theta, new, clicked), new, liked
-        if moved <= tolerance:
+        if tolerance > 0 and moved <= tolerance:
             break
     history.append(terms.step(theta, attraction)[0])
     few = int(np.median(terms.of_stratum))

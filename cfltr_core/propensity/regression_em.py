@@ -18,7 +18,6 @@ from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.propensity.expectation_maximisation import (
     JointTerms,
     check_settings,
-    clicks_at,
     ratio_move,
     unsettled,
 )
@@ -88,7 +87,7 @@ def regression_em(
     links = joint_links(counts)
     documents, of = np.unique(counts.document[counts.start[:-1]], return_inverse=True)
     x = shown_features(features, documents)
-    terms, clicked = JointTerms(counts), clicks_at(counts)
+    terms, clicked = JointTerms(counts), links.clicks.astype(np.float64)
     weight = np.bincount(of, terms.of_stratum).astype(np.float64)
     model = _Linear(x, weight) if scorer is None else _Fitted(x, weight, scorer)
     theta = np.where(links.impressions > 0, 0.5, 0.0)
@@ -99,7 +98,7 @@ def regression_em(
         history.append(value)
         liked = model.fitted(np.bincount(of, share * terms.of_stratum) / weight)
         moved, theta = ratio_move(theta, new, clicked), new
-        if moved <= tolerance:
+        if tolerance > 0 and moved <= tolerance:
             break
     history.append(terms.step(theta, liked[of])[0])
     component, said = linked_by_model(links)

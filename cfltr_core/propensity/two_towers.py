@@ -22,7 +22,6 @@ from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.propensity.expectation_maximisation import clicks_at
 from cfltr_core.propensity.joint_fits import JointFit, joint_fit, joint_links, linked_by_model
 from cfltr_core.propensity.score_models import climb, score_model
 from cfltr_core.propensity.strata import DisplayCounts
@@ -173,7 +172,7 @@ def two_towers(
     links = joint_links(counts)
     documents, of = np.unique(counts.document[counts.start[:-1]], return_inverse=True)
     model = score_model(features, documents, module=module, seed=seed)
-    towers, clicked, n = _Towers(counts, combine), clicks_at(counts), counts.n_ranks
+    towers, clicked, n = _Towers(counts, combine), links.clicks.astype(np.float64), counts.n_ranks
     free: IntArray = np.flatnonzero(clicked)
     displays = float(counts.impressions.sum())
 

@@ -1904,3 +1904,99 @@ def contextual_value(
         }
         total += conditional_value(speaking([group], ranks), u)
     return total
+
+
+# --- examination and relevance at once --------------------------------------------------------------------------------
+
+# A term: stratum, rank, impressions, clicks.
+Term = tuple[int, int, int, int]
+
+
+def joint_value(terms: Sequence[Term], theta: dict[int, float], gamma: dict[int, float]) -> float:
+    """Σ c log(θ_k γ_s) + (n − c) log(1 − θ_k γ_s), one display at a time but for equal ones."""
+    total = []
+    for s, k, n, c in terms:
+        p = theta[k] * gamma[s]
+        total += [c * math.log(p) if c else 0.0, (n - c) * math.log(1 - p) if n > c else 0.0]
+    return math.fsum(total)
+
+
+def em_step(
+    terms: Sequence[Term], theta: dict[int, float], gamma: dict[int, float]
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Posteriors of every display by Bayes' rule over the four cases (examined, attractive), then their means."""
+    seen: dict[int, list[float]] = {k: [] for k in theta}
+    liked: dict[int, list[float]] = {s: [] for s in gamma}
+    displays: dict[int, int] = dict.fromkeys(theta, 0)
+    shown: dict[int, int] = dict.fromkeys(gamma, 0)
+    for s, k, n, c in terms:
+        for clicked, times in ((1, c), (0, n - c)):
+            cases = {
+                (o, r): (theta[k] if o else 1 - theta[k]) * (gamma[s] if r else 1 - gamma[s])
+                for o in (0, 1)
+                for r in (0, 1)
+                if (o and r) == clicked
+            }
+            mass = math.fsum(cases.values())
+            if times:
+                seen[k].append(times * math.fsum(p for (o, _), p in cases.items() if o) / mass)
+                liked[s].append(times * math.fsum(p for (_, r), p in cases.items() if r) / mass)
+        displays[k] += n
+        shown[s] += n
+    return (
+        {k: math.fsum(seen[k]) / displays[k] if displays[k] else 0.0 for k in theta},
+        {s: math.fsum(liked[s]) / shown[s] for s in gamma},
+    )
+
+
+def sigmoid(z: float) -> float:
+    return 1 / (1 + math.exp(-z)) if z >= 0 else math.exp(z) / (1 + math.exp(z))
+
+
+def tower_value(terms: Sequence[Term], bias: Sequence[float], scores: Sequence[float], combine: str) -> float:
+    """The log-likelihood of σ(a_k) σ(f_s), or of σ(a_k + f_s); ranks from 1, strata from 0."""
+    total = []
+    for s, k, n, c in terms:
+        a, f = bias[k - 1], scores[s]
+        p = sigmoid(a) * sigmoid(f) if combine == "product" else sigmoid(a + f)
+        total.append(c * math.log(p) + (n - c) * math.log(1 - p))
+    return math.fsum(total)
+
+
+# A page: (document, rank, clicks) of each row, from the top.
+Page = list[tuple[int, int, int]]
+
+
+def dual_values(
+    pages: Sequence[Page], f: Sequence[float], g: Sequence[float], weights: tuple[Sequence[float], Sequence[float]]
+) -> tuple[float, float]:
+    """Both losses a click, the ranker's and the examination's, whose weights come from ``weights`` = (f, g)."""
+    held_f, held_g = weights
+    ever = {k for page in pages for _, k, c in page if c}
+    ranker, examination, clicks = [], [], 0
+    for page in pages:
+        rows = [row for row in page if row[1] in ever]
+        for d, k, c in rows:
+            if c == 0:
+                continue
+            top_d, top_k, _ = rows[0]
+            share = math.exp(f[d]) / math.fsum(math.exp(f[other]) for other, _, _ in rows)
+            place = math.exp(g[k - 1]) / math.fsum(math.exp(g[other - 1]) for _, other, _ in rows)
+            ranker.append(-c * math.exp(held_g[top_k - 1]) / math.exp(held_g[k - 1]) * math.log(share))
+            examination.append(-c * math.exp(held_f[top_d]) / math.exp(held_f[d]) * math.log(place))
+            clicks += c
+    return math.fsum(ranker) / clicks, math.fsum(examination) / clicks
+
+
+def clicks_by_rank(terms: Sequence[Term], n_ranks: int) -> list[int]:
+    return [sum(c for _, k, _, c in terms if k == rank) for rank in range(1, n_ranks + 1)]
+
+
+def side_by_side(rows: Sequence[Row]) -> list[Row]:
+    """The rows of several rankers as if they were one log: period 0, sums over the periods."""
+    out: dict[tuple[int, int, int, int], list[int]] = {}
+    for query, _, document, rank, impressions, clicks in rows:
+        cell = out.setdefault((query, 0, document, rank), [0, 0])
+        cell[0] += impressions
+        cell[1] += clicks
+    return [(*key, *cell) for key, cell in sorted(out.items())]
