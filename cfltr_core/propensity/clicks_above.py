@@ -133,8 +133,8 @@ def clicks_above_test(pages: PageCounts, *, half: int = 0) -> ClicksAboveTest:
     user who stops makes δ negative.  Trust in high ranks, the same on every page, escapes it:
     :func:`~cfltr_core.propensity.halves.same_curve` looks for that.
 
-    To use each half for the other, and add up, is no remedy for the lost half: the clicks that make z large are then
-    those that make the examination of the ranks above large, and the sum is biased.
+    What must not be done is to take z from the sessions that are fitted.  A reader who leaves for reasons of his own
+    makes the clicks of a session hang together without making one depend on another; they would be found.
 
     Parameters
     ----------
