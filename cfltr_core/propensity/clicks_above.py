@@ -32,7 +32,7 @@ class ClicksAboveTest:
 
     ``slope`` is δ, with its ``standard_error``, clustered by query; ``z`` their ratio, ``queries`` the number of
     queries that say something, ``p_value`` the probability of such a z, on either side, under the position model, and
-    ``curve`` the examination of the half that was fitted, without the regressor.
+    ``curve`` the examination from the clicks that were fitted, without the regressor.
     """
 
     slope: float

@@ -74,6 +74,7 @@ TIES = {"ties": "average", "rng": None}
 HINGE = {"surrogate": "hinge", "sigma": 1.0, "smoothing": 0.0}
 PAIRS = {"weighting": "harmonic", "design": None}
 DEFAULTS = {
+    "CascadeUser": {"stop": 1.0, "give_up": 0.0, "epsilon_plus": 1.0, "epsilon_minus": 0.0},
     "DisplayCounts": {"period": None},
     "PropensityCurve": {"notes": ()},
     "PropensityCurve.interval": {"level": 0.95},
@@ -100,10 +101,14 @@ DEFAULTS = {
     "Run.kept_elsewhere": {"scale": None, "corpus": None},
     "Run.record": {"form": "{:.3g}"},
     "Run.simulate": {"n_clicks": None, "n_sessions": None},
+    "TrustCurve": {"notes": ()},
+    "TrustUser": {"epsilon_plus": 1.0, "epsilon_minus": 0.0},
     "additive_metric": TIES,
+    "affine": ESTIMATE,
     "band": {"label": None, "units": None},
     "bound_loss": {"weights": None, "metric": None, **HINGE},
     "claim": {"units": None},
+    "clicks_above_test": {"half": 0},
     "clipped": ESTIMATE,
     "curves": {"ax": None, "labels": None, "legend": True, "units": None},
     "dcg": {"cutoff": None},
@@ -119,6 +124,7 @@ DEFAULTS = {
     "mean_interval": {"level": 0.95, "units": None},
     "naive": ESTIMATE,
     "ndcg": {"cutoff": 10, "gain": "exponential", "empty": "drop"},
+    "page_displays": {"half": None},
     "power_examination": {"shift": 0.0},
     "proof_steps": {"moment_bound": None},
     "rank_weights": TIES,

@@ -2005,37 +2005,44 @@ def trust_noise(groups: Sequence[Stratum], weights: Sequence[float], rank: int) 
 
 
 def trust_fit(
-    groups: Sequence[Stratum], n_ranks: int, rounds: int
-) -> tuple[list[float], list[float], list[float]]:  # fmt: skip
-    """p, q and the weights they were made with: the least of Q/Σ N p², q at its best, weights made again ``rounds``
-    times so that p y has one variance at all ranks."""
-    weights = [1.0] * n_ranks
-    for again in range(rounds + 1):
-        size = 2 * n_ranks
+    groups: Sequence[Stratum], n_ranks: int, rounds: int, copies: Sequence[float] | None = None
+) -> tuple[list[float], list[float]]:
+    """α and β where Q/Σ N p² is least, q at its best.
+
+    Weights are made again ``rounds`` times, so that p y has one variance at all ranks; each stratum counts ``copies``.
+    """
+    weights, times = [1.0] * n_ranks, [1.0] * len(groups) if copies is None else list(copies)
+    size, p, q = 2 * n_ranks, [1.0], [0.0]
+    for _ in range(rounds + 1):
+
+        def value(v: np.ndarray, weights: list[float] = weights) -> float:
+            halves = (v[:n_ranks].tolist(), v[n_ranks:].tolist())
+            return math.fsum(t * trust_value([g], weights, *halves) for t, g in zip(times, groups, strict=True))
+
         unit = np.eye(size)
-        at = lambda v, w=weights: trust_value(groups, w, v[:n_ranks], v[n_ranks:])  # noqa: E731
-        form = np.array(
-            [[(at(unit[i] + unit[j]) - at(unit[i]) - at(unit[j])) / 2 for j in range(size)] for i in range(size)]
+        form = np.array([[value(a + b) - value(a) - value(b) for b in unit] for a in unit]) / 2
+        a = np.delete(np.delete(form, n_ranks, 0), n_ranks, 1)
+        best = -np.linalg.inv(a[n_ranks:, n_ranks:]) @ a[n_ranks:, :n_ranks]
+        noise = [
+            math.fsum(t * trust_noise([g], weights, k) for t, g in zip(times, groups, strict=True))
+            for k in range(1, n_ranks + 1)
+        ]
+        values, vectors = np.linalg.eig(
+            np.linalg.inv(np.diag(noise)) @ (a[:n_ranks, :n_ranks] + a[:n_ranks, n_ranks:] @ best)
         )
-        keep = [*range(n_ranks), *range(n_ranks + 1, size)]
-        a, m = form[np.ix_(keep, keep)], n_ranks
-        best = -np.linalg.inv(a[m:, m:]) @ a[m:, :m]
-        noise = np.diag([trust_noise(groups, weights, k) for k in range(1, n_ranks + 1)])
-        values, vectors = np.linalg.eig(np.linalg.inv(noise) @ (a[:m, :m] + a[:m, m:] @ best))
-        p = np.real(vectors[:, np.argmin(np.real(values))])
-        p = p / p[0]
-        q = [0.0, *(best @ p).tolist()]
-        used = weights
-        if again < rounds:
-            spread, shown = [0.0] * n_ranks, [0.0] * n_ranks
-            for group in groups:
-                cells = {k: (n, c) for k, (n, c) in group.items() if n >= 2}
-                for k, (n, c) in cells.items() if len(cells) > 1 else ():
+        direction = np.real(vectors[:, np.argmin(np.real(values))])
+        direction = direction / direction[0]
+        p, q = direction.tolist(), [0.0, *(best @ direction).tolist()]
+        spread, shown = [0.0] * n_ranks, [0.0] * n_ranks
+        for group in groups:
+            cells = {k: (n, c) for k, (n, c) in group.items() if n >= 2}
+            if len(cells) > 1:
+                for k, (n, c) in cells.items():
                     spread[k - 1] += n * (c / n) * (1 - c / n)
                     shown[k - 1] += n
-            weights = [n / (v * v * s) for n, v, s in zip(shown, p.tolist(), spread, strict=True)]
-            weights = [w / max(weights) for w in weights]
-    return p.tolist(), q, used
+        weights = [n / (v * v * s) for n, v, s in zip(shown, p, spread, strict=True)]
+        weights = [w / max(weights) for w in weights]
+    return [1 / v for v in p], [b / v for b, v in zip(q, p, strict=True)]
 
 
 # A document on a page: stratum, rank, clicks above in the other half, impressions and clicks.
