@@ -25,9 +25,10 @@ w_sk = n_sk ω_k, x_sk = p_k y_sk − q_k and the weighted mean x̄_s of the str
 
 v_sk is unbiased for the variance of y_sk; in other words y² is replaced by c(c − 1)/(n(n − 1)), the clicks of *two
 different* sessions.  So the mean of Q, given the displays, is its value without noise: a quadratic form that is >= 0,
-and 0 exactly for the solutions of the equations.  Its minimum, among (p, q) of one size, with q₁ = 0, is consistent
-with many queries, whatever the numbers of impressions >= 2; it is rescaled to p₁ = 1, and clusters of queries give its
-error.  Nothing is assumed of how γ is distributed, or of which ranks an attractive document gets.
+and 0 exactly for the solutions of the equations.  Its minimum among (p, q) with q₁ = 0 and Σ_k N_k p_k² = 1, N_k the
+noise that was taken off at rank k, is an eigenvector; it is consistent with many queries, whatever the numbers of
+impressions >= 2.  It is rescaled to p₁ = 1, and clusters of queries give its error.  Nothing is assumed of how γ is
+distributed, or of which ranks an attractive document gets.
 
 Source: the affine model is that of Vardasbi et al. 2020, with trust as in Agarwal et al. 2019 ("Addressing Trust Bias
 for Unbiased Learning-to-Rank"), who estimate it from labels or by EM.  Least squares freed of noise is Fuller 1987,
