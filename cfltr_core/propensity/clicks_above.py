@@ -32,7 +32,7 @@ class ClicksAboveTest:
 
     ``slope`` is δ, with its ``standard_error``, clustered by query; ``z`` their ratio, ``queries`` the number of
     queries that say something, ``p_value`` the probability of such a z, on either side, under the position model, and
-    ``curve`` the examination of the half that was fitted, without the regressor.
+    ``curve`` the examination from the clicks that were fitted, without the regressor.
     """
 
     slope: float
@@ -133,8 +133,8 @@ def clicks_above_test(pages: PageCounts, *, half: int = 0) -> ClicksAboveTest:
     user who stops makes δ negative.  Trust in high ranks, the same on every page, escapes it:
     :func:`~cfltr_core.propensity.halves.same_curve` looks for that.
 
-    To use each half for the other, and add up, is no remedy for the lost half: the clicks that make z large are then
-    those that make the examination of the ranks above large, and the sum is biased.
+    What must not be done is to take z from the sessions that are fitted.  A reader who leaves for reasons of his own
+    makes the clicks of a session hang together without making one depend on another; they would be found.
 
     Parameters
     ----------

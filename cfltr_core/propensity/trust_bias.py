@@ -25,9 +25,10 @@ w_sk = n_sk ω_k, x_sk = p_k y_sk − q_k and the weighted mean x̄_s of the str
 
 v_sk is unbiased for the variance of y_sk; in other words y² is replaced by c(c − 1)/(n(n − 1)), the clicks of *two
 different* sessions.  So the mean of Q, given the displays, is its value without noise: a quadratic form that is >= 0,
-and 0 exactly for the solutions of the equations.  Its minimum, among (p, q) of one size, with q₁ = 0, is consistent
-with many queries, whatever the numbers of impressions >= 2; it is rescaled to p₁ = 1, and clusters of queries give its
-error.  Nothing is assumed of how γ is distributed, or of which ranks an attractive document gets.
+and 0 exactly for the solutions of the equations.  Its minimum among (p, q) with q₁ = 0 and Σ_k N_k p_k² = 1, N_k the
+noise that was taken off at rank k, is an eigenvector; it is consistent with many queries, whatever the numbers of
+impressions >= 2.  It is rescaled to p₁ = 1, and clusters of queries give its error.  Nothing is assumed of how γ is
+distributed, or of which ranks an attractive document gets.
 
 Source: the affine model is that of Vardasbi et al. 2020, with trust as in Agarwal et al. 2019 ("Addressing Trust Bias
 for Unbiased Learning-to-Rank"), who estimate it from labels or by EM.  Least squares freed of noise is Fuller 1987,
@@ -245,9 +246,13 @@ class _Terms:
     def noise(self) -> FloatArray:
         return np.bincount(self.place, self.taken_off, minlength=self.n).astype(np.float64)
 
+    @property
+    def unit_noise(self) -> FloatArray:
+        """What measures directions: the noise that is taken off, a little more where there is none."""
+        return self.taken_off + 1e-9 * self.weight
+
     def scale(self) -> FloatArray:
-        """The noise of each rank, a little more where there is none."""
-        return self.noise() + 1e-9 * np.bincount(self.place, self.weight, minlength=self.n)
+        return np.bincount(self.place, self.unit_noise, minlength=self.n).astype(np.float64)
 
     def form(self) -> FloatArray:
         from scipy.sparse import csr_matrix
@@ -330,14 +335,7 @@ def trust_bias(counts: DisplayCounts) -> TrustCurve:
         size = np.bincount(terms.place, terms.impressions, minlength=n)
         omega[part] = size[part] / np.maximum(p[part] ** 2 * spread[part], 1e-12 * size[part])
         omega[part] /= omega[part].max()
-    free = np.concatenate([part[1:], part[1:] + n])
-    gradients = terms.gradients(p, q, n_clusters)
-    # The multiplier of the scale moves too, by what is left of Q.
-    scale = np.append(terms.scale() * p, np.zeros(n))
-    gradients -= (gradients[:, :n] @ p + gradients[:, n:] @ q)[:, None] * scale / (scale[:n] @ p)
-    influence = np.zeros((n_clusters, 2 * n))
-    influence[:, free] = -gradients[:, free] @ np.linalg.inv(terms.form()[np.ix_(free, free)])
-    spread_pq = clustered_covariance(influence, len(np.unique(terms.cluster)))
+    spread_pq = clustered_covariance(_influence(terms, p, q, n_clusters), len(np.unique(terms.cluster)))
     slope, intercept = np.full(n, np.nan), np.full(n, np.nan)
     slope[part], intercept[part] = 1 / p[part], q[part] / p[part]
     # By the delta method: dα = −dp/p², dβ = dq/p − q dp/p².
@@ -349,6 +347,7 @@ def trust_bias(counts: DisplayCounts) -> TrustCurve:
     known[np.concatenate([part, part + n])] = True
     covariance = np.where(known[:, None] & known, change @ np.nan_to_num(spread_pq) @ change.T, np.nan)
     if np.isnan(spread_pq).any():
+        free = np.concatenate([part[1:], part[1:] + n])
         covariance[np.ix_(free, free)] = np.nan
     if np.isfinite(strength) and strength < LITTLE_SPREAD:
         notes.append(
@@ -358,6 +357,26 @@ def trust_bias(counts: DisplayCounts) -> TrustCurve:
     return TrustCurve(
         slope=slope, intercept=intercept, covariance=covariance, strength=strength, notes=tuple(notes)
     )  # fmt: skip
+
+
+def _influence(terms: _Terms, p: FloatArray, q: FloatArray, n_clusters: int) -> FloatArray:
+    """How far each query moves (p, q), (n_clusters, 2n): from (A − λ N)(p, q) = 0, N the scale, with p₁ = 1 and q₁ = 0.
+
+    A query moves A, N and the eigenvalue λ = Q/Σ N p².
+    """
+    n, z = terms.n, np.append(p, q)
+    form, scale = terms.form(), np.append(terms.scale(), np.zeros(n))
+    size = float(scale @ z**2)
+    least = float(z @ form @ z) / size
+    own = terms.gradients(p, q, n_clusters)
+    cell = terms.cluster * n + terms.place
+    own[:, :n] -= least * p * np.bincount(cell, terms.unit_noise, minlength=n_clusters * n).reshape(n_clusters, n)
+    own -= (own @ z)[:, None] * (scale * z) / size
+    # Ranks that are not linked have p = 0 and stay where they are.
+    free = np.flatnonzero((np.tile(p, 2) > 0) & (np.arange(2 * n) % n > 0))
+    out = np.zeros((n_clusters, 2 * n))
+    out[:, free] = -own[:, free] @ np.linalg.inv((form - least * np.diag(scale))[np.ix_(free, free)])
+    return out
 
 
 def _linked(counts: DisplayCounts) -> tuple[IntArray, list[str]]:
