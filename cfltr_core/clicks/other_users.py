@@ -185,7 +185,7 @@ class CascadeUser:
         if rel.ndim == 0:
             raise ValueError("relevance: expected the relevances of a page, place 1 first, got a single number")
         checks.within(rel, 0, 1, "relevance", "the user model takes binary relevance")
-        return np.asarray(self.epsilon_plus * rel + self.epsilon_minus * (1.0 - rel))
+        return np.asarray(self.epsilon_minus * (1.0 - rel) + self.epsilon_plus * rel)
 
     def page_click_probability(self, relevance: ArrayLike) -> FloatArray:
         """P(click at rank r | page) = P(r is read) · a_r, of pages of the ``relevance`` (…, places); same shape.
