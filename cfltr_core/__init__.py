@@ -18,12 +18,15 @@ floor  folder                          what lives there
 from cfltr_core.clicks.epsilon_greedy import EpsilonGreedyPolicy
 from cfltr_core.clicks.loggers import fit_linear_ranker
 from cfltr_core.clicks.logs import ClickLog, aggregate_clicks
+from cfltr_core.clicks.other_users import CascadeUser, TrustUser
+from cfltr_core.clicks.pages import PageCounts, count_pages, simulate_pages
 from cfltr_core.clicks.plackett_luce import PlackettLucePolicy
 from cfltr_core.clicks.policies import DeterministicPolicy, MixturePolicy
 from cfltr_core.clicks.simulation import draw_sessions, expand_clicks, sessions_for_clicks, simulate_clicks
 from cfltr_core.clicks.users import PositionBasedUser, power_examination
 from cfltr_core.data.corpora import load_corpus
 from cfltr_core.data.scales import SCALES
+from cfltr_core.evaluation.affine import affine
 from cfltr_core.evaluation.estimators import clipped, ips, ips_variance, naive, policy_aware, self_normalised
 from cfltr_core.evaluation.exact import enumerate_logs, expectation, mean_and_variance
 from cfltr_core.learning.bounds import bound_loss, surrogate_ranks
@@ -37,16 +40,23 @@ from cfltr_core.learning.proprank import fit_proprank
 from cfltr_core.learning.query_sampling import query_sampler
 from cfltr_core.learning.selection import select_C
 from cfltr_core.propensity.all_pairs import all_pairs, all_pairs_likelihood
+from cfltr_core.propensity.clicks_above import clicks_above_test, page_displays
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
 from cfltr_core.propensity.contextual import contextual_curve
 from cfltr_core.propensity.curves import PropensityCurve
+from cfltr_core.propensity.dual_learning import dual_learning, dual_losses, pooled_counts
+from cfltr_core.propensity.expectation_maximisation import expectation_maximisation, joint_likelihood
 from cfltr_core.propensity.halves import same_curve
 from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
 from cfltr_core.propensity.identifiability import rank_links
 from cfltr_core.propensity.interventional_sets import pair_counts
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy, intervention_cost
+from cfltr_core.propensity.joint_fits import AssumptionRange, JointFit, assumption_range
+from cfltr_core.propensity.regression_em import regression_em
 from cfltr_core.propensity.shrinkage import shrunk_power
 from cfltr_core.propensity.strata import DisplayCounts, count_rows, display_counts
+from cfltr_core.propensity.trust_bias import TrustCurve, trust_bias
+from cfltr_core.propensity.two_towers import tower_likelihood, two_towers
 from cfltr_core.ranking.linear import LinearRanker
 from cfltr_core.ranking.metrics import RankWeights, additive_metric, ndcg, rank_weights, ranks
 from cfltr_core.ranking.ragged import RankingData, query_index, segment_sum
@@ -60,12 +70,16 @@ __all__ = [
     "AGARWAL_DEEP",
     "METHODS",
     "SCALES",
+    "AssumptionRange",
+    "CascadeUser",
     "ClickLog",
     "DeterministicPolicy",
     "DisplayCounts",
     "EpsilonGreedyPolicy",
+    "JointFit",
     "LinearRanker",
     "MixturePolicy",
+    "PageCounts",
     "PlackettLucePolicy",
     "PositionBasedUser",
     "PropensityCurve",
@@ -75,29 +89,38 @@ __all__ = [
     "RankingData",
     "Run",
     "SwapPolicy",
+    "TrustCurve",
+    "TrustUser",
     "additive_metric",
     "adjacent_chain",
+    "affine",
     "aggregate_clicks",
     "all_pairs",
     "all_pairs_likelihood",
+    "assumption_range",
     "average_rank",
     "band",
     "bound_loss",
     "claim",
     "click_rates",
     "click_sampler",
+    "clicks_above_test",
     "clipped",
     "conditional_poisson",
     "contextual_curve",
+    "count_pages",
     "count_rows",
     "curves",
     "dcg",
     "display_counts",
     "draw_sessions",
+    "dual_learning",
+    "dual_losses",
     "enumerate_logs",
     "exact_runs",
     "expand_clicks",
     "expectation",
+    "expectation_maximisation",
     "figure",
     "fit_deep",
     "fit_linear_ranker",
@@ -106,14 +129,17 @@ __all__ = [
     "intervention_cost",
     "ips",
     "ips_variance",
+    "joint_likelihood",
     "load_corpus",
     "mean_and_variance",
     "mean_interval",
     "naive",
     "ndcg",
+    "page_displays",
     "pair_counts",
     "pivot",
     "policy_aware",
+    "pooled_counts",
     "power_examination",
     "precision",
     "proof_steps",
@@ -124,6 +150,7 @@ __all__ = [
     "ranks",
     "rbp",
     "record",
+    "regression_em",
     "same_curve",
     "segment_sum",
     "select_C",
@@ -132,10 +159,14 @@ __all__ = [
     "sessions_for_clicks",
     "shrunk_power",
     "simulate_clicks",
+    "simulate_pages",
     "style",
     "surrogate_ranks",
+    "tower_likelihood",
     "train_sgd",
+    "trust_bias",
     "two_layer",
+    "two_towers",
     "weight_summary",
 ]
 __version__ = "0.1.0"

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.policies import DeterministicPolicy
-from cfltr_core.clicks.users import PositionBasedUser
+from cfltr_core.clicks.users import User
 from cfltr_core.ranking.ragged import query_of
 
 
@@ -184,9 +184,7 @@ def require_single_display(log: ClickLog) -> None:
         )
 
 
-def aggregate_clicks(
-    documents: ArrayLike, policy: DeterministicPolicy, *, user: PositionBasedUser, sessions: ArrayLike
-) -> ClickLog:
+def aggregate_clicks(documents: ArrayLike, policy: DeterministicPolicy, *, user: User, sessions: ArrayLike) -> ClickLog:
     """Your own single clicks as a :class:`ClickLog`: clicks of document d = #{i : documents_i = d}.
 
     Parameters
@@ -196,7 +194,7 @@ def aggregate_clicks(
         looked up first, as in ``pandas.Index(names).get_indexer(clicked)`` with the names in the order of the rows.
     policy : DeterministicPolicy
         At which rank each document was shown.
-    user : PositionBasedUser
+    user : User
         The examination curve that you assume.
     sessions : (n_queries,) whole numbers
         How often each query was asked, with or without a click.

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.policies import LoggingPolicy, every_page, place_values
-from cfltr_core.clicks.users import PositionBasedUser
+from cfltr_core.clicks.users import User
 from cfltr_core.ranking.ragged import length_groups
 from cfltr_core.sampling import alias_tables
 
@@ -102,7 +102,7 @@ class PlackettLucePolicy(LoggingPolicy):
         return out
 
     def estimate_exposure(
-        self, user: PositionBasedUser, n_displays: int, *, rng: np.random.Generator
+        self, user: User, n_displays: int, *, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Exposure to a ``user`` from ``n_displays`` pages per query that ``rng`` draws, and its standard error.
 

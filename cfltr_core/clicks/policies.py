@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.clicks.users import PositionBasedUser
+from cfltr_core.clicks.users import User
 from cfltr_core.ranking.metrics import ranks
 from cfltr_core.ranking.ragged import query_of
 
@@ -61,7 +61,7 @@ class LoggingPolicy(ABC):
         There can be n! / (n − cutoff)! of them: for short lists only.
         """
 
-    def exposure(self, user: PositionBasedUser) -> FloatArray:
+    def exposure(self, user: User) -> FloatArray:
         """P(E = 1 | π, d) = Σ_R π(R | q) · P(E = 1 | R, d) of each document, shape (n_docs,); 0 if never shown.
 
         P(E = 1 | R, d) is what the ``user`` examines at the place of d.

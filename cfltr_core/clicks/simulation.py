@@ -15,7 +15,7 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.logs import ClickLog, require_single_display
 from cfltr_core.clicks.policies import LoggingPolicy
-from cfltr_core.clicks.users import PositionBasedUser
+from cfltr_core.clicks.users import User
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -39,18 +39,16 @@ class ClickRecords:
         return len(self.document)
 
 
-def sessions_for_clicks(
-    policy: LoggingPolicy, user: PositionBasedUser, *, relevance: ArrayLike, n_clicks: float
-) -> int:
+def sessions_for_clicks(policy: LoggingPolicy, user: User, *, relevance: ArrayLike, n_clicks: float) -> int:
     """Number of sessions S whose expected number of clicks is ``n_clicks``: S = round(n / E[clicks per session]).
 
-    Sessions draw their query uniformly: E[clicks per session] = (1/n_queries) Σ_d exposure_d · attraction_d.  Papers
-    fix the number of clicks; sessions are what one controls.
+    Sessions draw their query uniformly: E[clicks per session] = (1/n_queries) Σ_d Σ_r P(rank(d) = r) · P(click | r, d).
+    Papers fix the number of clicks; sessions are what one controls.
 
     Parameters
     ----------
     policy : LoggingPolicy
-    user : PositionBasedUser
+    user : User
     relevance : (n_docs,) in [0, 1]
     n_clicks : float
         n > 0.
@@ -73,8 +71,11 @@ def sessions_for_clicks(
     """
     checks.positive(n_clicks, "n_clicks")
     rel = checks.finite_vector(relevance, int(policy.offsets[-1]), "relevance")
-    probability = policy.exposure(user) * user.attraction(rel)
-    per_session = float(probability.sum()) / (len(policy.offsets) - 1)
+    checks.within(rel, 0, 1, "relevance", "the user model takes binary relevance")
+    # P(click) is affine in relevance at every rank: the means for irrelevant and for relevant documents are enough.
+    low = policy.display_mean(lambda rank: user.click_probability(rank, np.zeros_like(rank)))
+    high = policy.display_mean(lambda rank: user.click_probability(rank, np.ones_like(rank)))
+    per_session = float((low + (high - low) * rel).sum()) / (len(policy.offsets) - 1)
     if per_session == 0:
         raise ValueError("relevance: no document can be clicked under this policy and user")
     return max(1, round(n_clicks / per_session))
@@ -105,7 +106,7 @@ def draw_sessions(n_sessions: int, n_queries: int, *, rng: np.random.Generator) 
 
 def simulate_clicks(
     policy: LoggingPolicy,
-    user: PositionBasedUser,
+    user: User,
     *,
     relevance: ArrayLike,
     sessions: ArrayLike,
@@ -113,9 +114,9 @@ def simulate_clicks(
 ) -> ClickLog:
     """Draw a click log: the displays first, then clicks of document d at rank r ~ Binomial(impressions, θ_r · ε_d).
 
-    This is the exact law of the counts under a position-based user.  A deterministic policy costs O(documents)
-    whatever the number of sessions; a stochastic one counts its displays by its ``impressions``, in memory bounded by
-    documents × displayed ranks.
+    This is the exact law of the counts under a position-based user; the rate of another user is its P(click | r, d).
+    A deterministic policy costs O(documents) whatever the number of sessions; a stochastic one counts its displays by
+    its ``impressions``, in memory bounded by documents × displayed ranks.
 
     Source: Agarwal et al. 2018, §3.1–3.2 and §5.1; Jagerman & de Rijke 2020, Eq. 27.
 
@@ -123,7 +124,7 @@ def simulate_clicks(
     ----------
     policy : LoggingPolicy
         What is shown.
-    user : PositionBasedUser
+    user : User
         Who clicks: θ_r and ε_d.
     relevance : (n_docs,) binary
     sessions : (n_queries,)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +13,20 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray
 
 Examination = Callable[[FloatArray], FloatArray]
+
+
+class User(Protocol):
+    """A user whose click on a document depends on its displayed rank r and its relevance, and on no other document.
+
+    That is all which policies, simulation and enumeration ask for: P(examined) and P(click).  The users of this package
+    are :class:`PositionBasedUser` and :class:`~cfltr_core.clicks.other_users.TrustUser`.
+    """
+
+    def propensity(self, displayed_rank: ArrayLike) -> FloatArray:
+        """P(examined) = θ_r at each ``displayed_rank`` r; 0 where it is 0, which means *not shown*.  Same shape."""
+
+    def click_probability(self, displayed_rank: ArrayLike, relevance: ArrayLike) -> FloatArray:
+        """P(click) at each ``displayed_rank``, affine in the ``relevance`` in [0, 1].  Same shape."""
 
 
 def power_examination(eta: float, shift: float = 0.0) -> Examination:

@@ -241,6 +241,49 @@ def self_normalised(
     return _with_error(log, value, (at_term - value) * log.weights, 0.0, total, unit, given.metric)
 
 
+def corrected_clicks(
+    log: ClickLog,
+    rank_weights: RankWeights | None = None,
+    *,
+    factor: ArrayLike,
+    expected: ArrayLike,
+    lam: ArrayLike | None = None,
+    unit: Unit = "query",
+) -> Estimate:
+    """The general estimate per session: (1/S) Σ λ · ``factor`` · (clicks − impressions · ``expected``), term by term.
+
+    IPS is ``factor`` 1/propensity and ``expected`` 0; :func:`~cfltr_core.evaluation.affine.affine` gives both by rank.
+
+    Parameters
+    ----------
+    log, rank_weights, lam, unit
+        As in :func:`ips`, and so are the errors.
+    factor, expected : (n_terms,) or one number
+        What a click counts, and how many clicks an impression has whoever is shown.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> from cfltr_core.evaluation.estimators import corrected_clicks
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
+    >>> proposed = cf.rank_weights([2, 1, 3], [0, 3], metric=cf.dcg())
+    >>> round(corrected_clicks(log, proposed, factor=log.weights, expected=0).report(), 3)  # IPS
+    1.631
+    """
+    n_terms = len(log.document)
+    weights, shift = (
+        checks.finite_vector(np.full(n_terms, v) if np.ndim(v) == 0 else v, n_terms, name)
+        for name, v in (("factor", factor), ("expected", expected))
+    )
+    given = _lam(log, rank_weights, lam)
+    a = _terms(log, given, unit) * weights
+    # What is taken off is fixed by the displays; its sum over a query moves the residual, not its spread in a query.
+    fixed = -log.impressions * shift * a
+    value = float((log.clicks * a + fixed).sum()) / log.n_sessions
+    return _with_error(log, value, a, value, float(log.n_sessions), unit, given.metric, fixed)
+
+
 def ips_variance(
     lam: ArrayLike,
     click_probability: ArrayLike,
@@ -348,8 +391,11 @@ def _with_error(
     denominator: float,
     unit: Unit,
     metric: RankWeight | None,
+    fixed: FloatArray | float = 0.0,
 ) -> Estimate:
     """Attach the standard error of a ratio whose session residual is e_i = Σ_d c_id · coefficient_d − centre.
+
+    ``fixed`` is added to each term whatever its clicks, an equal share in each session of its query.
 
     Var = n/(n−1) · Σ e² / denominator², with e summed over each query (unit "query") or each session.
     Single sessions are not stored; Σ_i e_i² is replaced by its exact conditional mean given the counts: for a
@@ -363,7 +409,7 @@ def _with_error(
     """
     query = log.query
     n_queries = len(log.sessions)
-    totals = np.bincount(query, log.clicks * coefficient, minlength=n_queries)
+    totals = np.bincount(query, log.clicks * coefficient + fixed, minlength=n_queries)
     if unit == "query":
         squares = float(((totals - log.sessions * centre) ** 2).sum())
         size = int((log.sessions > 0).sum())

@@ -14,13 +14,13 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.clicks.policies import LoggingPolicy
-from cfltr_core.clicks.users import PositionBasedUser
+from cfltr_core.clicks.users import User
 
 LIMIT = 2_000_000
 
 
 def enumerate_logs(
-    policy: LoggingPolicy, user: PositionBasedUser, *, relevance: ArrayLike, sessions: ArrayLike
+    policy: LoggingPolicy, user: User, *, relevance: ArrayLike, sessions: ArrayLike
 ) -> Iterator[tuple[float, ClickLog]]:
     """Yield ``(probability, log)`` for every possible outcome of the counts: P(log) = P(displays) · Π Binomial(clicks).
 
@@ -30,7 +30,7 @@ def enumerate_logs(
     Parameters
     ----------
     policy : LoggingPolicy
-    user : PositionBasedUser
+    user : User
     relevance : (n_docs,) in [0, 1]
     sessions : (n_queries,)
         Whole numbers; few, for the outcomes grow exponentially.
@@ -123,7 +123,7 @@ def expectation(
     statistic: Callable[[ClickLog], ArrayLike],
     policy: LoggingPolicy,
     *,
-    user: PositionBasedUser,
+    user: User,
     relevance: ArrayLike,
     sessions: ArrayLike,
 ) -> FloatArray:
@@ -151,7 +151,7 @@ def mean_and_variance(
     statistic: Callable[[ClickLog], ArrayLike],
     policy: LoggingPolicy,
     *,
-    user: PositionBasedUser,
+    user: User,
     relevance: ArrayLike,
     sessions: ArrayLike,
 ) -> tuple[FloatArray, FloatArray]:

@@ -15,7 +15,7 @@ from cfltr_core.checks import IntArray
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.clicks.policies import LoggingPolicy
 from cfltr_core.clicks.simulation import draw_sessions, sessions_for_clicks, simulate_clicks
-from cfltr_core.clicks.users import PositionBasedUser
+from cfltr_core.clicks.users import User
 from cfltr_core.data.corpora import check_corpus, units_of
 from cfltr_core.data.memory import remembered_corpus
 from cfltr_core.data.scales import Corpus, Scale, check_scale
@@ -150,7 +150,7 @@ class Run:
     @staticmethod
     def simulate(
         policy: LoggingPolicy,
-        user: PositionBasedUser,
+        user: User,
         *,
         relevance: ArrayLike,
         rng: np.random.Generator,

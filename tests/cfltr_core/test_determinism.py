@@ -14,6 +14,7 @@ import torch
 import cfltr_core
 import cfltr_core.data.letor
 from cfltr_core import (
+    CascadeUser,
     DeterministicPolicy,
     EpsilonGreedyPolicy,
     MixturePolicy,
@@ -35,6 +36,7 @@ from cfltr_core import (
     rank_weights,
     ranks,
     simulate_clicks,
+    simulate_pages,
     train_sgd,
     two_layer,
 )
@@ -121,6 +123,12 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "run.rng": lambda s, _: Run("smoke", "digits").rng(s, 7).random(5),
     "run.simulate": lambda s, _: (
         Run.simulate(POLICY, USER, relevance=RELEVANCE, n_sessions=400, rng=generator(s)).clicks
+    ),
+    "other_users.draw_page_clicks": lambda s, _: CascadeUser(epsilon_plus=0.5).draw_page_clicks(
+        RELEVANCE.reshape(N, 5), generator(s)
+    ),
+    "pages.simulate_pages": lambda s, _: (
+        simulate_pages(EXPLORING, USER, relevance=RELEVANCE, sessions=[9] * N, rng=generator(s)).clicks
     ),
     "simulation.expand_clicks": lambda s, _: expand_clicks(LOG, generator(s)).session,
     "sampling.draw": lambda s, _: AliasTable.build([1.0, 2.0, 5.0]).draw(50, generator(s)),

@@ -1904,3 +1904,265 @@ def contextual_value(
         }
         total += conditional_value(speaking([group], ranks), u)
     return total
+
+
+# --- examination and relevance at once --------------------------------------------------------------------------------
+
+# A term: stratum, rank, impressions, clicks.
+Term = tuple[int, int, int, int]
+
+
+def joint_value(terms: Sequence[Term], theta: dict[int, float], gamma: dict[int, float]) -> float:
+    """Σ c log(θ_k γ_s) + (n − c) log(1 − θ_k γ_s), one display at a time but for equal ones."""
+    total = []
+    for s, k, n, c in terms:
+        p = theta[k] * gamma[s]
+        total += [c * math.log(p) if c else 0.0, (n - c) * math.log(1 - p) if n > c else 0.0]
+    return math.fsum(total)
+
+
+def em_step(
+    terms: Sequence[Term], theta: dict[int, float], gamma: dict[int, float]
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Posteriors of every display by Bayes' rule over the four cases (examined, attractive), then their means."""
+    seen: dict[int, list[float]] = {k: [] for k in theta}
+    liked: dict[int, list[float]] = {s: [] for s in gamma}
+    displays: dict[int, int] = dict.fromkeys(theta, 0)
+    shown: dict[int, int] = dict.fromkeys(gamma, 0)
+    for s, k, n, c in terms:
+        for clicked, times in ((1, c), (0, n - c)):
+            cases = {
+                (o, r): (theta[k] if o else 1 - theta[k]) * (gamma[s] if r else 1 - gamma[s])
+                for o in (0, 1)
+                for r in (0, 1)
+                if (o and r) == clicked
+            }
+            mass = math.fsum(cases.values())
+            if times:
+                seen[k].append(times * math.fsum(p for (o, _), p in cases.items() if o) / mass)
+                liked[s].append(times * math.fsum(p for (_, r), p in cases.items() if r) / mass)
+        displays[k] += n
+        shown[s] += n
+    return (
+        {k: math.fsum(seen[k]) / displays[k] if displays[k] else 0.0 for k in theta},
+        {s: math.fsum(liked[s]) / shown[s] for s in gamma},
+    )
+
+
+def sigmoid(z: float) -> float:
+    return 1 / (1 + math.exp(-z)) if z >= 0 else math.exp(z) / (1 + math.exp(z))
+
+
+def tower_value(terms: Sequence[Term], bias: Sequence[float], scores: Sequence[float], combine: str) -> float:
+    """The log-likelihood of σ(a_k) σ(f_s), or of σ(a_k + f_s); ranks from 1, strata from 0."""
+    total = []
+    for s, k, n, c in terms:
+        a, f = bias[k - 1], scores[s]
+        p = sigmoid(a) * sigmoid(f) if combine == "product" else sigmoid(a + f)
+        total.append(c * math.log(p) + (n - c) * math.log(1 - p))
+    return math.fsum(total)
+
+
+# A page: (document, rank, clicks) of each row, from the top.
+Page = list[tuple[int, int, int]]
+
+
+def dual_values(
+    pages: Sequence[Page], f: Sequence[float], g: Sequence[float], weights: tuple[Sequence[float], Sequence[float]]
+) -> tuple[float, float]:
+    """Both losses a click, the ranker's and the examination's, whose weights come from ``weights`` = (f, g)."""
+    held_f, held_g = weights
+    ever = {k for page in pages for _, k, c in page if c}
+    ranker, examination, clicks = [], [], 0
+    for page in pages:
+        rows = [row for row in page if row[1] in ever]
+        for d, k, c in rows:
+            if c == 0:
+                continue
+            top_d, top_k, _ = rows[0]
+            share = math.exp(f[d]) / math.fsum(math.exp(f[other]) for other, _, _ in rows)
+            place = math.exp(g[k - 1]) / math.fsum(math.exp(g[other - 1]) for _, other, _ in rows)
+            ranker.append(-c * math.exp(held_g[top_k - 1]) / math.exp(held_g[k - 1]) * math.log(share))
+            examination.append(-c * math.exp(held_f[top_d]) / math.exp(held_f[d]) * math.log(place))
+            clicks += c
+    return math.fsum(ranker) / clicks, math.fsum(examination) / clicks
+
+
+def clicks_by_rank(terms: Sequence[Term], n_ranks: int) -> list[int]:
+    return [sum(c for _, k, _, c in terms if k == rank) for rank in range(1, n_ranks + 1)]
+
+
+def side_by_side(rows: Sequence[Row]) -> list[Row]:
+    """The rows of several rankers as if they were one log: period 0, sums over the periods."""
+    out: dict[tuple[int, int, int, int], list[int]] = {}
+    for query, _, document, rank, impressions, clicks in rows:
+        cell = out.setdefault((query, 0, document, rank), [0, 0])
+        cell[0] += impressions
+        cell[1] += clicks
+    return [(*key, *cell) for key, cell in sorted(out.items())]
+
+
+# --- trust, and pages -------------------------------------------------------------------------------------
+
+# Click probability at a rank: one number for all, one a rank, or a function.
+Noise = float | Curve
+
+
+def at_rank(noise: Noise, rank: int) -> float:
+    return noise if isinstance(noise, float) else noise(rank) if callable(noise) else noise[rank - 1]
+
+
+def trust_line(theta: Curve, plus: Noise, minus: Noise, rank: int) -> tuple[float, float]:
+    """Slope and intercept of the click probability: θ (ε₊ − ε₋) and θ ε₋; both 0 where nothing is seen."""
+    seen = examined(theta, rank)
+    if seen == 0:
+        return 0.0, 0.0
+    return seen * (at_rank(plus, rank) - at_rank(minus, rank)), seen * at_rank(minus, rank)
+
+
+def trusted(theta: Curve, plus: Noise, minus: Noise, rank: int, relevance: float) -> float:
+    """Click probability: looked at, then clicked as relevant or as not."""
+    seen = examined(theta, rank)
+    if seen == 0:
+        return 0.0
+    return seen * (relevance * at_rank(plus, rank) + (1 - relevance) * at_rank(minus, rank))
+
+
+def cascade_law(attraction: Sequence[float], stop: float, give_up: float) -> dict[tuple[int, ...], float]:
+    """Probability of every click vector of a page that is read from the top, every decision enumerated."""
+    out: dict[tuple[int, ...], float] = {}
+
+    def read(place: int, clicks: tuple[int, ...], probability: float) -> None:
+        if place == len(attraction):
+            out[clicks] = out.get(clicks, 0.0) + probability
+            return
+        for click, p in ((1, attraction[place]), (0, 1 - attraction[place])):
+            leave = stop if click else give_up
+            end = (*clicks, click, *[0] * (len(attraction) - place - 1))
+            out[end] = out.get(end, 0.0) + probability * p * leave
+            read(place + 1, (*clicks, click), probability * p * (1 - leave))
+
+    read(0, (), 1.0)
+    return out
+
+
+def page_table(
+    queries: Sequence[int], shown: Sequence[Sequence[int]], clicked: Sequence[Sequence[int]]
+) -> dict[tuple[int, tuple[int, ...]], list[list[list[int]]]]:
+    """For each query and page: impressions of the two halves, and for each place the clicks of the two halves."""
+    out: dict[tuple[int, tuple[int, ...]], list[list[list[int]]]] = {}
+    for query, row, clicks in zip(queries, shown, clicked, strict=True):
+        page = tuple(d for d in row if d >= 0)
+        if not page:
+            continue
+        impressions, places = out.setdefault((query, page), [[[0, 0]], [[0, 0] for _ in page]])
+        half = sum(impressions[0]) % 2
+        impressions[0][half] += 1
+        for place in range(len(page)):
+            places[place][half] += clicks[place]
+    return out
+
+
+def mean_above(impressions: int, clicks: Sequence[int], place: int) -> float:
+    """Clicks a session at the places above ``place``, from 0."""
+    return sum(clicks[:place]) / impressions if impressions else math.nan
+
+
+def trust_value(
+    groups: Sequence[Stratum], weights: Sequence[float], p: Sequence[float], q: Sequence[float]
+) -> float:  # fmt: skip
+    """Q = Σ_s Σ_k w (1 − w/W) E_kk − Σ_{k ≠ j} w_k w_j / W x_k x_j, E_kk from the clicks of two different sessions."""
+    total = 0.0
+    for group in groups:
+        cells = {k: (n, c) for k, (n, c) in group.items() if n >= 2}
+        if len(cells) < 2:
+            continue
+        w = {k: n * weights[k - 1] for k, (n, _) in cells.items()}
+        whole = math.fsum(w.values())
+        x = {k: p[k - 1] * c / n - q[k - 1] for k, (n, c) in cells.items()}
+        for k, (n, c) in cells.items():
+            pairs = c * (c - 1) / (n * (n - 1))
+            square = p[k - 1] ** 2 * pairs - 2 * p[k - 1] * q[k - 1] * c / n + q[k - 1] ** 2
+            total += w[k] * (1 - w[k] / whole) * square
+            total -= math.fsum(w[k] * w[j] / whole * x[k] * x[j] for j in cells if j != k)
+    return total
+
+
+def trust_noise(groups: Sequence[Stratum], weights: Sequence[float], rank: int) -> float:
+    """Σ_s w (1 − w/W) y (1 − y)/(n − 1) at one rank."""
+    total = 0.0
+    for group in groups:
+        cells = {k: (n, c) for k, (n, c) in group.items() if n >= 2}
+        if len(cells) > 1 and rank in cells:
+            n, c = cells[rank]
+            w, whole = n * weights[rank - 1], math.fsum(m * weights[k - 1] for k, (m, _) in cells.items())
+            total += w * (1 - w / whole) * (c / n) * (1 - c / n) / (n - 1)
+    return total
+
+
+def trust_fit(
+    groups: Sequence[Stratum], n_ranks: int, rounds: int, copies: Sequence[float] | None = None
+) -> tuple[list[float], list[float]]:
+    """α and β where Q/Σ N p² is least, q at its best.
+
+    Weights are made again ``rounds`` times, so that p y has one variance at all ranks; each stratum counts ``copies``.
+    """
+    weights, times = [1.0] * n_ranks, [1.0] * len(groups) if copies is None else list(copies)
+    size, p, q = 2 * n_ranks, [1.0], [0.0]
+    for _ in range(rounds + 1):
+
+        def value(v: np.ndarray, weights: list[float] = weights) -> float:
+            halves = (v[:n_ranks].tolist(), v[n_ranks:].tolist())
+            return math.fsum(t * trust_value([g], weights, *halves) for t, g in zip(times, groups, strict=True))
+
+        unit = np.eye(size)
+        form = np.array([[value(a + b) - value(a) - value(b) for b in unit] for a in unit]) / 2
+        a = np.delete(np.delete(form, n_ranks, 0), n_ranks, 1)
+        best = -np.linalg.inv(a[n_ranks:, n_ranks:]) @ a[n_ranks:, :n_ranks]
+        noise = [
+            math.fsum(t * trust_noise([g], weights, k) for t, g in zip(times, groups, strict=True))
+            for k in range(1, n_ranks + 1)
+        ]
+        values, vectors = np.linalg.eig(
+            np.linalg.inv(np.diag(noise)) @ (a[:n_ranks, :n_ranks] + a[:n_ranks, n_ranks:] @ best)
+        )
+        direction = np.real(vectors[:, np.argmin(np.real(values))])
+        direction = direction / direction[0]
+        p, q = direction.tolist(), [0.0, *(best @ direction).tolist()]
+        spread, shown = [0.0] * n_ranks, [0.0] * n_ranks
+        for group in groups:
+            cells = {k: (n, c) for k, (n, c) in group.items() if n >= 2}
+            if len(cells) > 1:
+                for k, (n, c) in cells.items():
+                    spread[k - 1] += n * (c / n) * (1 - c / n)
+                    shown[k - 1] += n
+        weights = [n / (v * v * s) for n, v, s in zip(shown, p, spread, strict=True)]
+        weights = [w / max(weights) for w in weights]
+    return [1 / v for v in p], [b / v for b, v in zip(q, p, strict=True)]
+
+
+# A document on a page: stratum, rank, clicks above in the other half, impressions and clicks.
+Above = tuple[tuple[int, int], int, float, int, int]
+
+
+def above_rows(table: dict[tuple[int, tuple[int, ...]], list[list[list[int]]]], half: int) -> list[Above]:
+    """Each document of each page that both halves were shown: z from ``half``, counts from the other."""
+    out = []
+    for (query, page), ((shown,), places) in table.items():
+        if min(shown) > 0:
+            for place, document in enumerate(page):
+                z = mean_above(shown[half], [c[half] for c in places], place)
+                out.append(((query, document), place + 1, z, shown[1 - half], places[place][1 - half]))
+    return out
+
+
+def above_value(rows: Sequence[Above], u: Sequence[float], delta: float) -> float:
+    """ℓ = Σ c (u_k + δ z) − Σ_s C_s log Σ n e^{u_k + δ z}."""
+    total = 0.0
+    for stratum in {row[0] for row in rows}:
+        mine = [row for row in rows if row[0] == stratum]
+        rate = [u[k - 1] + delta * z for _, k, z, _, _ in mine]
+        total += math.fsum(row[4] * r for row, r in zip(mine, rate, strict=True))
+        size = math.fsum(row[3] * math.exp(r) for row, r in zip(mine, rate, strict=True))
+        total -= sum(row[4] for row in mine) * math.log(size)
+    return total

@@ -304,6 +304,32 @@ WRONG = {
         "0.0 * np.log(spread)",
         "test_conditional_loops.py::test_shrunk",
     ),
+    # trust, and pages
+    "the noise of the rates taken for spread between documents": (
+        "w * y * y - self.taken_off",
+        "w * y * y",
+        "test_trust_loops.py::test_the_quadratic_form",
+    ),
+    "divided by the slope, but no trust taken off": (
+        "-log.impressions * shift * a",
+        "0.0 * a",
+        "test_trust.py::test_affine_is_unbiased_and_ips_is_not",
+    ),
+    "a cascade that reads on after a click": (
+        "a * (1.0 - self.stop) + (1.0 - a) * (1.0 - self.give_up)",
+        "a * (1.0 - self.give_up) + (1.0 - a) * (1.0 - self.stop)",
+        "test_user_loops.py::test_cascade_rates",
+    ),
+    "the click itself among the clicks above": (
+        "np.cumsum(self.clicks, axis=0) - self.clicks",
+        "np.cumsum(self.clicks, axis=0)",
+        "test_page_loops.py::test_count_pages",
+    ),
+    "clicks above from the sessions that are fitted": (
+        "pages.clicks_above[index, half]",
+        "pages.clicks_above[index, fitted]",
+        "test_above_loops.py::test_against_loops",
+    ),
 }
 
 

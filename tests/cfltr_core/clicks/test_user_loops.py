@@ -1,0 +1,185 @@
+"""Users who trust high ranks, and users who read from the top: against loops, and every decision enumerated."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections import Counter
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cfltr_core import (
+    CascadeUser,
+    DeterministicPolicy,
+    MixturePolicy,
+    PositionBasedUser,
+    TrustUser,
+    enumerate_logs,
+    sessions_for_clicks,
+    simulate_clicks,
+)
+
+THETA = [1.0, 0.6, 0.3, 0.2]
+NOISES: list[tuple[oracles.Noise, oracles.Noise]] = [
+    (0.9, 0.2),
+    ([0.9, 0.8, 0.8, 0.7], [0.5, 0.3, 0.2, 0.1]),
+    (1.0, lambda r: 0.1 + 0.4 / r),
+    (lambda r: 1.0 / r, [0.5, 0.1, 0.1, 0.0]),
+]
+
+
+@pytest.mark.oracle(
+    "users.User.propensity",
+    "users.User.click_probability",
+    "other_users.TrustUser",
+    "other_users.TrustUser.propensity",
+    "other_users.TrustUser.line",
+    "other_users.TrustUser.click_probability",
+)
+@pytest.mark.parametrize(("plus", "minus"), NOISES)
+@given(rank=st.lists(st.integers(0, 6), min_size=1, max_size=6), data=st.data())
+def test_trust_user(plus: oracles.Noise, minus: oracles.Noise, rank: list[int], data: st.DataObject) -> None:
+    """The table of examination ends at rank 4: below it nothing is asked of ε."""
+    relevance = data.draw(st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=len(rank), max_size=len(rank)))
+    user = TrustUser(THETA, epsilon_plus=plus, epsilon_minus=minus)
+    np.testing.assert_allclose(user.propensity(rank), [oracles.examined(THETA, r) for r in rank], rtol=1e-14)
+    lines = [oracles.trust_line(THETA, plus, minus, r) for r in rank]
+    np.testing.assert_allclose(np.transpose(user.line(rank)), lines, rtol=1e-13, atol=1e-16)
+    clicks = [oracles.trusted(THETA, plus, minus, r, y) for r, y in zip(rank, relevance, strict=True)]
+    np.testing.assert_allclose(user.click_probability(rank, relevance), clicks, rtol=1e-13, atol=1e-16)
+    square = user.click_probability(np.reshape(rank, (1, -1)), np.reshape(relevance, (1, -1)))
+    np.testing.assert_array_equal(square, [user.click_probability(rank, relevance)])
+
+
+def test_without_trust_it_is_the_position_based_user() -> None:
+    noise = {"epsilon_plus": 0.9, "epsilon_minus": 0.2}
+    rank, relevance = np.arange(5), np.array([1, 0, 1, 1, 0])
+    np.testing.assert_allclose(
+        TrustUser(THETA, **noise).click_probability(rank, relevance),
+        PositionBasedUser(THETA, **noise).click_probability(rank, relevance),
+        rtol=1e-14,
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"examination": [1.0, 2.0]}, r"^examination\[1\] is 2"),
+        ({"epsilon_plus": 1.5}, r"^epsilon_plus is 1\.5, outside \[0, 1\]"),
+        ({"epsilon_minus": [0.5, math.nan]}, r"^epsilon_minus\[1\] is nan"),
+        ({"epsilon_minus": [[0.5]]}, r"^epsilon_minus: expected a number, or one for each rank"),
+        ({"epsilon_minus": []}, r"^epsilon_minus: expected a number, or one for each rank"),
+        ({"epsilon_plus": 0.3, "epsilon_minus": [0.2, 0.4]}, r"^epsilon_minus is 0\.4 at rank 2, above epsilon_plus"),
+        ({"epsilon_plus": [0.9, 0.1, 0.9], "epsilon_minus": [0.2, 0.2]}, r"^epsilon_minus is 0\.2 at rank 2"),
+    ],
+)
+def test_trust_users_that_are_refused(given: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        TrustUser(**{"examination": THETA, **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"epsilon_minus": [0.2, 0.2]}, r"^epsilon_minus ends at rank 2, but rank 4 is examined"),
+        ({"epsilon_minus": lambda r: r}, r"^epsilon_minus\[1\] is 2\.0, outside \[0, 1\]: the curve must return"),
+        ({"epsilon_plus": 0.2, "epsilon_minus": lambda r: r / 10}, r"^epsilon_minus is 0\.3 at rank 3, above"),
+    ],
+)
+def test_what_a_curve_of_noise_says_is_checked_when_it_is_asked(given: dict, message: str) -> None:
+    user = TrustUser(THETA, **given)
+    with pytest.raises(ValueError, match=message):
+        user.click_probability([1, 2, 3, 4], [1, 1, 1, 1])
+    with pytest.raises(ValueError, match=r"^relevance\[0\] is 2"):
+        user.click_probability([1], [2])
+
+
+def test_a_log_of_a_trusting_user_has_its_click_probabilities() -> None:
+    """Exactly, over all logs; and a drawn one within four standard errors.  Its propensity is θ."""
+    user = TrustUser([1.0, 0.5], epsilon_plus=[0.9, 0.8], epsilon_minus=[0.6, 0.2])
+    offsets, relevance = [0, 2], [1, 0]
+    policy = MixturePolicy([DeterministicPolicy(rank, offsets) for rank in ([1, 2], [2, 1])], [0.7, 0.3])
+    rates = {
+        (d, k): oracles.trusted([1.0, 0.5], [0.9, 0.8], [0.6, 0.2], k, y) for d, y in ((0, 1), (1, 0)) for k in (1, 2)
+    }
+    clicks: Counter[tuple[int, int]] = Counter()
+    shown: Counter[tuple[int, int]] = Counter()
+    for probability, log in enumerate_logs(policy, user, relevance=relevance, sessions=[2]):
+        for d, k, n, c in zip(log.document, log.rank, log.impressions, log.clicks, strict=True):
+            clicks[d, k] += probability * c
+            shown[d, k] += probability * n
+    for cell, rate in rates.items():
+        assert clicks[cell] == pytest.approx(rate * shown[cell], rel=1e-12)
+    rng = np.random.default_rng(0)
+    log = simulate_clicks(policy, user, relevance=relevance, sessions=[40_000], rng=rng)
+    np.testing.assert_array_equal(log.propensity, [[1.0, 0.5][k - 1] for k in log.rank])
+    for d, k, n, c in zip(log.document, log.rank, log.impressions, log.clicks, strict=True):
+        assert abs(c / n - rates[d, k]) < 4 * math.sqrt(rates[d, k] * (1 - rates[d, k]) / n)
+    a_session = sum(
+        share * rates[d, k] for page, share in (((0, 1), 0.7), ((1, 0), 0.3)) for k, d in enumerate(page, 1)
+    )
+    found = sessions_for_clicks(policy, user, relevance=relevance, n_clicks=1e6)
+    assert found == round(1e6 / a_session)
+
+
+PROBABILITY = st.sampled_from([0.0, 0.3, 0.5, 1.0])
+
+
+@pytest.mark.oracle("other_users.CascadeUser", "other_users.CascadeUser.page_click_probability")
+@given(
+    relevance=st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=1, max_size=4),
+    stop=PROBABILITY,
+    give_up=PROBABILITY,
+    noise=st.sampled_from([(1.0, 0.0), (0.8, 0.2), (0.5, 0.5)]),
+)
+def test_cascade_rates(relevance: list[float], stop: float, give_up: float, noise: tuple[float, float]) -> None:
+    user = CascadeUser(stop=stop, give_up=give_up, epsilon_plus=noise[0], epsilon_minus=noise[1])
+    attraction = [noise[0] * y + noise[1] * (1 - y) for y in relevance]
+    law = oracles.cascade_law(attraction, stop, give_up)
+    assert math.fsum(law.values()) == pytest.approx(1, abs=1e-12)
+    rates = [math.fsum(p for clicks, p in law.items() if clicks[place]) for place in range(len(relevance))]
+    np.testing.assert_allclose(user.page_click_probability(relevance), rates, atol=1e-14)
+    np.testing.assert_allclose(user.page_click_probability([relevance, relevance])[1], rates, atol=1e-14)
+    if stop == give_up:  # what stands above does not matter
+        theta = [(1 - stop) ** place for place in range(len(relevance))]
+        np.testing.assert_allclose(rates, np.multiply(theta, attraction), atol=1e-14)
+
+
+@pytest.mark.oracle("other_users.CascadeUser.draw_page_clicks")
+@pytest.mark.parametrize(("stop", "give_up"), [(1.0, 0.0), (0.5, 0.0), (0.6, 0.3)])
+def test_cascade_draws_have_the_law_of_every_click_vector(stop: float, give_up: float) -> None:
+    """All eight click vectors of a page of three, each within four standard errors."""
+    user, n = CascadeUser(stop=stop, give_up=give_up, epsilon_plus=0.7, epsilon_minus=0.2), 200_000
+    law = oracles.cascade_law([0.7, 0.2, 0.7], stop, give_up)
+    clicks = user.draw_page_clicks(np.broadcast_to([1, 0, 1], (n, 3)), np.random.default_rng(1))
+    found = Counter(map(tuple, clicks.astype(int).tolist()))
+    for vector in itertools.product((0, 1), repeat=3):
+        p = law.get(vector, 0.0)
+        assert abs(found[vector] / n - p) <= 4 * math.sqrt(p * (1 - p) / n)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"stop": 1.5}, "stop is 1.5, outside [0, 1]"),
+        ({"give_up": -0.1}, "give_up is -0.1, outside [0, 1]"),
+        ({"epsilon_plus": 0.2, "epsilon_minus": 0.4}, "epsilon_plus=0.2, epsilon_minus=0.4: expected"),
+    ],
+)
+def test_cascade_users_that_are_refused(given: dict, message: str) -> None:
+    with pytest.raises(ValueError, match="^" + re.escape(message)):
+        CascadeUser(**given)
+
+
+def test_a_page_needs_relevances() -> None:
+    with pytest.raises(ValueError, match=r"^relevance: expected the relevances of a page"):
+        CascadeUser().page_click_probability(1.0)
+    with pytest.raises(ValueError, match=r"^relevance\[1\] is 2"):
+        CascadeUser().page_click_probability([0, 2])
+    with pytest.raises(TypeError, match=r"^rng is int"):
+        CascadeUser().draw_page_clicks([0, 1], 3)  # type: ignore[arg-type]

@@ -1,0 +1,402 @@
+"""EM with free attraction and with a scorer, and what joint fits say, against loops over displays."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from cfltr_core.propensity.conditional_poisson import conditional_poisson
+from cfltr_core.propensity.curves import PropensityCurve
+from cfltr_core.propensity.expectation_maximisation import (
+    JointTerms,
+    check_settings,
+    expectation_maximisation,
+    joint_likelihood,
+    ratio_move,
+    unsettled,
+)
+from cfltr_core.propensity.joint_fits import (
+    AssumptionRange,
+    JointFit,
+    assumption_range,
+    joint_fit,
+    joint_links,
+    linked_by_model,
+)
+from cfltr_core.propensity.regression_em import regression_em
+from cfltr_core.propensity.strata import DisplayCounts
+from cfltr_core.propensity.two_towers import two_towers
+
+TERMS = st.dictionaries(
+    st.tuples(st.integers(0, 3), st.integers(1, 4)),
+    st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))),
+    min_size=2,
+    max_size=12,
+)
+
+
+def terms_of(cells: dict[tuple[int, int], tuple[int, int]]) -> list[oracles.Term]:
+    """Strata numbered without a gap, in order."""
+    number = {d: s for s, d in enumerate(sorted({d for d, _ in cells}))}
+    return [(number[d], k, n, c) for (d, k), (n, c) in sorted(cells.items())]
+
+
+def counts_of(terms: list[oracles.Term]) -> DisplayCounts:
+    stratum, rank, impressions, clicks = zip(*terms, strict=True)
+    return DisplayCounts(
+        query=np.array(stratum) // 2, document=stratum, rank=rank, impressions=impressions, clicks=clicks
+    )  # fmt: skip
+
+
+def simulated(seed: int, shown_at: Callable[[int], list[int]], n_strata: int = 8) -> list[oracles.Term]:
+    """Clicks of a position-based user with θ = 1, 1/2, 1/3, 1/4 on strata that were shown at some of these ranks."""
+    rng, out = np.random.default_rng(seed), []
+    for s in range(n_strata):
+        rho = rng.uniform(0.2, 0.8)
+        out += [(s, k, 200, int(rng.binomial(200, rho / k))) for k in shown_at(s)]
+    return out
+
+
+def at_three(s: int) -> list[int]:
+    return [k for k in (1, 2, 3, 4) if k != s % 4 + 1]
+
+
+def at_one(s: int) -> list[int]:
+    return [s % 4 + 1]
+
+
+def features_of(seed: int, n: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(n, 2))
+
+
+@pytest.mark.oracle("expectation_maximisation.JointTerms.step", "expectation_maximisation.joint_likelihood")
+@given(cells=TERMS, data=st.data())
+def test_a_step_and_the_likelihood(cells: dict[tuple[int, int], tuple[int, int]], data: st.DataObject) -> None:
+    terms = terms_of(cells)
+    counts = counts_of(terms)
+    inside = st.floats(0.01, 0.99)
+    theta = {k: data.draw(inside) for k in range(1, counts.n_ranks + 1)}
+    gamma = {s: data.draw(inside) for s in range(len(counts.start) - 1)}
+    t, g = np.array(list(theta.values())), np.array(list(gamma.values()))
+    value, new, liked = JointTerms(counts).step(t, g)
+    expected = oracles.em_step(terms, theta, gamma)
+    np.testing.assert_allclose(new, list(expected[0].values()), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(liked, list(expected[1].values()), rtol=1e-12, atol=1e-14)
+    literal = oracles.joint_value(terms, theta, gamma)
+    assert value == pytest.approx(literal, rel=1e-12)
+    assert joint_likelihood(counts, t, attraction=g) == pytest.approx(literal, rel=1e-12)
+    # Whatever the counts: a step never loses likelihood.
+    assert JointTerms(counts).step(new, liked)[0] >= value - 1e-9 * abs(value)
+
+
+@pytest.mark.oracle("expectation_maximisation.expectation_maximisation")
+@settings(max_examples=30)
+@given(cells=TERMS)
+def test_the_likelihood_never_falls_and_the_history_is_that_of_loops(cells: dict) -> None:
+    terms = terms_of(cells)
+    assume(len({k for _, k, _, c in terms if c}) > 1)
+    counts = counts_of(terms)
+    fit = expectation_maximisation(counts, iterations=12)
+    theta = {k: 0.5 if any(k == term[1] for term in terms) else 0.0 for k in range(1, counts.n_ranks + 1)}
+    gamma = dict.fromkeys(range(len(counts.start) - 1), 0.5)
+    history = [oracles.joint_value(terms, theta, gamma)]
+    for _ in range(12):
+        theta, gamma = oracles.em_step(terms, theta, gamma)
+        history.append(oracles.joint_value(terms, theta, gamma))
+    np.testing.assert_allclose(fit.history, history, rtol=1e-9, atol=1e-12)
+    assert (np.diff(fit.history) >= -1e-9 * np.abs(fit.history[:-1])).all()
+    found = np.outer(fit.attraction, fit.examination)
+    expected = [[gamma[s] * theta[k] for k in theta] for s in gamma]
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-300)
+    assert joint_likelihood(counts, fit.examination, attraction=fit.attraction) == pytest.approx(
+        history[-1], rel=1e-9, abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_fixed_point_is_a_stationary_point(seed: int) -> None:
+    terms = simulated(seed, at_three)
+    fit = expectation_maximisation(counts_of(terms), iterations=50_000, tolerance=1e-14)
+    assert fit.components == ((1, 2, 3, 4),)
+    # Anywhere on the ray θ → aθ, γ → γ/a: half of the examination of the fit.
+    at = [*(fit.examination / 2), *(fit.attraction * 2)]
+
+    def value(x: list[float]) -> float:
+        return oracles.joint_value(terms, dict(enumerate(x[:4], start=1)), dict(enumerate(x[4:])))
+
+    displays = sum(n for _, _, n, _ in terms)
+    np.testing.assert_allclose(np.array(oracles.differences(value, at)) / displays, 0, atol=1e-6)
+    assert not any("Not converged" in note for note in fit.notes)
+
+
+def test_free_attractions_are_incidental_parameters() -> None:
+    """Two displays a document: from the truth itself EM walks away from it, where the conditional estimate stays."""
+    rng, n = np.random.default_rng(0), 5_000
+    gamma = rng.uniform(0.2, 0.8, n)
+    document, rank = np.repeat(np.arange(n), 2), np.tile([1, 2], n)
+    clicks = rng.binomial(1, gamma[document] / rank)
+    counts = DisplayCounts(query=document, document=document, rank=rank, impressions=np.ones_like(rank), clicks=clicks)
+    reference = conditional_poisson(counts)
+    error = reference.standard_error[1]
+    assert abs(math.log(reference.curve[1] / 0.5)) < 4 * error
+    fit = expectation_maximisation(counts, iterations=500, start=(np.array([0.98, 0.49]), gamma))
+    assert math.log(fit.curve[1] / 0.5) < -4 * error
+    assert any("from 2 displays in the middle one" in note for note in fit.notes)
+
+
+def test_with_one_ranker_nothing_is_identified_and_the_start_decides() -> None:
+    terms = simulated(0, at_one)
+    counts = counts_of(terms)
+    fits = [
+        expectation_maximisation(counts, iterations=3_000, start=(theta, np.full(8, 0.5)))
+        for theta in (np.full(4, 0.5), [0.9, 0.9, 0.4, 0.9])
+    ]
+    for fit in fits:
+        assert fit.components == ((1,), (2,), (3,), (4,))
+        np.testing.assert_array_equal(fit.curve, [1, math.nan, math.nan, math.nan])
+        assert "No document links rank 1 with rank 2" in fit.diagnosis
+        with pytest.raises(ValueError, match=r"^rank 2 cannot be compared with rank 1"):
+            fit.user()
+        # θ_k γ_s is the click rate, in both worlds.
+        rates = [c / n for _, _, n, c in terms]
+        found = [fit.examination[k - 1] * fit.attraction[s] for s, k, _, _ in terms]
+        np.testing.assert_allclose(found, rates, rtol=1e-6)
+    assert fits[0].history[-1] == pytest.approx(fits[1].history[-1], rel=1e-9)
+    assert abs(fits[0].examination / fits[1].examination - 1).max() > 0.3
+    with pytest.raises(ValueError, match=r"^counts: no two ranks can be compared"):
+        conditional_poisson(counts)
+    x = features_of(0, 8)
+    for fit in (regression_em(counts, x, iterations=50), two_towers(counts, x)):
+        assert np.isfinite(fit.curve).all()
+        assert fit.notes[0].startswith(
+            "Between the groups rank 1 | rank 2 | rank 3 | rank 4 these ratios are the model's"
+        )
+        assert fit.notes[0].endswith("no document was shown in two of them.")
+
+
+@pytest.mark.oracle("regression_em.regression_em", "two_towers.two_towers")
+@pytest.mark.parametrize("shown_at", [at_three, at_one])
+def test_regression_em_and_the_product_of_towers_rest_where_the_likelihood_is_flat(shown_at: Callable) -> None:
+    terms = simulated(1, shown_at, n_strata=12)
+    counts, x = counts_of(terms), features_of(1, 12)
+    em = regression_em(counts, x, iterations=60_000, tolerance=1e-13)
+    towers = two_towers(counts, x, steps=2_000)
+    np.testing.assert_allclose(em.curve, towers.curve, rtol=1e-4)
+    np.testing.assert_allclose(em.attraction, towers.attraction, rtol=1e-4)
+    assert em.history[-1] == pytest.approx(towers.history[-1], rel=1e-9)
+    assert (np.diff(em.history) >= -1e-9 * np.abs(em.history[:-1])).all()
+    assert (np.diff(towers.history) >= -1e-9 * np.abs(towers.history[:-1])).all()
+    np.testing.assert_allclose(em.ranker.weights, towers.ranker.weights, rtol=1e-3)
+    # The likelihood as a function of a, b and w, in loops: flat at what the towers say.
+    w = towers.ranker.weights
+    raw = oracles.linear_scores(x.tolist(), w.tolist())
+
+    def value(at: list[float]) -> float:
+        scores = [at[4] + f for f in oracles.linear_scores(x.tolist(), at[5:])]
+        return oracles.tower_value(terms, at[:4], scores, "product")
+
+    # attraction = t σ(b + w·x) with t = θ_1: the largest and the smallest give t, and then b.
+    top, low = int(np.argmax(towers.attraction)), int(np.argmin(towers.attraction))
+
+    def logit(s: int, t: float) -> float:
+        return math.log(towers.attraction[s] / (t - towers.attraction[s]))
+
+    t = oracles.bisect(
+        lambda t: -(logit(top, t) - logit(low, t)), -(raw[top] - raw[low]), towers.attraction[top] * (1 + 1e-9), 1.0
+    )
+    theta = towers.examination * t
+    at = [*np.log(theta / (1 - theta)).tolist(), logit(top, t) - raw[top], *w]
+    displays = sum(n for _, _, n, _ in terms)
+    np.testing.assert_allclose(np.array(oracles.differences(value, at)) / displays, 0, atol=1e-6)
+
+
+def test_a_scorer_of_your_own() -> None:
+    terms = simulated(2, at_three, n_strata=12)
+    counts, x = counts_of(terms), features_of(2, 12)
+    linear = regression_em(counts, x, iterations=150)
+    classes = regression_em(counts, x, iterations=150, scorer=LogisticRegression(C=1e6, max_iter=500, tol=1e-8))
+    np.testing.assert_allclose(classes.curve, linear.curve, rtol=1e-2)
+    assert classes.ranker is None
+    assert "LogisticRegression" in classes.assumption
+    shares = regression_em(counts, x, iterations=50, scorer=Ridge())
+    assert np.isfinite(shares.curve).all()
+
+    class Wrong:
+        def fit(self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray) -> None:
+            self.called = getattr(self, "called", 0) + 1
+
+        def predict(self, X: np.ndarray) -> np.ndarray:
+            return np.full(len(X), 0.3 + 0.4 * (self.called % 2))
+
+    noisy = regression_em(counts, x, iterations=9, scorer=Wrong())
+    assert any(note.startswith("The likelihood fell in") for note in noisy.notes)
+    assert noisy.notes[-1].startswith("Not converged: iteration 9 still moved a ratio by")
+
+
+@pytest.mark.parametrize("fit", [expectation_maximisation, lambda c: regression_em(c, features_of(3, 8), iterations=40),
+                                 lambda c: two_towers(c, features_of(3, 8))])  # fmt: skip
+def test_the_order_of_the_rows_does_not_matter(fit: Callable[[DisplayCounts], JointFit]) -> None:
+    terms = simulated(3, at_three)
+    one, other = fit(counts_of(terms)), fit(counts_of(sorted(terms, key=lambda t: (t[2] * 7 + t[3] * 5 + t[0]) % 11)))
+    np.testing.assert_array_equal(one.curve, other.curve)
+    np.testing.assert_array_equal(one.attraction, other.attraction)
+
+
+@pytest.mark.oracle("joint_fits.joint_fit", "joint_fits.joint_links", "joint_fits.linked_by_model",
+                    "joint_fits.JointFit")  # fmt: skip
+@given(cells=TERMS)
+def test_groups_of_a_model(cells: dict[tuple[int, int], tuple[int, int]]) -> None:
+    terms = terms_of(cells)
+    counts = counts_of(terms)
+    clicks = oracles.clicks_by_rank(terms, counts.n_ranks)
+    if sum(c > 0 for c in clicks) < 2:
+        why = "there is no click" if sum(clicks) == 0 else r"clicks are at rank \d only"
+        with pytest.raises(ValueError, match=rf"^counts: {why}"):
+            joint_links(counts)
+        return
+    component, notes = linked_by_model(joint_links(counts))
+    group = [0 if c else k for k, c in enumerate(clicks, start=1)]
+    first = {name: min(k for k, g in enumerate(group) if g == name) for name in group}
+    order = sorted(first.values())
+    assert component.tolist() == [order.index(first[name]) for name in group]
+    never = [k for k, c in enumerate(clicks, start=1) if c == 0 and any(k == term[1] for term in terms)]
+    said = [note for note in notes if note.startswith("Shown but never clicked: ")]
+    assert [note.split(": ")[1].split(";")[0] for note in said] == ([oracles.rank_words(never)] if never else [])
+    theta, top = np.linspace(0.8, 0.2, counts.n_ranks), int(np.argmax(np.array(clicks) > 0))
+    n_strata = len(counts.start) - 1
+    fit = joint_fit(
+        "a fit", theta, attraction=np.full(n_strata, 0.4), history=np.zeros(2), assumption="some", component=component,
+        clicks=np.array(clicks, dtype=float), notes=notes,
+    )  # fmt: skip
+    assert isinstance(fit, JointFit)
+    np.testing.assert_allclose(fit.examination, theta / theta[top])
+    np.testing.assert_allclose(fit.attraction, 0.4 * theta[top])
+    known = component == component[0]
+    np.testing.assert_allclose(fit.curve, np.where(known, theta / theta[0], math.nan), rtol=1e-12)
+    assert fit.standard_error[0] == 0
+    assert np.isnan(fit.standard_error[1:]).all()
+
+
+@pytest.mark.oracle("joint_fits.assumption_range", "joint_fits.AssumptionRange", "joint_fits.AssumptionRange.low",
+                    "joint_fits.AssumptionRange.high", "joint_fits.AssumptionRange.width",
+                    "joint_fits.AssumptionRange.diagnosis")  # fmt: skip
+def test_a_range_over_assumptions() -> None:
+    def curve(log_ratio: list[float], component: list[int]) -> PropensityCurve:
+        n = len(log_ratio)
+        return PropensityCurve(
+            method="m", log_ratio=np.array(log_ratio), covariance=np.full((n, n), math.nan),
+            component=np.array(component), clicks=np.ones(n),
+        )  # fmt: skip
+
+    logs = [[0.0, -1.0, -2.0], [0.0, -0.5, -2.5], [0.0, -0.7, 0.0]]
+    found = assumption_range({name: curve(u, [0, 0, int(name == "c")]) for name, u in zip("abc", logs, strict=True)})
+    assert isinstance(found, AssumptionRange)
+    assert found.names == ("a", "b", "c")
+    values = [[math.exp(u[k]) for u in logs] for k in range(2)]
+    np.testing.assert_allclose(found.low, [*map(min, values), math.nan])
+    np.testing.assert_allclose(found.high, [*map(max, values), math.nan])
+    np.testing.assert_allclose(found.width, [*(max(v) - min(v) for v in values), math.nan])
+    assert found.diagnosis.splitlines() == [
+        f"They disagree most at rank 2: {math.exp(-1):.3g} with a, {math.exp(-0.5):.3g} with b; which is right hangs "
+        "on what is assumed of relevance.",
+        f"No range at {oracles.rank_words([3])}: not known to c.",
+    ]
+    assert repr(found) == "AssumptionRange(3 assumptions: a, b, c; 3 ranks)"
+    with pytest.raises(ValueError, match=r"^fits: expected at least two curves by name, got 1"):
+        assumption_range({"a": curve(logs[0], [0, 0, 0])})
+    with pytest.raises(ValueError, match=r"^fits\['b'\] has 2 ranks, fits\['a'\] has 3"):
+        assumption_range({"a": curve(logs[0], [0, 0, 0]), "b": curve([0.0, -1.0], [0, 0])})
+
+
+@pytest.mark.oracle("expectation_maximisation.ratio_move", "expectation_maximisation.unsettled",
+                    "expectation_maximisation.check_settings")  # fmt: skip
+@given(
+    old=st.lists(st.floats(0.01, 1), min_size=3, max_size=3), new=st.lists(st.floats(0.01, 1), min_size=3, max_size=3)
+)
+def test_moves_between_iterations(old: list[float], new: list[float]) -> None:
+    clicks = oracles.clicks_by_rank([(0, 1, 5, 2), (0, 2, 5, 0), (0, 3, 5, 4)], 3)
+    moves = [math.log(new[k] / old[k]) for k, c in enumerate(clicks) if c]
+    found = ratio_move(np.array(old), np.array(new), np.array(clicks, dtype=float))
+    assert found == pytest.approx(max(abs(a - b) for a, b in itertools.product(moves, repeat=2)), abs=1e-12)
+    assert (unsettled(found, 7, 0.1) == ()) == (found <= 0.1)
+    check_settings(1, 0.0)
+
+
+COUNTS = counts_of(simulated(0, at_three))
+X = features_of(0, 8)
+NAN = X.copy()
+NAN[5, 1] = math.nan
+BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
+    "no iteration": (lambda: expectation_maximisation(COUNTS, iterations=0), ValueError, r"^iterations is 0: expected"),
+    "a negative tolerance": (
+        lambda: expectation_maximisation(COUNTS, tolerance=-1), ValueError, r"^tolerance is -1\.0, outside \[0"
+    ),
+    "no click": (
+        lambda: expectation_maximisation(counts_of([(0, 1, 5, 0), (0, 2, 5, 0)])), ValueError,
+        r"^counts: there is no click, .* collect more sessions",
+    ),
+    "one rank": (
+        lambda: regression_em(counts_of([(0, 1, 5, 2), (1, 1, 5, 1)]), X), ValueError,
+        r"^counts: clicks are at rank 1 only",
+    ),
+    "a start that is no pair": (
+        lambda: expectation_maximisation(COUNTS, start=np.full(4, 0.5)), ValueError, r"^start: expected a pair"
+    ),
+    "a short start": (
+        lambda: expectation_maximisation(COUNTS, start=([0.5], np.full(8, 0.5))), ValueError,
+        r"^start: theta has shape \(1,\), expected \(4,\)",
+    ),
+    "a start at 1": (
+        lambda: expectation_maximisation(COUNTS, start=(np.full(4, 0.5), [0.5] * 7 + [1.0])), ValueError,
+        r"^start: attraction\[7\] is 1\.0, expected strictly between 0 and 1: EM never leaves",
+    ),
+    "theta below 0": (
+        lambda: joint_likelihood(COUNTS, [1, -1, 1, 1], attraction=np.ones(8)), ValueError, r"^theta\[1\] is -1\.0"
+    ),
+    "too few attractions": (
+        lambda: joint_likelihood(COUNTS, np.ones(4), attraction=[0.5]), ValueError,
+        r"^attraction: expected shape \(8,\), one number for each stratum, got \(1,\)",
+    ),
+    "a chance above 1": (
+        lambda: joint_likelihood(COUNTS, np.ones(4), attraction=[0.5] * 7 + [2]), ValueError,
+        r"^attraction\[7\] times theta\[0\] is 2\.0: a chance of a click is at most 1; rescale",
+    ),
+    "features that are no table": (
+        lambda: regression_em(COUNTS, np.ones(8)), ValueError, r"^features: expected shape \(n_rows, n_features\)"
+    ),
+    "features of too few documents": (
+        lambda: regression_em(COUNTS, X[:7]), ValueError, r"^features: there are 7 rows, but document 7 was shown"
+    ),
+    "features with NaN": (lambda: regression_em(COUNTS, NAN), ValueError, r"^features\[5, 1\] is nan: replace"),
+    "a scorer that is none": (lambda: regression_em(COUNTS, X, scorer=3), TypeError, r"^scorer is int: expected"),
+    "a scorer without predict": (
+        lambda: regression_em(COUNTS, X, scorer=type("Half", (), {"fit": print})()), TypeError, r"^scorer is Half: "
+    ),
+    "a scorer of another shape": (
+        lambda: regression_em(COUNTS, X, scorer=type(
+            "Odd", (), {"fit": lambda *a, **k: None, "predict": lambda s, x: x})()), ValueError,
+        r"^scorer: predicted \(8, 2\), expected finite numbers",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input(name: str) -> None:
+    call, kind, message = BAD[name]
+    with pytest.raises(kind, match=message):
+        call()
+
+
+def test_an_impossible_click_has_no_likelihood() -> None:
+    counts = counts_of([(0, 1, 5, 2), (0, 2, 5, 1)])
+    assert joint_likelihood(counts, [1, 0], attraction=[0.5]) == -math.inf
+    sure = counts_of([(0, 1, 5, 5), (0, 2, 5, 5)])
+    assert joint_likelihood(sure, [1, 1], attraction=[1.0]) == 0.0

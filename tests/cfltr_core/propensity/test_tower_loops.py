@@ -1,0 +1,407 @@
+"""Towers, dual learning and the scorers beneath them, against loops over displays and finite differences."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+import oracles
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cfltr_core.clicks.logs import ClickLog
+from cfltr_core.clicks.policies import DeterministicPolicy, MixturePolicy
+from cfltr_core.clicks.simulation import simulate_clicks
+from cfltr_core.clicks.users import PositionBasedUser
+from cfltr_core.learning.networks import two_layer
+from cfltr_core.propensity.conditional_poisson import conditional_poisson
+from cfltr_core.propensity.dual_learning import dual_learning, dual_losses, pooled_counts
+from cfltr_core.propensity.score_models import LinearScores, ModuleScores, climb, score_model, shown_features
+from cfltr_core.propensity.strata import DisplayCounts
+from cfltr_core.propensity.two_towers import tower_likelihood, two_towers
+
+NUMBERS = st.floats(-3, 3)
+USER = PositionBasedUser([1, 1 / 2, 1 / 3], epsilon_minus=0.2)
+
+
+def network(seed: int = 0, n_features: int = 2) -> torch.nn.Sequential:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return two_layer(n_features, hidden=3)
+
+
+def terms_of(seed: int) -> list[oracles.Term]:
+    rng = np.random.default_rng(seed)
+    places = [(s, k) for s in range(5) for k in range(1, 4) if rng.random() < 0.7] + [(5, 1), (5, 2), (5, 3)]
+    shown = [int(n) for n in rng.integers(2, 60, len(places))]
+    return [(s, k, n, int(rng.integers(1, n))) for (s, k), n in zip(places, shown, strict=True)]
+
+
+def counts_of(terms: list[oracles.Term]) -> DisplayCounts:
+    stratum, rank, impressions, clicks = zip(*terms, strict=True)
+    number = np.unique(stratum, return_inverse=True)[1]
+    return DisplayCounts(query=number // 2, document=number, rank=rank, impressions=impressions, clicks=clicks)
+
+
+def numbered(terms: list[oracles.Term]) -> list[oracles.Term]:
+    number = {s: i for i, s in enumerate(sorted({s for s, *_ in terms}))}
+    return [(number[s], *rest) for s, *rest in terms]
+
+
+@pytest.mark.oracle("two_towers.tower_likelihood")
+@pytest.mark.parametrize("combine", ["product", "additive"])
+@given(seed=st.integers(0, 99), data=st.data())
+def test_likelihood_of_towers(combine: str, seed: int, data: st.DataObject) -> None:
+    terms = numbered(terms_of(seed))
+    counts = counts_of(terms)
+    n_strata = len(counts.start) - 1
+    bias = data.draw(st.lists(NUMBERS, min_size=3, max_size=3))
+    scores = data.draw(st.lists(NUMBERS, min_size=n_strata, max_size=n_strata))
+    value, by_bias, by_score = tower_likelihood(counts, scores, bias=bias, combine=combine)
+    assert value == pytest.approx(oracles.tower_value(terms, bias, scores, combine), rel=1e-11)
+    displays = sum(n for _, _, n, _ in terms)
+    slope = oracles.differences(lambda a: oracles.tower_value(terms, a, scores, combine), bias)
+    np.testing.assert_allclose(by_bias / displays, np.array(slope) / displays, atol=1e-6)
+    slope = oracles.differences(lambda f: oracles.tower_value(terms, bias, f, combine), scores)
+    np.testing.assert_allclose(by_score / displays, np.array(slope) / displays, atol=1e-6)
+
+
+def test_towers_far_out_are_finite() -> None:
+    """Chances next to 0 and 1, where 1 − p and log p would be rounded away."""
+    counts = counts_of([(0, 1, 5, 2), (0, 2, 5, 1)])
+    for combine, far in itertools.product(("product", "additive"), (-600.0, 30.0, 600.0)):
+        value, by_bias, by_score = tower_likelihood(counts, [far], bias=[far, 0.0], combine=combine)
+        assert np.isfinite([value, *by_bias, *by_score]).all()
+    # log(1 − σ(30)²) = log 2 − 30 up to rounding that is relative.
+    value, _, _ = tower_likelihood(counts_of([(0, 1, 1, 0), (0, 2, 1, 0)]), [30.0], bias=[30.0, -700.0])
+    assert value == pytest.approx(math.log(2 * math.exp(-30)), rel=1e-10)
+
+
+@pytest.mark.oracle("score_models.LinearScores.of", "score_models.LinearScores.pulled_back",
+                    "score_models.LinearScores.penalty", "score_models.LinearScores.finish",
+                    "score_models.LinearScores.start", "score_models.shown_features",
+                    "score_models.score_model")  # fmt: skip
+def test_a_linear_scorer_in_any_coordinates() -> None:
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.normal(3, 0.1, 9), rng.normal(0, 50, 9), np.full(9, 7.0), np.zeros(9)])
+    table[:, 3] = table[:, 0] - table[:, 1]  # says nothing new
+    documents = np.array([0, 2, 3, 4, 6, 7, 8])
+    rows = shown_features(table, documents)
+    assert rows.tolist() == [table[d].tolist() for d in documents]
+    model = score_model(table, documents)
+    assert isinstance(model, LinearScores)
+    assert model.start().tolist() == [0.0, 0.0, 0.0]  # b, and two directions in which the documents differ
+    at, slope = rng.normal(size=3), rng.normal(size=7)
+    w = model.finish(at).weights
+    expected = oracles.linear_scores(rows.tolist(), w.tolist())
+    np.testing.assert_allclose(np.ptp(model.of(at) - expected), 0, atol=1e-12)
+    assert np.mean(model.of(at)) == pytest.approx(at[0])  # features are measured from their means
+    value = oracles.differences(lambda x: float(slope @ model.of(np.array(x))), at.tolist())
+    np.testing.assert_allclose(model.pulled_back(slope), value, atol=1e-8)
+    size, by_size = model.penalty(at)
+    spread = [float(np.std(rows[:, j])) for j in range(4)]
+    assert size == pytest.approx(0.5 * math.fsum((a * b) ** 2 for a, b in zip(w, spread, strict=True)), rel=1e-9)
+    np.testing.assert_allclose(
+        by_size, oracles.differences(lambda x: model.penalty(np.array(x))[0], at.tolist()), atol=1e-8
+    )
+
+
+@pytest.mark.oracle("score_models.ModuleScores.of", "score_models.ModuleScores.pulled_back",
+                    "score_models.ModuleScores.penalty", "score_models.ModuleScores.finish",
+                    "score_models.ModuleScores.start")  # fmt: skip
+def test_a_network_as_a_scorer() -> None:
+    rng, net = np.random.default_rng(1), network()
+    x = rng.normal(size=(6, 2))
+    model = ModuleScores(x, net)
+
+    at, slope = model.start(), rng.normal(size=6)
+    np.testing.assert_allclose(at[:6], net[0].weight.detach().numpy().ravel())
+    at = at + rng.normal(size=len(at))
+    np.testing.assert_allclose(model.of(at), by_network(at, x), rtol=1e-12)
+    numeric = oracles.differences(lambda p: math.fsum(slope * by_network(p, x)), at.tolist())
+    np.testing.assert_allclose(model.pulled_back(slope), numeric, atol=1e-6)
+    assert model.penalty(at)[0] == pytest.approx(0.5 * math.fsum(p * p for p in at))
+    np.testing.assert_array_equal(model.penalty(at)[1], at)
+    assert model.finish(at) is None
+    with torch.no_grad():
+        np.testing.assert_allclose(
+            net(torch.tensor(x, dtype=torch.float32)).numpy().ravel(), by_network(at, x), rtol=1e-4
+        )
+
+
+@pytest.mark.oracle("score_models.climb")
+def test_climbing() -> None:
+    scale = np.array([1.0, 30.0])
+
+    def hill(x: np.ndarray) -> tuple[float, np.ndarray]:
+        return -float(np.cosh(scale * (x - 2)).sum()), -scale * np.sinh(scale * (x - 2))
+
+    x, history, converged = climb(hill, np.array([1.0, 2.3]), steps=200)
+    root = oracles.bisect(lambda v: hill(np.array([v, 2.0]))[1][0] * -1, 0.0, -5, 5)
+    np.testing.assert_allclose(x, [root, 2.0], atol=1e-6)
+    assert converged
+    assert history[0] == hill(np.array([1.0, 2.3]))[0]
+    assert (np.diff(history) >= 0).all()
+    assert history[-1] == pytest.approx(hill(x)[0], abs=1e-12)
+    assert not climb(hill, np.array([1.0, 2.3]), steps=2)[2]
+
+
+def by_network(at: list[float], x: np.ndarray) -> list[float]:
+    """The scores of a network of two features and three hidden units, from its weights one after the other."""
+    u, c, v, b = np.split(np.array(at), [6, 9, 12])
+    kept = {"0.weight": u.reshape(3, 2).tolist(), "0.bias": c.tolist(), "2.weight": [v.tolist()], "2.bias": b.tolist()}
+    return [oracles.network(row, kept, "sigmoid") for row in x.tolist()]
+
+
+@pytest.mark.parametrize(("kind", "decay"), [("linear", 0.0), ("linear", 0.01), ("network", 0.01)])
+def test_additive_towers_rest_where_the_penalised_likelihood_is_flat(kind: str, decay: float) -> None:
+    terms = numbered(terms_of(3))
+    counts, x = counts_of(terms), np.random.default_rng(3).normal(size=(6, 2))
+    module = network(1).double() if kind == "network" else None
+    displays, spread = sum(n for _, _, n, _ in terms), x.std(axis=0)
+    fit = two_towers(counts, x, combine="additive", module=module, decay=decay, steps=20_000)
+    assert fit.history[0] < fit.history[-1] == fit.history.max()
+    if module is None:
+        weights = [0.0, *fit.ranker.weights]
+
+        def scores(at: list[float]) -> list[float]:
+            return [at[0] + f for f in oracles.linear_scores(x.tolist(), at[1:])]
+
+        def size(at: list[float]) -> float:
+            return 0.5 * math.fsum((a * b) ** 2 for a, b in zip(at[1:], spread, strict=True))
+    else:
+        assert fit.ranker is None
+        weights = torch.nn.utils.parameters_to_vector(module.parameters()).tolist()
+
+        def scores(at: list[float]) -> list[float]:
+            return by_network(at, x)
+
+        def size(at: list[float]) -> float:
+            return 0.5 * math.fsum(a * a for a in at)
+
+    # attraction = σ(a_1 + f), so a_1 comes from any stratum, and all others agree.
+    first = np.log(fit.attraction / (1 - fit.attraction)) - scores(weights)
+    np.testing.assert_allclose(first, first[0], atol=1e-8)
+    at = [*(np.log(fit.examination) + first[0]), *weights]
+
+    def value(at: list[float]) -> float:
+        return oracles.tower_value(terms, at[:3], scores(at[3:]), "additive") / displays - decay * size(at[3:])
+
+    assert value(at) * displays == pytest.approx(fit.history[-1], rel=1e-9)
+    np.testing.assert_allclose(oracles.differences(value, at), 0, atol=2e-6)
+
+
+@pytest.mark.parametrize("combine", ["product", "additive"])
+def test_a_score_for_each_document_finds_the_curve_of_the_log(combine: str) -> None:
+    """With a feature of its own for each document nothing is assumed: expected clicks give back their own model."""
+    theta, gamma = [0.8, 0.4, 0.2], [0.1, 0.3, 0.5, 0.7]
+    odds = [[oracles.sigmoid(math.log(t / (1 - t)) + math.log(g / (1 - g))) for t in theta] for g in gamma]
+    chance = odds if combine == "additive" else [[t * g for t in theta] for g in gamma]
+    n = 10**7
+    terms = [(s, k + 1, n, round(n * chance[s][k])) for s in range(4) for k in range(3) if (s + k) % 3]
+    fit = two_towers(counts_of(terms), np.eye(4), combine=combine, steps=5_000)
+    expected = [t / (1 - t) for t in theta] if combine == "additive" else theta
+    np.testing.assert_allclose(fit.curve, np.array(expected) / expected[0], rtol=1e-3)
+    np.testing.assert_allclose(fit.attraction, [row[0] for row in chance], rtol=1e-3)
+
+
+# --- dual learning ------------------------------------------------------------------------------------------------
+
+
+def logs_of(seed: int, pages: list[list[int]], sessions: list[int] | None = None) -> list[ClickLog]:
+    """A log of each ranker, for two queries of three documents."""
+    rng, relevance = np.random.default_rng(seed), [1, 0, 1, 0, 1, 0.5]
+    return [
+        simulate_clicks(
+            DeterministicPolicy(page, [0, 3, 6]), USER, relevance=relevance, sessions=sessions or [50, 30], rng=rng
+        )
+        for page in pages
+    ]
+
+
+THREE = [[1, 2, 3, 1, 2, 3], [2, 3, 1, 3, 1, 2], [3, 2, 1, 2, 1, 0]]
+
+
+def pages_of(logs: list[ClickLog]) -> list[oracles.Page]:
+    out = []
+    for log, query in itertools.product(logs, range(2)):
+        rows = [
+            (int(d), int(k), int(c))
+            for d, k, c, q, n in zip(log.document, log.rank, log.clicks, log.query, log.impressions, strict=True)
+            if q == query and n > 0
+        ]
+        out.append(sorted(rows, key=lambda row: row[1]))
+    return out
+
+
+@pytest.mark.oracle("dual_learning.dual_losses")
+@given(
+    seed=st.integers(0, 50), f=st.lists(NUMBERS, min_size=6, max_size=6), g=st.lists(NUMBERS, min_size=3, max_size=3)
+)
+def test_dual_losses(seed: int, f: list[float], g: list[float]) -> None:
+    logs = logs_of(seed, THREE, [4, 3])
+    pages = pages_of(logs)
+    found = dual_losses(logs, f, bias=g)
+    expected = oracles.dual_values(pages, f, g, (f, g))
+    assert (found.ranker, found.examination) == pytest.approx(expected, rel=1e-10)
+    slope = oracles.differences(lambda at: oracles.dual_values(pages, at, g, (f, g))[0], f)
+    np.testing.assert_allclose(found.by_score, slope, atol=1e-6 * max(1, abs(expected[0])))
+    slope = oracles.differences(lambda at: oracles.dual_values(pages, f, at, (f, g))[1], g)
+    np.testing.assert_allclose(found.by_bias, slope, atol=1e-6 * max(1, abs(expected[1])))
+
+
+@pytest.mark.oracle("dual_learning.pooled_counts")
+def test_rankers_side_by_side() -> None:
+    logs = logs_of(0, THREE)
+    rows = [
+        (int(q), i, int(d), int(k), int(n), int(c))
+        for i, log in enumerate(logs)
+        for q, d, k, n, c in zip(log.query, log.document, log.rank, log.impressions, log.clicks, strict=True)
+    ]
+    counts = pooled_counts(logs)
+    found = zip(counts.query, counts.document, counts.rank, counts.impressions, counts.clicks, strict=True)
+    assert [(q, 0, d, k, n, c) for q, d, k, n, c in found] == oracles.side_by_side(rows)
+    assert pooled_counts(logs[0]).clicks.sum() == logs[0].n_clicks
+
+
+@pytest.mark.oracle("dual_learning.dual_learning")
+@pytest.mark.parametrize("kind", ["linear", "network"])
+def test_dual_learning_rests_at_a_point_where_both_losses_are_flat(kind: str) -> None:
+    x = np.random.default_rng(5).normal(size=(6, 2))
+    logs = logs_of(5, THREE, [4_000, 3_000])
+    module = network(2) if kind == "network" else None
+    fit = dual_learning(logs, x, module=module, rounds=400, steps=60)
+    assert not any(note.startswith(("Not settled", "Diverged")) for note in fit.notes), fit.notes
+    g = np.log(fit.examination).tolist()
+    pages = pages_of(logs)
+    if module is None:
+
+        def scores(w: list[float]) -> list[float]:
+            return oracles.linear_scores(x.tolist(), w)
+
+        w = fit.ranker.weights.tolist()
+    else:
+        w = torch.nn.utils.parameters_to_vector(module.parameters()).detach().numpy().astype(float).tolist()
+
+        def scores(w: list[float]) -> list[float]:
+            return by_network(w, x)
+
+    f = scores(w)
+    slope = oracles.differences(lambda at: oracles.dual_values(pages, scores(at), g, (f, g))[0], w)
+    np.testing.assert_allclose(slope, 0, atol=1e-4)
+    slope = oracles.differences(lambda at: oracles.dual_values(pages, f, at, (f, g))[1], g)
+    np.testing.assert_allclose(slope, 0, atol=1e-4)
+    counts = pooled_counts(logs)
+    for query in (0, 1):
+        here = counts.query[counts.start[:-1]] == query
+        mass = [math.exp(f[d]) for d in counts.document[counts.start[:-1]][here]]
+        np.testing.assert_allclose(fit.attraction[here], np.array(mass) / math.fsum(mass), rtol=1e-4)
+
+
+def test_dual_learning_with_a_score_for_each_document_agrees_with_the_log() -> None:
+    logs = logs_of(1, THREE, [200_000, 200_000])
+    fit = dual_learning(logs, np.eye(6))
+    reference = conditional_poisson(pooled_counts(logs))
+    np.testing.assert_allclose(fit.curve, reference.curve, rtol=0.02)
+    np.testing.assert_array_equal(fit.curve, dual_learning(logs, np.eye(6)).curve)
+    np.testing.assert_allclose(fit.curve, dual_learning(logs[::-1], np.eye(6)).curve, rtol=1e-6)
+
+
+def test_one_ranker_and_a_score_for_each_document_leave_dual_learning_where_it_started() -> None:
+    """Any examination, with the attraction that makes up for it, is a point where both losses rest."""
+    logs = logs_of(2, THREE[:1], [50_000, 20_000])
+    fit = dual_learning(logs, np.eye(6))
+    np.testing.assert_allclose(fit.examination, 1, rtol=1e-4)
+    assert fit.notes[0].startswith("Between the groups rank 1 | rank 2 | rank 3 these ratios are the model's")
+    (clicks,) = [[c for _, _, c in page] for page in pages_of(logs)[:1]]
+    for g in ([0.0, 0.0, 0.0], [0.0, -1.0, -2.0], [0.0, 1.0, 0.5]):
+        f = [math.log(c) - g[k] for k, c in enumerate(clicks)] + [0.0] * 3
+        one = dual_losses(logs[0], f, bias=g)
+        np.testing.assert_allclose(one.by_score[:3], 0, atol=1e-12)
+
+
+def test_dual_learning_that_runs_away_gives_no_estimate() -> None:
+    """One ranker, and a feature that does not explain its clicks."""
+    fit = dual_learning(logs_of(1, THREE[:1], [50_000, 20_000]), np.random.default_rng(1).normal(size=(6, 1)))
+    assert fit.notes[0] == "Diverged in round 16: the two losses drove each other apart. No estimate."
+    assert fit.components == ((1,), (2,), (3,))
+    np.testing.assert_array_equal(fit.curve, [1, math.nan, math.nan])
+    assert np.abs(np.log(fit.examination)).max() > math.log(1_000)
+    short = dual_learning(
+        logs_of(1, THREE[:1], [50_000, 20_000]), np.random.default_rng(1).normal(size=(6, 1)), rounds=3
+    )  # fmt: skip
+    assert short.notes[0].startswith("Not settled: round 3 still moved a ratio by")
+    assert np.isfinite(short.curve).all()
+
+
+@pytest.mark.parametrize("kind", ["towers", "dual"])
+def test_seeds_and_modules(kind: str) -> None:
+    x, logs = np.random.default_rng(7).normal(size=(6, 2)), logs_of(7, THREE, [300, 200])
+
+    def run(module: object, seed: int = 0) -> np.ndarray:
+        if kind == "towers":
+            return two_towers(pooled_counts(logs), x, module=module, seed=seed, steps=20).curve
+        return dual_learning(logs, x, module=module, seed=seed, rounds=3, steps=5).curve
+
+    before = torch.random.get_rng_state()
+    one, same, other = (run(lambda: two_layer(2, hidden=3), seed) for seed in (1, 1, 2))
+    assert torch.equal(before, torch.random.get_rng_state())
+    np.testing.assert_array_equal(one, same)
+    assert (one != other).any()
+    net = network(3)
+    weights = net[0].weight.detach().clone()
+    run(net)
+    assert not torch.equal(weights, net[0].weight)
+    with pytest.raises(TypeError, match=r"^module is a function that returns int: give"):
+        run(lambda: 3)
+    with pytest.raises(TypeError, match=r"^module is int: give a torch\.nn\.Module"):
+        run(3)
+    with pytest.raises(ValueError, match=r"^module: returned shape \(6, 2\) for 6 documents"):
+        run(torch.nn.Linear(2, 2))
+    with pytest.raises(ValueError, match=r"^module: has no weights to learn"):
+        run(torch.nn.Identity())
+    with pytest.raises(ValueError, match=r"^seed is -1: expected"):
+        run(None, -1)
+
+
+COUNTS = pooled_counts(logs_of(0, THREE))
+LOGS, X = logs_of(0, THREE), np.random.default_rng(0).normal(size=(6, 2))
+MIXED = simulate_clicks(
+    MixturePolicy([DeterministicPolicy(p, [0, 3, 6]) for p in THREE], [0.4, 0.3, 0.3]), USER, relevance=[1] * 6,
+    sessions=[50, 50], rng=np.random.default_rng(0),
+)  # fmt: skip
+SILENT = ClickLog(
+    document=[0, 1], rank=[1, 2], impressions=[5, 5], clicks=[0, 0], propensity=[1, 1], sessions=[5], offsets=[0, 2]
+)
+BAD: dict[str, tuple[Callable[[], object], str]] = {
+    "combine": (lambda: two_towers(COUNTS, X, combine="sum"), r"^combine is 'sum': choose one of 'product'"),
+    "decay": (lambda: two_towers(COUNTS, X, decay=-1), r"^decay is -1\.0, outside"),
+    "steps": (lambda: two_towers(COUNTS, X, steps=0), r"^steps is 0: expected"),
+    "a short bias": (lambda: tower_likelihood(COUNTS, [0] * 6, bias=[0]), r"^bias: expected shape \(3,\), one"),
+    "scores with NaN": (lambda: tower_likelihood(COUNTS, [math.nan] * 6, bias=[0] * 3), r"^scores\[0\] is nan"),
+    "an unknown form": (lambda: tower_likelihood(COUNTS, np.zeros(6), bias=[0] * 3, combine="x"), r"^combine is 'x'"),
+    "text as features": (lambda: two_towers(COUNTS, [["a"]] * 6), r"^features\[0\] is 'a': expected a number"),
+    "flat features": (lambda: two_towers(COUNTS, np.zeros(6)), r"^features: expected shape \(n_rows, n_features\)"),
+    "rows": (lambda: dual_learning(LOGS, X[:4]), r"^features: there are 4 rows, but document 5 was shown"),
+    "NaN": (lambda: dual_learning(LOGS, X * math.nan), r"^features\[0, 0\] is nan"),
+    "pages that change": (lambda: dual_learning([LOGS[0], MIXED], X), r"^logs\[1\]: dual learning needs to know which"),
+    "no click": (lambda: dual_learning(SILENT, X), r"^logs: there is no click"),
+    "no log": (lambda: dual_learning([], X), r"^logs: expected a ClickLog"),
+    "other lists": (lambda: dual_learning([LOGS[0], SILENT], X), r"^logs\[1\] has other offsets"),
+    "rounds": (lambda: dual_learning(LOGS, X, rounds=0), r"^rounds is 0"),
+    "dual decay": (lambda: dual_learning(LOGS, X, decay=math.nan), r"^decay is nan, outside"),
+    "dual steps": (lambda: dual_learning(LOGS, X, steps=-1), r"^steps is -1"),
+    "dual scores": (lambda: dual_losses(LOGS, [0.0], bias=[0] * 3), r"^scores: expected shape \(6,\), one"),
+    "dual bias": (lambda: dual_losses(LOGS, [0.0] * 6, bias=[0, 1, math.inf]), r"^bias\[2\] is inf"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input(name: str) -> None:
+    call, message = BAD[name]
+    with pytest.raises(ValueError, match=message):
+        call()
