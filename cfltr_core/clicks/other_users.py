@@ -27,8 +27,8 @@ class TrustUser:
 
     A document at rank r is examined with probability θ_r; an examined document is clicked with probability ε₊(r) if
     relevant, ε₋(r) if not.  Users who trust the ranker click high ranks also where nothing relevant stands: ε₋ falls
-    with the rank.  P(click) = α_r · relevance + β_r with the slope α_r = θ_r (ε₊(r) − ε₋(r)) and the intercept
-    β_r = θ_r ε₋(r), see :meth:`line`.  Constant ε are the position-based model.
+    with the rank.  P(click) = β_r · relevance + α_r with the slope β_r = θ_r (ε₊(r) − ε₋(r)) and the intercept
+    α_r = θ_r ε₋(r), see :meth:`line`.  Constant ε are the position-based model.
 
     Source: Agarwal et al. 2019, "Addressing Trust Bias for Unbiased Learning-to-Rank"; the line is that of Vardasbi et
     al. 2020.
@@ -108,9 +108,9 @@ class TrustUser:
         return PositionBasedUser(self.examination).propensity(displayed_rank)
 
     def line(self, displayed_rank: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Slope α_r = θ_r (ε₊(r) − ε₋(r)) and intercept β_r = θ_r ε₋(r) at each ``displayed_rank`` r, same shape.
+        """Slope β_r = θ_r (ε₊(r) − ε₋(r)) and intercept α_r = θ_r ε₋(r) at each ``displayed_rank`` r, same shape.
 
-        P(click) = α_r · relevance + β_r.  Both are 0 where nothing is examined.
+        P(click) = β_r · relevance + α_r.  Both are 0 where nothing is examined.
         """
         theta = self.propensity(displayed_rank)
         seen = theta > 0
@@ -119,7 +119,7 @@ class TrustUser:
         return np.asarray(theta * (plus - minus)), np.asarray(theta * minus)
 
     def click_probability(self, displayed_rank: ArrayLike, relevance: ArrayLike) -> FloatArray:
-        """P(click) = α_r · relevance + β_r, from the ``displayed_rank`` r and the ``relevance`` in [0, 1].
+        """P(click) = β_r · relevance + α_r, from the ``displayed_rank`` r and the ``relevance`` in [0, 1].
 
         Rank 0 means *not shown*; the two have one shape, and so has the result.
         """

@@ -20,12 +20,12 @@ def affine(
     lam: ArrayLike | None = None,
     unit: Unit = "query",
 ) -> Estimate:
-    """Affine correction: (1/S) Σ λ (clicks − impressions · β_r) / α_r over S sessions.
+    """Affine correction: (1/S) Σ λ (clicks − impressions · α_r) / β_r over S sessions.
 
-    If P(click at rank r) = α_r · relevance + β_r, then what trust alone would give is taken off each term, and what is
-    left is divided by the slope: the mean of (c − n β_r)/α_r is n · relevance.  So the estimate is unbiased for R(f)
+    If P(click at rank r) = β_r · relevance + α_r, then what trust alone would give is taken off each term, and what is
+    left is divided by the slope: the mean of (c − n α_r)/β_r is n · relevance.  So the estimate is unbiased for R(f)
     if every relevant document is shown in every session of its query, at whatever rank; a document that is shown in a
-    share of the sessions counts that share.  No examination curve mends the same clicks: IPS adds λ β_r / θ_r for every
+    share of the sessions counts that share.  No examination curve mends the same clicks: IPS adds λ α_r / θ_r for every
     document that is shown, relevant or not, which is more where trust is.
 
     From a :class:`~cfltr_core.propensity.trust_bias.TrustCurve`, which knows the line only up to one affine map,

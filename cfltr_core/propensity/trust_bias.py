@@ -2,14 +2,14 @@
 
 Of a stratum s with attraction γ_s the click probability at rank k is taken to be a line,
 
-    μ_sk = α_k γ_s + β_k,
+    μ_sk = β_k γ_s + α_k,
 
-of which the position-based model is the case β = 0.
+of which the position-based model is the case α = 0.
 
-**What a log identifies.**  For a > 0 and any b the change γ → aγ + b, α → α/a, β → β − αb/a leaves every μ_sk as it is:
-no log can tell, and α₁ = 1, β₁ = 0 is a choice, with which γ_s is the click probability at rank 1.  That is all, if the
-log links the ranks well.  Proof: put p_k = 1/α_k and q_k = β_k/α_k.  Then the model says p_k μ_sk − q_k = γ_s at every
-rank where s was shown: *linear* equations in (p, q, γ), in which scale and shift are two free directions.  So (α, β) is
+**What a log identifies.**  For a > 0 and any b the change γ → aγ + b, β → β/a, α → α − βb/a leaves every μ_sk as it is:
+no log can tell, and β₁ = 1, α₁ = 0 is a choice, with which γ_s is the click probability at rank 1.  That is all, if the
+log links the ranks well.  Proof: put p_k = 1/β_k and q_k = α_k/β_k.  Then the model says p_k μ_sk − q_k = γ_s at every
+rank where s was shown: *linear* equations in (p, q, γ), in which scale and shift are two free directions.  So (β, α) is
 unique up to them if and only if these equations have no third.  Two strata of different γ at both of two ranks k and j
 are two points, (μ_sj, μ_sk) and (μ_tj, μ_tk), on the line that maps rank j to rank k, and fix it; a path of such pairs
 fixes all ranks of the path.  One stratum, or several of one γ, fix a point, and the line may turn about it.  (Two
@@ -57,15 +57,15 @@ NO_SPREAD, LITTLE_SPREAD = 2.0, 6.0
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class TrustCurve:
-    """Estimated line of each rank: P(click on s at rank k) = α_k γ_s + β_k, with α₁ = 1 and β₁ = 0.
+    """Estimated line of each rank: P(click on s at rank k) = β_k γ_s + α_k, with β₁ = 1 and α₁ = 0.
 
-    γ_s is the click probability of s at rank 1.  What trust does is in both: β_k/α_k is how far the clicks of rank k
+    γ_s is the click probability of s at rank 1.  What trust does is in both: α_k/β_k is how far the clicks of rank k
     exceed, or lack, what a rank that is only looked at less often would have.  :func:`trust_bias` makes one.
 
     Parameters
     ----------
     slope, intercept : (n_ranks,)
-        α_k and β_k; NaN for ranks that are not linked with rank 1.
+        β_k and α_k; NaN for ranks that are not linked with rank 1.
     covariance : (2 n_ranks, 2 n_ranks)
         Of slopes, then intercepts, clustered by query; 0 for rank 1, NaN where they are not known.
     strength : float
@@ -141,8 +141,8 @@ class TrustCurve:
         """The click model to go on with, once the click probabilities at rank 1 are given.
 
         ``epsilon_plus`` is that of a relevant document at rank 1, ``epsilon_minus`` that of another: the two numbers
-        which no log can tell, and some labels at rank 1 can.  At rank k they are clicked with α_k ε₊ + β_k and
-        α_k ε₋ + β_k, put into [0, 1].  θ is 1 at every rank: what is looked at less often, and what is trusted less,
+        which no log can tell, and some labels at rank 1 can.  At rank k they are clicked with β_k ε₊ + α_k and
+        β_k ε₋ + α_k, put into [0, 1].  θ is 1 at every rank: what is looked at less often, and what is trusted less,
         cannot be told apart, and need not be.
 
         Raises
@@ -314,7 +314,7 @@ def trust_bias(counts: DisplayCounts) -> TrustCurve:
     >>> relevance = rng.integers(2, size=600)
     >>> log = cf.simulate_clicks(policy, user, relevance=relevance, sessions=[9_000] * 200, rng=rng)
     >>> curve = cf.trust_bias(cf.display_counts(log))
-    >>> slope, intercept = user.line([1, 2, 3])  # with γ the click probability at rank 1: α_k/α₁, β_k − β₁ α_k/α₁
+    >>> slope, intercept = user.line([1, 2, 3])  # with γ the click probability at rank 1: β_k/β₁, α_k − α₁ β_k/β₁
     >>> curve.slope.round(2), (slope / slope[0]).round(2)
     (array([1.  , 0.7 , 0.53]), array([1.  , 0.7 , 0.53]))
     >>> curve.intercept.round(2), (intercept - intercept[0] * slope / slope[0]).round(2)
@@ -338,7 +338,7 @@ def trust_bias(counts: DisplayCounts) -> TrustCurve:
     spread_pq = clustered_covariance(_influence(terms, p, q, n_clusters), len(np.unique(terms.cluster)))
     slope, intercept = np.full(n, np.nan), np.full(n, np.nan)
     slope[part], intercept[part] = 1 / p[part], q[part] / p[part]
-    # By the delta method: dα = −dp/p², dβ = dq/p − q dp/p².
+    # By the delta method: dβ = −dp/p², dα = dq/p − q dp/p².
     change = np.zeros((2 * n, 2 * n))
     change[part, part] = -1 / p[part] ** 2
     change[part + n, part] = -q[part] / p[part] ** 2

@@ -50,7 +50,7 @@ def test_affine_is_unbiased_and_ips_is_not(policy: DeterministicPolicy | Mixture
 
 
 def test_from_what_a_log_identifies_it_is_unbiased_up_to_an_affine_map() -> None:
-    """With α₁ = 1, β₁ = 0 relevance is the click probability at rank 1."""
+    """With β₁ = 1, α₁ = 0 relevance is the click probability at rank 1."""
     (a, b), *_ = LINES
     slope, intercept = (np.array(x) for x in zip(*[(s / a, i - b * s / a) for s, i in LINES], strict=True))
     curve = TrustCurve(slope=slope, intercept=intercept, covariance=np.zeros((6, 6)), strength=9.0)
@@ -60,7 +60,7 @@ def test_from_what_a_log_identifies_it_is_unbiased_up_to_an_affine_map() -> None
 
 
 def test_two_worlds_with_the_same_log() -> None:
-    """γ → aγ + b, α → α/a, β → β − αb/a: every log has the same probability in both."""
+    """γ → aγ + b, β → β/a, α → α − βb/a: every log has the same probability in both."""
     a, b = 0.8, 0.1
     gamma = [0.9, 0.1, 0.5]
     other = [a * g + b for g in gamma]
