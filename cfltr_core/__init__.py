@@ -55,7 +55,8 @@ from cfltr_core.propensity.joint_fits import AssumptionRange, JointFit, assumpti
 from cfltr_core.propensity.regression_em import regression_em
 from cfltr_core.propensity.shrinkage import shrunk_power
 from cfltr_core.propensity.strata import DisplayCounts, count_rows, display_counts
-from cfltr_core.propensity.trust_bias import TrustCurve, trust_bias
+from cfltr_core.propensity.trust_bias import trust_bias
+from cfltr_core.propensity.trust_curves import TrustCurve
 from cfltr_core.propensity.two_towers import tower_likelihood, two_towers
 from cfltr_core.ranking.linear import LinearRanker
 from cfltr_core.ranking.metrics import RankWeights, additive_metric, ndcg, rank_weights, ranks

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.clicks.other_users import TrustUser
 from cfltr_core.evaluation.estimators import Estimate, Unit, corrected_clicks
-from cfltr_core.propensity.trust_bias import TrustCurve
+from cfltr_core.propensity.trust_curves import TrustCurve
 from cfltr_core.ranking.metrics import RankWeights
 
 
@@ -28,7 +28,7 @@ def affine(
     share of the sessions counts that share.  No examination curve mends the same clicks: IPS adds λ α_r / θ_r for every
     document that is shown, relevant or not, which is more where trust is.
 
-    From a :class:`~cfltr_core.propensity.trust_bias.TrustCurve`, which knows the line only up to one affine map,
+    From a :class:`~cfltr_core.propensity.trust_curves.TrustCurve`, which knows the line only up to one affine map,
     *relevance* is the click probability at the first rank: R(f) comes out as (ε₊ − ε₋) R(f) + ε₋ Σ λ, with ε± those of
     rank 1 (and θ₁ in them).  Two rankers that order the same documents keep their order.  The error of the curve
     itself is not in the standard error.

@@ -12,7 +12,7 @@ the first is least for softmax(f)_d = γ_d/Σγ if e^{g_k} ∝ θ_k, and the sec
 truth is a point where both rest.  There is no function that both minimise, so nothing says that they come to rest, or
 only there.
 
-Source: Ai et al. 2018, "Unbiased Learning to Rank with Unbiased Propensity Estimation", Eqs. 8–13; the two losses are
+Source: Ai et al. 2018, "Unbiased Learning to Rank with Unbiased Propensity Estimation"; the two losses are
 theirs.  They take a gradient step of both for each batch of pages; here, in a round, each is minimised on all pages.
 """
 
@@ -135,7 +135,7 @@ class _Pages:
 def dual_losses(logs: ClickLog | Sequence[ClickLog], scores: ArrayLike, *, bias: ArrayLike) -> DualLosses:
     """The losses of the ranker and of the examination, divided by the number of clicks, with their gradients.
 
-    Source: Ai et al. 2018, Eqs. 8–13.
+    Source: Ai et al. 2018.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ and the log-likelihood Σ_sk c_sk log(θ_k γ_s) + (n_sk − c_sk) log(1 − θ_
 :mod:`cfltr_core.propensity.regression_em` fits a scorer to the shares of the second line instead, so that γ is a
 function of the features.
 
-Source: Wang et al. 2018, "Position Bias Estimation for Unbiased Learning to Rank in Personal Search", §4.
+Source: Wang et al. 2018, "Position Bias Estimation for Unbiased Learning to Rank in Personal Search".
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def expectation_maximisation(
     document (*incidental parameters*), so that with two displays a document the curve is off however many documents
     there are; :func:`~cfltr_core.propensity.conditional_poisson.conditional_poisson` needs no γ_s.
 
-    Source: Wang et al. 2018, §4.1.
+    Source: Wang et al. 2018.
 
     Parameters
     ----------

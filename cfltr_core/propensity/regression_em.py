@@ -4,7 +4,7 @@ The M-step of :mod:`cfltr_core.propensity.expectation_maximisation` gives each d
 were attractive, as an attraction of its own.  Here a scorer is fitted to these shares, each document with the weight of
 its displays: it maximises Σ_s n_s [r_s log γ(x_s) + (1 − r_s) log(1 − γ(x_s))].
 
-Source: Wang et al. 2018, "Position Bias Estimation for Unbiased Learning to Rank in Personal Search", §4.2.
+Source: Wang et al. 2018, "Position Bias Estimation for Unbiased Learning to Rank in Personal Search".
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def regression_em(
     Because γ is a function of the features, ranks are compared also where no document was shown at two of them: these
     ratios are right only if the scorer can be, and a note says so.
 
-    Source: Wang et al. 2018, §4.2, who draw the labels and fit boosted trees; here the labels are weights, their mean.
+    Source: Wang et al. 2018, who draw the labels and fit boosted trees; here the labels are weights, their mean.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ def test_the_estimate(n_ranks: int) -> None:
 
 
 @pytest.mark.oracle(
-    "trust_bias.trust_bias", "trust_bias.TrustCurve.slope_error", "trust_bias.TrustCurve.intercept_error"
+    "trust_bias.trust_bias", "trust_curves.TrustCurve.slope_error", "trust_curves.TrustCurve.intercept_error"
 )
 def test_its_error_is_what_each_query_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each query counts a little more, a little less, in the loops: the slopes of the estimate make the covariance."""
@@ -135,8 +135,8 @@ def test_ranks_that_are_not_linked_are_not_known() -> None:
         curve.line([1, 4])
 
 
-@pytest.mark.oracle("trust_bias.TrustCurve", "trust_bias.TrustCurve.line", "trust_bias.TrustCurve.user",
-                    "trust_bias.TrustCurve.diagnosis")  # fmt: skip
+@pytest.mark.oracle("trust_curves.TrustCurve", "trust_curves.TrustCurve.line", "trust_curves.TrustCurve.user",
+                    "trust_curves.TrustCurve.diagnosis")  # fmt: skip
 def test_curves_and_their_users() -> None:
     curve = TrustCurve(
         slope=np.array(SLOPE),
