@@ -27,10 +27,12 @@ from cfltr_core import (
     click_sampler,
     dcg,
     draw_sessions,
+    dual_learning,
     expand_clicks,
     fit_deep,
     fit_linear_ranker,
     load_corpus,
+    pooled_counts,
     power_examination,
     query_sampler,
     rank_weights,
@@ -39,6 +41,7 @@ from cfltr_core import (
     simulate_pages,
     train_sgd,
     two_layer,
+    two_towers,
 )
 from cfltr_core.data.generated import YAHOO_LIKE, generate
 from cfltr_core.data.letor import read_collection
@@ -47,6 +50,7 @@ from cfltr_core.data.memory import remembered_corpus
 from cfltr_core.learning.descent import Plan, train
 from cfltr_core.learning.torch_lists import TorchLists
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
+from cfltr_core.propensity.score_models import score_model
 from cfltr_core.sampling import AliasTable
 
 N = 40
@@ -61,6 +65,17 @@ RANDTOP = RandTopPolicy(POLICY, n=3)
 MIXTURE = MixturePolicy([POLICY, EXPLORING], [0.5, 0.5])
 DATA = RankingData(np.random.default_rng(0).normal(size=(5 * N, 3)), RELEVANCE, offsets=CUTS)
 LOG = aggregate_clicks(np.repeat(np.arange(5 * N), 3), POLICY, user=USER, sessions=np.full(N, 9))
+
+
+LOGS = [
+    simulate_clicks(page, USER, relevance=RELEVANCE, sessions=[9] * N, rng=np.random.default_rng(1))
+    for page in (POLICY, DeterministicPolicy(np.tile([2, 1, 5, 3, 4], N), CUTS))
+]
+COUNTS = pooled_counts(LOGS)
+
+
+def one_layer() -> torch.nn.Module:
+    return torch.nn.Linear(3, 1)
 
 
 def generator(seed: int) -> np.random.Generator:
@@ -142,6 +157,13 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
         DATA.features, LOG, module=lambda: two_layer(3, 4), epochs=1, seed=s
     ).weights["0.weight"],
     "descent.train": lambda s, _: trained(s),
+    "score_models.score_model": lambda s, _: score_model(DATA.features, np.arange(9), module=one_layer, seed=s).start(),
+    "two_towers.two_towers": lambda s, _: (
+        two_towers(COUNTS, DATA.features, module=one_layer, steps=1, seed=s).attraction
+    ),
+    "dual_learning.dual_learning": lambda s, _: (
+        dual_learning(LOGS, DATA.features, module=one_layer, rounds=1, steps=1, seed=s).attraction
+    ),
     "generated.generate": lambda s, _: generate(YAHOO_LIKE, (5, 2, 2), n_features=8, seed=s).train.features,
     "corpora.load_corpus": lambda s, _: load_corpus("digits", "smoke", seed=s).train.features,
     "folders.fold_of": lambda s, folder: np.array([fold_of(five_parts(folder), s)]),
