@@ -17,6 +17,7 @@ from urllib.parse import quote, urlsplit
 from bs4 import BeautifulSoup
 from selenium.common.exceptions import TimeoutException
 from selenium.webdriver import Chrome
+from selenium.webdriver.support.wait import WebDriverWait
 
 from book_tools.book import Book
 from book_tools.checks.axe import axe_problems, find_axe
@@ -95,6 +96,7 @@ def _visit(browser: Chrome, address: str, origin: str, view: View, written: int,
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
     try:
         browser.get(address)
+        _wait_until_loaded(browser, address)
         failure = browser.execute_async_script(SETTLE)
         if failure:
             yield f"the page failed while loading: {failure}"
@@ -105,6 +107,13 @@ def _visit(browser: Chrome, address: str, origin: str, view: View, written: int,
         yield "the page did not come to rest; a script or a request of it never ends"
     yield from _console_problems(browser)
     yield from _request_problems(browser, origin)
+
+
+def _wait_until_loaded(browser: Chrome, address: str) -> None:
+    """Wait for the page's own scripts: on a busy machine the driver may come back while they are still to run."""
+    state = "return [location.href, document.readyState]"
+    wait = WebDriverWait(browser, browser.timeouts.script, poll_frequency=0.02)
+    wait.until(lambda browser: browser.execute_script(state) == [address, "complete"])
 
 
 def _page_problems(seen: dict[str, Any], view: View, written: int) -> Iterator[str]:
