@@ -27,8 +27,9 @@ from cfltr_core.clicks.users import PositionBasedUser, power_examination
 from cfltr_core.data.corpora import load_corpus
 from cfltr_core.data.scales import SCALES
 from cfltr_core.evaluation.affine import affine
-from cfltr_core.evaluation.estimators import clipped, ips, ips_variance, naive, policy_aware, self_normalised
+from cfltr_core.evaluation.estimators import clipped, ips, naive, policy_aware, self_normalised
 from cfltr_core.evaluation.exact import enumerate_logs, expectation, mean_and_variance
+from cfltr_core.evaluation.variances import ips_variance
 from cfltr_core.learning.bounds import bound_loss, surrogate_ranks
 from cfltr_core.learning.convergence import weight_summary
 from cfltr_core.learning.countersample import click_sampler, train_sgd

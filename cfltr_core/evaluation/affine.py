@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike
 
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.clicks.other_users import TrustUser
-from cfltr_core.evaluation.estimators import Estimate, Unit, corrected_clicks
+from cfltr_core.evaluation.estimates import Estimate, Unit
+from cfltr_core.evaluation.estimators import corrected_clicks
 from cfltr_core.propensity.trust_curves import TrustCurve
 from cfltr_core.ranking.metrics import RankWeights
 

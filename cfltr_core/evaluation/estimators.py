@@ -5,7 +5,8 @@ A ranker enters as ``rank_weight``, λ(rank(d)) of every document under the rank
 
     R(f) = E_q[ Σ_{d ∈ q} λ(rank(d | f)) · relevance(d) ].
 
-Every estimator here is a ratio N / D of sums over sessions, and its standard error is that of a ratio.
+Every estimator here is a ratio N / D of sums over sessions, and its standard error is that of a ratio
+(:mod:`cfltr_core.evaluation.estimates`).
 
 What the weights correct is decided by the propensities that the log holds.  A simulated log holds the examination at
 the displayed rank: estimates from it are *policy-oblivious*.  :func:`policy_aware` puts the exposure in its place.
@@ -14,66 +15,16 @@ the displayed rank: estimates from it are *policy-oblivious*.  :func:`policy_awa
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from statistics import NormalDist
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray
-from cfltr_core.clicks.logs import ClickLog, require_single_display
+from cfltr_core.clicks.logs import ClickLog
+from cfltr_core.evaluation.estimates import Estimate, Unit, ratio_error
 from cfltr_core.ranking.metrics import RankWeights
 from cfltr_core.ranking.rank_weight import RankWeight
-
-Unit = Literal["query", "session"]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A risk estimate R̂ with its standard error, and what it was made from.
-
-    ``value`` is R̂ and ``standard_error`` the square root of its estimated variance, both in units of λ per session
-    (per relevant document if it is self-normalised); ``n_sessions`` and ``n_clicks`` are those of the log; ``metric``
-    is known where the estimate was made from :class:`~cfltr_core.ranking.metrics.RankWeights`.
-
-    Examples
-    --------
-    >>> import cfltr_core as cf
-    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
-    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
-    >>> estimate = cf.ips(log, cf.rank_weights([2, 1, 3], [0, 3], metric=cf.dcg()), unit="session")
-    >>> round(estimate.report(), 3), round(estimate.standard_error, 3)  # DCG = −risk
-    (1.631, 0.632)
-    >>> low, high = estimate.interval(level=0.9)
-    >>> round(low, 2), round(high, 2)  # of the risk
-    (-2.67, -0.59)
-    """
-
-    value: float
-    standard_error: float
-    n_sessions: int
-    n_clicks: int
-    metric: RankWeight | None = None
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Normal interval R̂ ± z · standard error, which covers R with probability ``level`` if R̂ is normal.
-
-        ValueError for a level that is not strictly between 0 and 1.
-        """
-        if not 0 < level < 1:
-            raise ValueError(f"level is {level}: expected a probability strictly between 0 and 1")
-        half = NormalDist().inv_cdf(0.5 + level / 2) * self.standard_error
-        return self.value - half, self.value + half
-
-    def report(self) -> float:
-        """The number a table shows: −R̂ for a gain such as DCG, R̂ itself for average rank.
-
-        ValueError for an estimate that was made from bare numbers.
-        """
-        if self.metric is None:
-            raise ValueError("metric: the estimate was made from bare numbers; make it from rank_weights(…)")
-        return float(self.metric.report(self.value))
 
 
 def policy_aware(log: ClickLog, exposure: ArrayLike) -> ClickLog:
@@ -238,7 +189,8 @@ def self_normalised(
     if total == 0:
         return Estimate(float("nan"), float("nan"), log.n_sessions, log.n_clicks, given.metric)
     value = float((counted * at_term).sum()) / total
-    return _with_error(log, value, (at_term - value) * log.weights, 0.0, total, unit, given.metric)
+    error = ratio_error(log, (at_term - value) * log.weights, centre=0.0, denominator=total, unit=unit)
+    return Estimate(value, error, log.n_sessions, log.n_clicks, given.metric)
 
 
 def corrected_clicks(
@@ -281,70 +233,8 @@ def corrected_clicks(
     # What is taken off is fixed by the displays; its sum over a query moves the residual, not its spread in a query.
     fixed = -log.impressions * shift * a
     value = float((log.clicks * a + fixed).sum()) / log.n_sessions
-    return _with_error(log, value, a, value, float(log.n_sessions), unit, given.metric, fixed)
-
-
-def ips_variance(
-    lam: ArrayLike,
-    click_probability: ArrayLike,
-    *,
-    weights: ArrayLike,
-    offsets: ArrayLike,
-    sessions: ArrayLike,
-) -> float:
-    """Exact variance of (1/S) Σ clicks · λ · weights under a position-based user, with one display per query.
-
-    Under a stochastic policy documents are displayed together or not, and the terms of chapter 11 are added.
-
-    With ρ the click probability, a = λ · weights, and S_q sessions of query q,
-
-        Var = (1/S²) Σ_q S_q Σ_{d ∈ q} ρ_d (1 − ρ_d) a_d²                        (``sessions`` an array)
-        Var = (1/S) { mean_q Σ_d ρ_d (1 − ρ_d) a_d² + Var_q(Σ_d ρ_d a_d) }       (``sessions`` a number)
-
-    The second is for sessions that draw their query uniformly: it adds the variance between queries.
-
-    Source: derived in chapter 2.
-
-    Parameters
-    ----------
-    lam : (n_docs,)
-        λ(rank(d)) under the ranker that is judged.
-    click_probability : (n_docs,) in [0, 1]
-        ρ, as :meth:`~cfltr_core.clicks.users.PositionBasedUser.click_probability` gives it.
-    weights : (n_docs,)
-        1/propensity for IPS, 1 for the naive estimate; give 0 to documents never shown.
-    offsets : (n_queries + 1,)
-    sessions : (n_queries,) or int
-        S_q of each query, or S in all.
-
-    Raises
-    ------
-    ValueError
-        For shapes that disagree, a ρ that is no probability, or no session.
-
-    Examples
-    --------
-    >>> import cfltr_core as cf
-    >>> proposed = cf.rank_weights([2, 1, 3], [0, 3], metric=cf.dcg())
-    >>> rho = cf.PositionBasedUser([1, 1/2, 1/3]).click_probability([1, 2, 3], [1, 0, 1])
-    >>> variance = cf.ips_variance(proposed, rho, weights=[1, 2, 3], offsets=[0, 3], sessions=[6])
-    >>> round(variance, 3)  # only C is uncertain: (1/6) · 1/3 · 2/3 · 3²
-    0.333
-    """
-    cuts = checks.offsets_of(offsets)
-    n_docs = int(cuts[-1])
-    values = checks.finite_vector(lam, n_docs, "lam")
-    w = checks.finite_vector(weights, n_docs, "weights")
-    rho = checks.finite_vector(click_probability, n_docs, "click_probability")
-    checks.within(rho, 0, 1, "click_probability", "a probability")
-    within = np.add.reduceat(rho * (1 - rho) * (values * w) ** 2, cuts[:-1])
-    if np.ndim(sessions) == 0:
-        total = checks.positive_int(np.asarray(sessions).item(), "sessions")
-        between = np.add.reduceat(rho * values * w, cuts[:-1]).var()
-        return float((within.mean() + between) / total)
-    per_query = checks.counts(sessions, len(cuts) - 1, "sessions")
-    checks.positive_int(int(per_query.sum()), "the sum of sessions")
-    return float((per_query * within).sum() / per_query.sum() ** 2)
+    error = ratio_error(log, a, centre=value, denominator=float(log.n_sessions), unit=unit, fixed=fixed)
+    return Estimate(value, error, log.n_sessions, log.n_clicks, given.metric)
 
 
 @dataclass(frozen=True)
@@ -380,46 +270,5 @@ def _terms(log: ClickLog, given: _Lam, unit: Unit) -> FloatArray:
 def _per_session(log: ClickLog, given: _Lam, weights: FloatArray, unit: Unit) -> Estimate:
     a = _terms(log, given, unit) * weights
     value = float((log.clicks * a).sum()) / log.n_sessions
-    return _with_error(log, value, a, value, float(log.n_sessions), unit, given.metric)
-
-
-def _with_error(
-    log: ClickLog,
-    value: float,
-    coefficient: FloatArray,
-    centre: float,
-    denominator: float,
-    unit: Unit,
-    metric: RankWeight | None,
-    fixed: FloatArray | float = 0.0,
-) -> Estimate:
-    """Attach the standard error of a ratio whose session residual is e_i = Σ_d c_id · coefficient_d − centre.
-
-    ``fixed`` is added to each term whatever its clicks, an equal share in each session of its query.
-
-    Var = n/(n−1) · Σ e² / denominator², with e summed over each query (unit "query") or each session.
-    Single sessions are not stored; Σ_i e_i² is replaced by its exact conditional mean given the counts: for a
-    query with n sessions and counts c_d,
-    E[Σ_i (Σ_d c_id b_d)²] = Σ_d b_d² c_d (1 − c_d/n) + (Σ_d b_d c_d)² / n.
-
-    This assumes that every session of a query shows the same ranking and that the clicks of a session are
-    independent given it (position-based users): then, given the counts, the clicked sessions of each document
-    are an independent uniform subset.  For estimates per session the variance estimate is exactly unbiased when
-    sessions draw their query independently; for the self-normalised ratio it holds to first order.
-    """
-    query = log.query
-    n_queries = len(log.sessions)
-    totals = np.bincount(query, log.clicks * coefficient + fixed, minlength=n_queries)
-    if unit == "query":
-        squares = float(((totals - log.sessions * centre) ** 2).sum())
-        size = int((log.sessions > 0).sum())
-    else:
-        require_single_display(log)
-        share = log.clicks / np.maximum(log.sessions, 1)[query]
-        alone = np.bincount(query, coefficient**2 * log.clicks * (1 - share), minlength=n_queries)
-        # Completed square: the sum of e² cannot come out below 0 by rounding.
-        together = log.sessions * (totals / np.maximum(log.sessions, 1) - centre) ** 2
-        squares = float((alone + together).sum())
-        size = log.n_sessions
-    error = np.sqrt(size / (size - 1) * squares) / denominator if size > 1 else float("nan")
-    return Estimate(value, float(error), log.n_sessions, log.n_clicks, metric)
+    error = ratio_error(log, a, centre=value, denominator=float(log.n_sessions), unit=unit)
+    return Estimate(value, error, log.n_sessions, log.n_clicks, given.metric)

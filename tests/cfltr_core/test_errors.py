@@ -49,7 +49,7 @@ from cfltr_core import (
     simulate_clicks,
     surrogate_ranks,
 )
-from cfltr_core.evaluation.estimators import Estimate
+from cfltr_core.evaluation.estimates import Estimate
 from cfltr_core.learning.proprank import LinearFit
 from cfltr_core.ranking.ragged import lengths, relevant_queries, segment_max
 

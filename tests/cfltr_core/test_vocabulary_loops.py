@@ -66,7 +66,7 @@ def test_other_numbers_are_no_difference() -> None:
         rank_weights([1.0], [0, 1], metric=dcg()) - 3  # type: ignore[operator]
 
 
-@pytest.mark.oracle("estimators.Estimate.report")
+@pytest.mark.oracle("estimates.Estimate.report")
 @pytest.mark.parametrize(("metric", "gain"), [(dcg(), True), (average_rank(), False)])
 def test_an_estimate_reports_what_a_table_shows(metric, gain: bool) -> None:
     lam = rank_weights([3.0, 2.0, 1.0, 0.0], OFFSETS, metric=metric)

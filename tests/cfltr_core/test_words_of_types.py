@@ -10,7 +10,7 @@ import pytest
 
 from cfltr_core import ClickLog, click_sampler, ips, ndcg, ranks, surrogate_ranks, train_sgd, two_layer
 from cfltr_core.data.generated import GENERATED, Knobs
-from cfltr_core.evaluation.estimators import Unit
+from cfltr_core.evaluation.estimates import Unit
 from cfltr_core.learning.bounds import Surrogate
 from cfltr_core.learning.convergence import second_moment
 from cfltr_core.learning.countersample import Method, Optimizer

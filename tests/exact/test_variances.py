@@ -106,7 +106,7 @@ def test_standard_errors_over_every_way_of_handing_out_the_clicks(
         np.testing.assert_allclose(ratio.standard_error, expected, rtol=0, atol=EXACT)
 
 
-@pytest.mark.oracle("exact.mean_and_variance", "estimators.ips_variance")
+@pytest.mark.oracle("exact.mean_and_variance", "variances.ips_variance")
 @pytest.mark.parametrize(("plus", "minus"), NOISES)
 @pytest.mark.parametrize("sessions", [[1, 1], [2, 1], [0, 2], [3, 0]])
 def test_variance_with_fixed_sessions(plus: float, minus: float, sessions: list[int]) -> None:

@@ -59,8 +59,8 @@ WRONG = {
         "test_variances.py::test_estimated_variance_is_unbiased",
     ),
     "variance not centred": (
-        "_with_error(log, value, a, value, float(log.n_sessions), unit, given.metric)",
-        "_with_error(log, value, a, 0.0, float(log.n_sessions), unit, given.metric)",
+        "ratio_error(log, a, centre=value, denominator=float(log.n_sessions), unit=unit)",
+        "ratio_error(log, a, centre=0.0, denominator=float(log.n_sessions), unit=unit)",
         "test_variances.py::test_estimated_variance_is_unbiased",
     ),
     "clicks of a session always apart": (

@@ -1,4 +1,4 @@
-"""Estimates and standard errors on arbitrary small logs, against loops over queries and over sessions."""
+"""Estimates and their standard errors on arbitrary small logs, against loops over queries and over sessions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from cfltr_core import (
     power_examination,
     self_normalised,
 )
-from cfltr_core.evaluation.estimators import Estimate
 
 # The session-wise reference runs through every way of handing out the clicks: few sessions, short lists.
 SMALL = counts(longest=3, most_sessions=3)
@@ -61,16 +60,3 @@ def test_estimates(problem: Counts, unit: str, seed: int, cap: float) -> None:
         expected = oracles.standard_error(unit, *observed, residual, 0.0, total)
         np.testing.assert_allclose([found.value, found.standard_error], [value, expected], **CLOSE)
     assert (found.n_sessions, found.n_clicks) == (n, len(clicked))
-
-
-@pytest.mark.oracle("estimators.Estimate.interval")
-@given(value=st.floats(-5, 5), spread=st.floats(0, 3), level=st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.99]))
-def test_interval(value: float, spread: float, level: float) -> None:
-    found = Estimate(value, spread, 10, 5).interval(level)
-    np.testing.assert_allclose(found, oracles.normal_interval(value, spread, level), rtol=0, atol=1e-12)
-
-
-def test_interval_has_95_per_cent_unless_told() -> None:
-    low, high = Estimate(1.0, 2.0, 10, 5).interval()
-    assert abs(low - (1.0 - 2.0 * 1.959963984540054)) <= 1e-12
-    assert abs(high - (1.0 + 2.0 * 1.959963984540054)) <= 1e-12
