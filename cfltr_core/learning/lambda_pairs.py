@@ -89,7 +89,7 @@ class LambdaLists:
 
     def loss(self, scores: FloatArray, *, hessian: bool = False) -> LambdaLoss:
         """The loss at the ``scores`` of all documents; of those only how far they are apart is checked."""
-        if not np.isfinite(2 * self.sigma * np.abs(scores).max()):
+        if not far_apart(scores, self.sigma) < np.inf:
             raise ValueError("scores: are so far apart that their difference, times sigma, is not finite; rescale them")
         s, order = scores[self.rows], np.arange(len(self.rows))
         for index in self.by_length:
@@ -179,6 +179,12 @@ class LambdaLists:
                 row[own][rows] += sign * w.sum(axis=1)
                 row[own] += w.sum(axis=0)
                 w = w * (1.0 - p)
+
+
+def far_apart(scores: FloatArray, sigma: float) -> float:
+    """How far two scores can be apart, times σ: twice the largest |s|; ∞ or NaN where that is no finite number."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(2 * sigma * np.abs(scores).max())
 
 
 class _Part:

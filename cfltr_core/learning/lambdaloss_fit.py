@@ -26,7 +26,7 @@ from cfltr_core.evaluation.estimators import self_normalised
 from cfltr_core.files import write_json
 from cfltr_core.learning.deep import Rates, train_module, training_length, validation_pair
 from cfltr_core.learning.descent import Plan, TrainingDiverged
-from cfltr_core.learning.lambda_pairs import Form, LambdaLists, Truncation
+from cfltr_core.learning.lambda_pairs import Form, LambdaLists, Truncation, far_apart
 from cfltr_core.learning.networks import DeepFit
 from cfltr_core.learning.proprank import training_problem
 from cfltr_core.learning.torch_lists import ListBatch
@@ -257,7 +257,7 @@ def _linear(x: NDArray[Any], lists: LambdaLists, plan: Plan, judged: tuple[NDArr
 
     for epoch in range(1, plan.length + 1):
         scores = _scores(x, w)
-        if not np.isfinite(2 * plan.sigma * np.abs(scores).max()):
+        if not far_apart(scores, plan.sigma) < math.inf:
             message = f"scores are not finite in epoch {epoch}: lower learning_rate; fit has the last good weights"
             raise TrainingDiverged(message, answer(last, epoch - 1, math.nan))
         found = lists.loss(scores)
@@ -265,7 +265,8 @@ def _linear(x: NDArray[Any], lists: LambdaLists, plan: Plan, judged: tuple[NDArr
         mean += (1 - BETA_1) * (gradient - mean)
         square += (1 - BETA_2) * (gradient**2 - square)
         step = mean / (1 - BETA_1**epoch) / (np.sqrt(square / (1 - BETA_2**epoch)) + TINY)
-        last, w = w, w - plan.rate(epoch, epoch) * step / spread
+        with np.errstate(over="ignore"):
+            last, w = w, w - plan.rate(epoch, epoch) * step / spread
         estimate = math.nan
         if judged is not None:
             features, log = judged

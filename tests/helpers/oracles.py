@@ -1540,6 +1540,14 @@ def lambda_loss(
     return value, gradient, hessian
 
 
+def far_apart(scores: Sequence[float], sigma: float) -> float:
+    """Twice the largest |s|, times σ."""
+    largest = 0.0
+    for s in scores:
+        largest = max(largest, abs(s))
+    return 2.0 * sigma * largest
+
+
 def frozen_loss(
     scores: Sequence[float], rank: Sequence[int], gains: Sequence[float], k: int | None, truncation: str
 ) -> float:

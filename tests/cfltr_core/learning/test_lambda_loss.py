@@ -26,7 +26,7 @@ from cfltr_core import (
     ranks,
 )
 from cfltr_core.learning import lambda_pairs
-from cfltr_core.learning.lambda_pairs import TRUNCATIONS, LambdaLists
+from cfltr_core.learning.lambda_pairs import TRUNCATIONS, LambdaLists, far_apart
 
 CUTS = [0, 4, 5, 9, 12]
 CUTOFFS = (None, 1, 2, 3, 9)
@@ -107,6 +107,14 @@ def test_finite_at_any_gap(k: int | None, truncation: str, form: str, gap: float
     if gap <= 1e4:
         value, gradient, _ = oracles.lambda_loss(s.tolist(), [0, 4], gains, k, truncation, form)
         close([found.value, *found.gradient], [value, *gradient])
+
+
+@pytest.mark.oracle("lambda_pairs.far_apart")
+def test_how_far_scores_can_be_apart() -> None:
+    for scores in ([0.0], [-3.0, 2.0], [1e307, -5e307]):
+        assert far_apart(np.array(scores), 0.5) == oracles.far_apart(scores, 0.5)
+    assert far_apart(np.array([1.7e308]), 1.0) == math.inf
+    assert math.isnan(far_apart(np.array([math.nan, 1.0]), 1.0))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -196,7 +204,7 @@ def test_gains_of_a_log() -> None:
 USER = PositionBasedUser([1.0, 0.5, 0.25])
 POLICY = EpsilonGreedyPolicy([1, 2, 3, 4, 1], [0, 4, 5], epsilon=[0, 0.2, 1.0])
 RELEVANT = [0, 1, 1, 0, 1]
-AT = [0.3, 0.3, -1.0, 0.9, 2.0]
+AT = [0.3, 0.3, 0.9, -1.0, 2.0]
 
 
 def expected_loss(form: str, truncation: str, sessions: int, aware: bool = True) -> np.ndarray:

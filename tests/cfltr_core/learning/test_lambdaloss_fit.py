@@ -95,6 +95,7 @@ def test_the_course_is_that_of_the_loop(k: int | None, truncation: Any, form: An
         X, LOG, cutoff=k, truncation=truncation, form=form, weight_decay=decay, learning_rate=schedule, epochs=7,
         validation=(X, other),
     )  # fmt: skip
+    assert type(fit) is LambdaFit
     given = (other.document.tolist(), other.clicks.tolist(), other.propensity.tolist())
     weight = oracles.dcg if k is None else oracles.dcg_at(k)
     risks = [oracles.snips(oracles.linear_scores(X.tolist(), w), CUTS, *given, weight) for w in weights]
@@ -139,7 +140,7 @@ def test_batches_and_seeds_of_a_network() -> None:
         fit_lambdaloss(X, LOG, cutoff=2, module=lambda: two_layer(3, hidden=3), batch_documents=4, epochs=3, seed=s)
         for s in (0, 0, 1)
     ]
-    assert fits[0].history["steps"].tolist() == [3, 6, 9]
+    assert (np.diff(fits[0].history["steps"], prepend=0) > 1).all(), "three lists have a click, in two batches or three"
     assert all((fits[0].weights[name] == fits[1].weights[name]).all() for name in fits[0].weights)
     assert any((fits[0].weights[name] != fits[2].weights[name]).any() for name in fits[0].weights)
 
