@@ -117,7 +117,7 @@ class LambdaLists:
 
     def _sweep(self, part: _Part, scores: FloatArray, gains: FloatArray, sums: _Sums) -> None:
         """Add all pairs of the lists of a part, rank by rank of the upper document."""
-        s, g = self.sigma * scores[part.place], gains[part.place]
+        s, g = scores[part.place], gains[part.place]
         local = sums.like(len(s))
         end = int(part.begin[min(self.last, len(part.begin) - 1)])
         for i in range(min(self.top, len(part.begin) - 2)):
@@ -128,7 +128,8 @@ class LambdaLists:
             spread, fold, shape = part.pairs(above, below)
             rank = part.rank[below].reshape(shape)[:, :1] if len(shape) == 2 else part.rank[below]
             w = self.delta[rank - i] * self.worse[rank]
-            x = spread(s[above]) - s[below].reshape(shape)
+            gap = spread(s[above]) - s[below].reshape(shape)
+            x = self.sigma * gap
             high, low = spread(g[above]), g[below].reshape(shape)
             if not self.linear:
                 high, low = np.maximum(high - low, 0.0), np.maximum(low - high, 0.0)
@@ -145,7 +146,7 @@ class LambdaLists:
             if len(local.total) == 2:
                 local.add(1, fold(bend * both), bend * both, above, below)
             if len(local.same):
-                same = np.where(x == 0, w, 0.0)
+                same = np.where(gap == 0, w, 0.0)
                 local.same[above] += fold(same)
                 local.same[below] += same.ravel()
                 for row, (up, down) in zip(local.alone, ((-wp, wp - w), (bend, bend)), strict=False):
