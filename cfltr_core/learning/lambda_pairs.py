@@ -111,9 +111,8 @@ class LambdaLists:
                 found += (ties.gains - ties.mean) * by_itself
             out[row, self.rows[order]] = found
         scale = self.sigma / LOG_2
-        return LambdaLoss(
-            (sums.value + exact.value) / LOG_2, scale * out[0], scale * self.sigma * out[1] if hessian else None
-        )
+        bends = scale * self.sigma * out[1] if hessian else None
+        return LambdaLoss((sums.value + exact.value) / LOG_2, scale * out[0], bends)
 
     def _sweep(self, part: _Part, scores: FloatArray, gains: FloatArray, sums: _Sums) -> None:
         """Add all pairs of the lists of a part, rank by rank of the upper document."""
@@ -123,8 +122,6 @@ class LambdaLists:
         for i in range(min(self.top, len(part.begin) - 2)):
             below = slice(int(part.begin[i + 1]), end)
             above = slice(int(part.begin[i]), int(part.begin[i] + part.begin[i + 2] - part.begin[i + 1]))
-            if below.start >= end:
-                break
             spread, fold, shape = part.pairs(above, below)
             rank = part.rank[below].reshape(shape)[:, :1] if len(shape) == 2 else part.rank[below]
             w = self.delta[rank - i] * self.worse[rank]
@@ -132,7 +129,7 @@ class LambdaLists:
             x = self.sigma * gap
             high, low = spread(g[above]), g[below].reshape(shape)
             if not self.linear:
-                high, low = np.maximum(high - low, 0.0), np.maximum(low - high, 0.0)
+                high, low = np.maximum(high - low, 0), np.maximum(low - high, 0)
             both = high + low
             small = np.exp(-x)
             p = small / (1.0 + small)
