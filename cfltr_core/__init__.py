@@ -34,6 +34,8 @@ from cfltr_core.learning.bounds import bound_loss, surrogate_ranks
 from cfltr_core.learning.convergence import weight_summary
 from cfltr_core.learning.countersample import click_sampler, train_sgd
 from cfltr_core.learning.deep import AGARWAL_DEEP, fit_deep, select_deep
+from cfltr_core.learning.lambda_loss import click_gains, lambda_loss, lambda_metric
+from cfltr_core.learning.lambdaloss_fit import fit_lambdaloss, lambda_objective
 from cfltr_core.learning.networks import two_layer
 from cfltr_core.learning.proofs import exact_runs, proof_steps
 from cfltr_core.learning.propdcg import fit_propdcg
@@ -104,6 +106,7 @@ __all__ = [
     "band",
     "bound_loss",
     "claim",
+    "click_gains",
     "click_rates",
     "click_sampler",
     "clicks_above_test",
@@ -125,6 +128,7 @@ __all__ = [
     "expectation_maximisation",
     "figure",
     "fit_deep",
+    "fit_lambdaloss",
     "fit_linear_ranker",
     "fit_propdcg",
     "fit_proprank",
@@ -132,6 +136,9 @@ __all__ = [
     "ips",
     "ips_variance",
     "joint_likelihood",
+    "lambda_loss",
+    "lambda_metric",
+    "lambda_objective",
     "load_corpus",
     "mean_and_variance",
     "mean_interval",

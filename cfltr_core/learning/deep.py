@@ -29,7 +29,7 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.learning.bounds import Surrogate
-from cfltr_core.learning.descent import DeepMethod, DeepOptimizer, Plan, TrainingDiverged, train
+from cfltr_core.learning.descent import DeepMethod, DeepOptimizer, Objective, Plan, TrainingDiverged, train
 from cfltr_core.learning.networks import DeepFit, built, dtype_of, score
 from cfltr_core.learning.propdcg import curvature
 from cfltr_core.learning.proprank import training_problem
@@ -85,7 +85,8 @@ def fit_deep(
         f, from (n_docs, n_features) to (n_docs,) or (n_docs, 1).  A function is called with torch's generator seeded by
         ``seed``.  A network is trained where it is: it begins with its weights and is left with those of the fit.
     metric : RankWeight
-        λ with a derivative; DCG if none is given.
+        λ with a derivative; DCG if none is given.  With a cut-off λ(1 + S) has no gradient beyond it, where a bound on
+        the rank is at first: such a λ is refused.
     surrogate, sigma
         The bound on the rank, as for :func:`cfltr_core.learning.bounds.bound_loss`.
     method : "direct" or "majorise"
@@ -122,8 +123,8 @@ def fit_deep(
     Raises
     ------
     ValueError
-        As ``fit_proprank``; for settings out of range, a λ without a derivative, a module that returns another shape
-        or numbers that are not finite, a ``validation`` that does not match, a device that is not there.
+        As ``fit_proprank``; for settings out of range, a λ without a derivative or with a jump, a module that returns
+        another shape or numbers that are not finite, a ``validation`` that does not match, a device that is not there.
     TypeError
         For a ``module`` that is no network, a ``seed`` that is none.
     TrainingDiverged
@@ -157,7 +158,7 @@ def fit_deep(
     if not np.isfinite(mass).all():
         raise ValueError(f"log: the propensity of document {clicked.documents[~np.isfinite(mass)][0]} is 0, but it was "
                          "clicked, so it can be examined: correct the examination curve")  # fmt: skip
-    lam.slope([1.0])
+    _no_jump(lam, int(np.diff(log.offsets).max()))
     checks.one_of(surrogate, "surrogate", ("hinge", "logistic"))
     checks.positive(sigma, "sigma")
     checks.one_of(method, "method", ("direct", "majorise"))
@@ -168,8 +169,8 @@ def fit_deep(
     if method == "majorise" and curvature(lam, int(np.diff(log.offsets).max())) == "convex":
         raise ValueError(f"method is 'majorise', but rank weight {lam.name!r} is convex and lies above its tangents: "
                          "choose 'direct'")  # fmt: skip
-    length, by_steps, rates = _length(learning_rate, epochs, steps)
-    judged = None if validation is None else _validation(validation, x.shape[1])
+    length, by_steps, rates = training_length(learning_rate, epochs, steps)
+    judged = None if validation is None else validation_pair(validation, x.shape[1])
     if patience is not None:
         checks.positive_int(patience, "patience")
         if judged is None:
@@ -179,22 +180,45 @@ def fit_deep(
         round_epochs=round_epochs, optimizer=optimizer, weight_decay=weight_decay, batch_documents=batch_documents,
         patience=patience, progress=sys.stderr.isatty() if progress is None else progress,
     )  # fmt: skip
+    return train_module(x, log, mass, module=module, plan=plan, validation=judged, device=device, seed=seed)
+
+
+def train_module(
+    features: NDArray[Any],
+    log: ClickLog,
+    mass: FloatArray,
+    *,
+    module: torch.nn.Module | Callable[[], torch.nn.Module],
+    plan: Plan,
+    validation: tuple[NDArray[Any], ClickLog] | None,
+    device: str = "cpu",
+    seed: int | np.random.Generator | torch.Generator = 0,
+    objective: Objective | None = None,
+) -> DeepFit:
+    """Make the network, try it on some documents and train it by a ``plan``; the other arguments are checked already.
+
+    ``mass`` are the c_t of the clicked documents, in increasing order; ``objective`` replaces the bound of
+    :func:`fit_deep`: it maps a batch and its scores to its part of the objective and the gradient in the scores.
+    """
     place = _device(str(device))
     with _generators(_seed(seed), place) as rng:
         net = built(module).to(place)
-        _try_out(net, x)
-        lists = TorchLists(log.offsets, clicked.documents)
-        return train(net, plan, features=x, lists=lists, mass=mass, validation=judged, rng=rng)
+        _try_out(net, features)
+        lists = TorchLists(log.offsets, np.unique(log.document[log.clicks > 0]))
+        return train(
+            net, plan, features=features, lists=lists, mass=mass, validation=validation, rng=rng, objective=objective
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DeepSelection:
     """The chosen ``fit``, the ``settings`` that it was trained with, and the ``estimates`` of the risk for each of all.
 
-    :func:`select_deep` makes it.
+    The fit is a :class:`cfltr_core.learning.networks.DeepFit`, or what another learner gives.  :func:`select_deep`
+    makes it.
     """
 
-    fit: DeepFit
+    fit: Any
     settings: Mapping[str, Any]
     estimates: FloatArray
 
@@ -208,6 +232,7 @@ def select_deep(
     *,
     grid: Sequence[Mapping[str, Any]],
     validation: tuple[ArrayLike, ClickLog],
+    learner: Callable[..., Any] | None = None,
     **fixed: Any,
 ) -> DeepSelection:
     """The settings with the least Σ clicks · λ / p divided by Σ clicks / p on *validation clicks*; labels play no part.
@@ -220,6 +245,9 @@ def select_deep(
         As for :func:`fit_deep`.
     grid : one mapping or more
         Arguments of :func:`fit_deep` by name, tried in this order; of equal estimates the first is chosen.
+    learner : callable
+        What fits instead of :func:`fit_deep`, such as :func:`cfltr_core.learning.lambdaloss_fit.fit_lambdaloss`: it is
+        called like ``fit_deep``, with its own arguments from ``grid`` and ``fixed``, and its fits have a ``risk``.
     fixed
         Arguments of :func:`fit_deep` that are the same in all; ``seed`` among them is a whole number, so that all
         settings have the same.
@@ -252,11 +280,11 @@ def select_deep(
     if not isinstance(fixed.get("seed", 0), (int, np.integer)):
         raise TypeError("seed: a generator would give each of the settings another one; give a whole number")
     estimates = np.full(len(grid), np.inf)
-    fits: dict[int, DeepFit] = {}
+    fits: dict[int, Any] = {}
     failure: TrainingDiverged | None = None
     for i, settings in enumerate(grid):
         try:
-            fits[i] = fit_deep(features, log, validation=validation, **{**fixed, **settings})
+            fits[i] = (learner or fit_deep)(features, log, validation=validation, **{**fixed, **settings})
             estimates[i] = fits[i].risk
         except TrainingDiverged as error:
             failure = error
@@ -266,10 +294,10 @@ def select_deep(
     return DeepSelection(fits[best], grid[best], estimates)
 
 
-def _length(
+def training_length(
     learning_rate: Rates, epochs: int | None, steps: int | None
 ) -> tuple[int, bool, tuple[tuple[float, float], ...]]:
-    """How long, whether that counts steps, and the rates with the length of each."""
+    """How long, whether that counts steps, and the rates with the length of each; a ValueError for what is neither."""
     if epochs is not None and steps is not None:
         raise ValueError(f"epochs is {epochs} and steps is {steps}: give one of the two")
     given = [(name, n) for name, n in (("epochs", epochs), ("steps", steps)) if n is not None]
@@ -292,7 +320,8 @@ def _length(
     return given[0][1] if given else usual, steps is not None, rates
 
 
-def _validation(given: Any, n_features: int) -> tuple[NDArray[Any], ClickLog]:
+def validation_pair(given: Any, n_features: int) -> tuple[NDArray[Any], ClickLog]:
+    """Features and log of other queries; a ValueError unless they belong together and have ``n_features`` columns."""
     if not (isinstance(given, Sequence) and len(given) == 2 and isinstance(given[1], ClickLog)):
         raise ValueError("validation: expected (features, log) of other queries")
     try:
@@ -302,6 +331,21 @@ def _validation(given: Any, n_features: int) -> tuple[NDArray[Any], ClickLog]:
     if x.shape[1] != n_features:
         raise ValueError(f"validation: has {x.shape[1]} features, those to learn from are {n_features}")
     return x, given[1]
+
+
+def _no_jump(metric: RankWeight, longest: int) -> None:
+    """A ValueError for a λ without a derivative, or one that rises where its derivative does not say so."""
+    rank = np.arange(1.0, 4 * max(17, longest))
+    slope, rise = metric.slope(rank), np.diff(metric(rank))
+    most = np.maximum(np.maximum(slope[1:], slope[:-1]), metric.slope(rank[:-1] + 0.5))
+    jumps = (rise > 2 * most) & (rise > 1e-9 * np.ptp(metric(rank)))
+    if jumps.any():
+        k = int(np.argmax(jumps)) + 1
+        raise ValueError(
+            f"metric: {metric.name} jumps between ranks {k} and {k + 1}, where its derivative does not see it: a "
+            "document beyond would have no gradient and never come back; learn a cut-off DCG with "
+            f"fit_lambdaloss(…, cutoff={k}), or give a metric without a cut-off"
+        )
 
 
 def _device(name: str) -> torch.device:
