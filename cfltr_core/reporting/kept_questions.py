@@ -10,8 +10,7 @@ from typing import Any, Protocol
 
 from cfltr_core import checks
 from cfltr_core.reporting.kept_tables import NAME, Row, flat, kinds_of, place_of
-
-Stream = int | Sequence[int]
+from cfltr_core.reporting.standing import Stream
 
 # The folder of the chapter's kept tables; without this variable there are none.
 FOLDER = "CFLTR_KEPT"
