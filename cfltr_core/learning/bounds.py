@@ -285,7 +285,7 @@ class ClickedLists:
         self, force: FloatArray, terms: IntArray, start: IntArray, first: IntArray, slope: Scores, cost: FloatArray
     ) -> None:
         """Add Σ_t cost_t Σ_y slope_ty (e_t − e_y) of one block to ``force``; the own document cancels."""
-        np.add.at(force, self.documents[terms], cost * slope.sum(axis=1))
+        np.add.at(force, self.documents[terms], cost * np.add.reduce(slope, axis=1))
         slope *= cost.astype(slope.dtype)[:, None]
         pulled = np.add.reduceat(slope, first, axis=0) if len(first) < len(terms) else slope
         # Each query occurs once in a block, so that a plain subtraction in place loses nothing.

@@ -181,7 +181,7 @@ class _Solver:
                     )
             # With a tiny C rounding hides what can be gained; w = 0 ranks nothing, and one step from it does.
             if best.primal - best.dual <= max(wanted, ROUNDING * rounding) and (w.any() or stepped):
-                self.at(s, mu, settle=True)
+                self.settle(s, mu)
                 slopes = Slopes(self.lists.offsets, self.lists.documents, mu, tuple(self.centres))
                 same = best.primal - best.dual <= (ROUNDING * rounding if self.matrix.dtype == np.float64 else 0.0)
                 dual = best.primal if same else best.dual
@@ -204,7 +204,7 @@ class _Solver:
                 # The smoothing, not the search, is what keeps the gap open: settle the slopes as new centres.  Scores
                 # that were added up along the way are computed anew, so that the certificate is not theirs.
                 s = self.scores(w)
-                self.at(s, mu, settle=True)
+                self.settle(s, mu)
                 if primal - dual > SHARE * gap_before:
                     mu = max(mu * SHRINK, floor)
                 gap_before, fresh = primal - dual, True
@@ -236,26 +236,32 @@ class _Solver:
         self.passes += 1
         return self.matrix.transposed(rho)
 
-    def at(self, s: Scores, mu: float, settle: bool = False) -> _Point:
-        """Sweep over all pairs; ``settle`` makes the slopes found the new centres."""
-        lists, unit = self.lists, s.dtype.type
+    def settle(self, s: Scores, mu: float) -> None:
+        """Make the slopes at these scores the new centres."""
+        for (_, _, _, z), centre in zip(self.lists.gaps(s), self.centres, strict=True):
+            centre[:] = np.where(centre < 0, centre, _slopes(z, centre, mu))
+
+    def at(self, s: Scores, mu: float) -> _Point:
+        """Sweep over all pairs."""
+        lists = self.lists
         own = lists.own(s, hinge)
         force = np.zeros(self.n_docs)
         exact = smooth = dual = 0.0
         for (terms, start, first, z), centre in zip(lists.gaps(s), self.centres, strict=True):
+            # Short lists make small blocks: here NumPy's wrappers would cost as much as the numbers.
             mass = self.mass[terms]
-            a = np.clip(centre + z * unit(1 / mu), 0, 1)
-            total = np.maximum(z, 0).sum(axis=1) - own[terms]
+            a = _slopes(z, centre, mu)
+            total = np.add.reduce(np.maximum(z, 0), axis=1) - own[terms]
             exact += float(mass @ self.cost.value(total))
             # Row sums of a (z + μ (centre − a/2)), without a temporary array.
             total = _rows(a, z) + mu * (_rows(a, centre) - 0.5 * _rows(a, a))
-            value = self.cost.value(total)
-            price = mass * self.cost.slope(total)
-            smooth += float(mass @ value)
-            dual += float(mass @ value - price @ total)
-            dual += float(price @ a.sum(axis=1, dtype=np.float64))
-            if settle:
-                centre[:] = np.where(centre < 0, centre, a)
+            value = float(mass @ self.cost.value(total))
+            smooth += value
+            price = mass
+            if not self.cost.linear:
+                price = mass * self.cost.slope(total)
+                dual += value - float(price @ total)
+            dual += float(price @ np.add.reduce(a, axis=1, dtype=np.float64))
             lists.push(force, terms, start, first, a, price)
         return _Point(exact, smooth, dual, force)
 
@@ -347,6 +353,14 @@ def _two_loops(gradient: FloatArray, steps: list[tuple[FloatArray, FloatArray]])
     for (ds, dg, rho), alpha in zip(kept, reversed(alphas), strict=True):
         out += (alpha - rho * (dg @ out)) * ds
     return out
+
+
+def _slopes(z: Scores, centre: Scores, mu: float) -> Scores:
+    """The slopes clip(ā + z/μ, 0, 1) of the smoothed hinge."""
+    a = z * z.dtype.type(1 / mu)
+    a += centre
+    np.maximum(a, 0, out=a)
+    return np.minimum(a, 1, out=a)
 
 
 def _rows(a: Scores, b: Scores) -> FloatArray:

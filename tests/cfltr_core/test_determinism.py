@@ -53,6 +53,7 @@ from cfltr_core.learning.descent import Plan, train
 from cfltr_core.learning.torch_lists import TorchLists
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
 from cfltr_core.propensity.score_models import score_model
+from cfltr_core.reporting.standing import entropy
 from cfltr_core.sampling import AliasTable
 
 N = 40
@@ -145,9 +146,10 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
         simulate_clicks(POLICY, USER, relevance=RELEVANCE, sessions=[9] * N, rng=generator(s)).clicks
     ),
     "memory.remembered_corpus": lambda s, _: remembered_corpus("digits", "smoke", seed=s).train.features,
-    "run.load": lambda s, _: Run("smoke", "digits").load(s).train.features,
-    "run.rng": lambda s, _: Run("smoke", "digits").rng(s, 7).random(5),
-    "run.simulate": lambda s, _: (
+    "standing.load": lambda s, _: Run("smoke", "digits").load(s).train.features,
+    "standing.rng": lambda s, _: Run("smoke", "digits").rng(s, 7).random(5),
+    "standing.entropy": lambda s, _: np.array(entropy(s, 7)),
+    "standing.simulate": lambda s, _: (
         Run.simulate(POLICY, USER, relevance=RELEVANCE, n_sessions=400, rng=generator(s)).clicks
     ),
     "other_users.draw_page_clicks": lambda s, _: CascadeUser(epsilon_plus=0.5).draw_page_clicks(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from unittest import mock
 
 import numpy as np
 import oracles
@@ -24,6 +25,7 @@ from cfltr_core import (
     ranks,
     rbp,
 )
+from cfltr_core.ranking import metrics
 
 WEIGHTS = {
     "average rank": (average_rank(), oracles.average_rank),
@@ -37,11 +39,22 @@ CLOSE = {"rtol": 0, "atol": 1e-12}
 
 
 @pytest.mark.oracle("metrics.ranks")
+@pytest.mark.parametrize("few", [0, metrics.FEW])
 @given(problem=problems())
-def test_ranks(problem: Problem) -> None:
-    for ties in ("average", "optimistic", "pessimistic"):
-        found = ranks(problem.scores, problem.offsets, ties=ties)
-        assert found.tolist() == oracles.ranks(problem.scores, problem.offsets, ties)
+def test_ranks(few: int, problem: Problem) -> None:
+    """Few documents are sorted in one go, many in rectangles; here either way takes all lists."""
+    with mock.patch.object(metrics, "FEW", few):
+        for ties in ("average", "optimistic", "pessimistic"):
+            found = ranks(problem.scores, problem.offsets, ties=ties)
+            assert found.tolist() == oracles.ranks(problem.scores, problem.offsets, ties)
+
+
+def test_the_limit_of_few_documents_changes_no_rank() -> None:
+    rng = np.random.default_rng(0)
+    for n_docs in (metrics.FEW, metrics.FEW + 1):
+        cuts = np.append(np.arange(0, n_docs, 7), n_docs)
+        scores = rng.integers(0, 5, size=n_docs).astype(float)
+        assert ranks(scores, cuts).tolist() == oracles.ranks(scores.tolist(), cuts.tolist(), "average")
 
 
 @pytest.mark.oracle("metrics.ranks")
