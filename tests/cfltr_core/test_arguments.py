@@ -117,6 +117,7 @@ DEFAULTS = {
     "band": {"label": None, "units": None},
     "bound_loss": {"weights": None, "metric": None, **HINGE},
     "claim": {"units": None},
+    "click_sampler": {"replacement": True},
     "clicks_above_test": {"half": 0},
     "clipped": ESTIMATE,
     "curves": {"ax": None, "labels": None, "legend": True, "units": None},

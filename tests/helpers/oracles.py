@@ -1148,6 +1148,18 @@ def alias_draws(keep: Sequence[float], alias: Sequence[int], size: int, seed: in
     return [j if u < keep[j] else alias[j] for j, u in zip(columns, rng.random(size).tolist(), strict=True)]
 
 
+def dealt(counts: Sequence[int], runs: int, batch: int, steps: int, seed: int) -> list[list[list[int]]]:
+    """steps × runs × batch cards of a deck that is shuffled for every run, and again when it is used up."""
+    rng = np.random.default_rng(seed)
+    streams: list[list[int]] = [[] for _ in range(runs)]
+    while len(streams[0]) < steps * batch:
+        for stream in streams:
+            cards = [i for i, c in enumerate(counts) for _ in range(c)]
+            rng.shuffle(cards)
+            stream += cards
+    return [[stream[t * batch : (t + 1) * batch] for stream in streams] for t in range(steps)]
+
+
 def sgd_laws(clicks: Sequence[int], propensity: Sequence[float]) -> dict[str, tuple[list[float], list[float]]]:
     """P(term) and the factor of its gradient for the three methods, from single clicks."""
     n = sum(clicks)
@@ -1174,6 +1186,14 @@ def query_law(
             for _ in range(c if d in members else 0):
                 law[q] += sum(math.dist(features[y], features[d]) for y in members) / p / n
     return law
+
+
+def query_factor(mass: Sequence[float], offsets: Sequence[int], law: Sequence[float]) -> list[float]:
+    """mass / P(q) of each document, with P(q) = law / Σ law; 0 for a query that is never drawn."""
+    total = math.fsum(law)
+    return [
+        mass[d] * total / law[q] if law[q] > 0 else 0.0 for q, documents in enumerate(lists(offsets)) for d in documents
+    ]
 
 
 def query_gradient(
