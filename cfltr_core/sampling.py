@@ -141,7 +141,7 @@ class Deck:
         return np.asarray(self.counts / self.counts.sum())
 
     def epochs(self, runs: int, rng: np.random.Generator) -> Iterator[NDArray[np.int32]]:
-        """Yield epoch after epoch: the categories of all cards, shuffled by ``rng`` for each of ``runs``, (runs, n_cards).
+        """Yield epoch after epoch: the categories of all cards, shuffled by ``rng`` for each of ``runs``, (runs, n).
 
         A card is an index of four bytes.
         """

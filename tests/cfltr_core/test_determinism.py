@@ -49,6 +49,7 @@ from cfltr_core.data.letor.folders import fold_of, layout_of
 from cfltr_core.data.memory import remembered_corpus
 from cfltr_core.learning.descent import Plan, train
 from cfltr_core.learning.torch_lists import TorchLists
+from cfltr_core.learning.torch_sampler import torch_sampler
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
 from cfltr_core.propensity.score_models import score_model
 from cfltr_core.sampling import AliasTable, Deck, term_draws
@@ -160,6 +161,7 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
         ).last
     ),
     "sampling.term_draws": lambda s, _: next(term_draws(Deck([3, 1, 5]), (2, 1), generator(s))),
+    "torch_sampler.torch_sampler": lambda s, _: np.array([*torch_sampler(click_sampler(LOG, "ips"), steps=20, seed=s)]),
     "query_sampling.query_steps": lambda s, _: (
         train_sgd(DATA.features, query_sampler(DATA.features, LOG), learning_rates=0.1, steps=20, rng=generator(s)).last
     ),
