@@ -38,6 +38,7 @@ from cfltr_core.learning.proofs import exact_runs, proof_steps
 from cfltr_core.learning.propdcg import fit_propdcg
 from cfltr_core.learning.proprank import fit_proprank
 from cfltr_core.learning.query_sampling import query_sampler
+from cfltr_core.learning.regret import certified_optimum, evaluation_steps, excess_risk, label_log, regret
 from cfltr_core.learning.selection import select_C
 from cfltr_core.propensity.all_pairs import all_pairs, all_pairs_likelihood
 from cfltr_core.propensity.clicks_above import clicks_above_test, page_displays
@@ -102,6 +103,7 @@ __all__ = [
     "average_rank",
     "band",
     "bound_loss",
+    "certified_optimum",
     "claim",
     "click_rates",
     "click_sampler",
@@ -118,7 +120,9 @@ __all__ = [
     "dual_learning",
     "dual_losses",
     "enumerate_logs",
+    "evaluation_steps",
     "exact_runs",
+    "excess_risk",
     "expand_clicks",
     "expectation",
     "expectation_maximisation",
@@ -131,6 +135,7 @@ __all__ = [
     "ips",
     "ips_variance",
     "joint_likelihood",
+    "label_log",
     "load_corpus",
     "mean_and_variance",
     "mean_interval",
@@ -152,6 +157,7 @@ __all__ = [
     "rbp",
     "record",
     "regression_em",
+    "regret",
     "same_curve",
     "segment_sum",
     "select_C",

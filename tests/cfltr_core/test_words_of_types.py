@@ -8,7 +8,19 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 import pytest
 
-from cfltr_core import ClickLog, click_sampler, ips, ndcg, ranks, surrogate_ranks, train_sgd, two_layer
+from cfltr_core import (
+    ClickLog,
+    RankingData,
+    certified_optimum,
+    click_sampler,
+    ips,
+    ndcg,
+    ranks,
+    regret,
+    surrogate_ranks,
+    train_sgd,
+    two_layer,
+)
 from cfltr_core.data.generated import GENERATED, Knobs
 from cfltr_core.evaluation.estimators import Unit
 from cfltr_core.learning.bounds import Surrogate
@@ -16,6 +28,7 @@ from cfltr_core.learning.convergence import second_moment
 from cfltr_core.learning.countersample import Method, Optimizer
 from cfltr_core.learning.networks import Activation
 from cfltr_core.learning.propdcg import Curvature, curvature
+from cfltr_core.learning.regret import Iterate, Part, Regret
 from cfltr_core.ranking.metrics import TIES, Ties
 from cfltr_core.ranking.rank_weight import RankWeight
 from cfltr_core.reporting.claim_registry import CORPORA
@@ -34,6 +47,16 @@ def trained(word: str) -> object:
     return train_sgd(np.eye(2), click_sampler(LOG, "ips"), learning_rates=0.1, steps=2, rng=rng(), optimizer=word)  # type: ignore[arg-type]
 
 
+PATH = train_sgd(np.eye(2), click_sampler(LOG, "ips"), learning_rates=0.1, steps=2, rng=rng())
+OPTIMUM = certified_optimum(np.eye(2), LOG)
+
+
+def judged(word: str) -> Regret:
+    data = RankingData(np.eye(2), [1, 0], offsets=CUTS)
+    return regret(PATH, data, label_optimum=OPTIMUM, log_optimum=OPTIMUM, iterate=word)  # type: ignore[arg-type]
+
+
+REGRET = judged("last")
 # The type, its words, and the function that takes one.
 TYPES: dict[str, tuple[Any, list[str], Callable[[Any], object]]] = {
     "ties": (
@@ -60,6 +83,8 @@ TYPES: dict[str, tuple[Any, list[str], Callable[[Any], object]]] = {
     "method": (Method, ["biased", "ips", "countersample"], lambda word: click_sampler(LOG, word)),
     "activation": (Activation, ["sigmoid", "tanh", "relu"], lambda word: two_layer(2, activation=word)),
     "optimizer": (Optimizer, ["sgd", "adam", "adagrad"], trained),
+    "iterate": (Iterate, ["average", "last"], judged),
+    "part": (Part, ["total", "training"], lambda word: REGRET.average(word)),
     "surrogate": (
         Surrogate,
         ["hinge", "logistic"],
