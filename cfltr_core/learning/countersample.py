@@ -248,23 +248,24 @@ def train_sgd(
     kept = _record(record, total)
     w = np.zeros((shape[0], x.shape[1], alpha.size))
     move = _optimizer(optimizer, w, alpha.ravel())
-    summed, scored = np.zeros_like(w), np.zeros(shape[0], dtype=np.int64)
+    summed, scored = np.zeros_like(w), 0
     last, average, documents = [], [], []
     if 0 in kept:
         last.append(w.swapaxes(1, 2).copy())
         average.append(w.swapaxes(1, 2).copy())
-        documents.append(scored.copy())
+        documents.append(scored)
     for step, (gradient, count) in enumerate(_steps(x, cuts, sampler, shape, w, checks.generator(rng)), start=1):
         summed += w
         move(gradient, step)
-        scored += count
+        scored = scored + count  # a number, or one for each run
         if step in kept:
             last.append(w.swapaxes(1, 2).copy())
             average.append(summed.swapaxes(1, 2) / step)
-            documents.append(scored.copy())
+            documents.append(scored)
         if step == total:
             break
-    return SGDPath(np.array(sorted(kept)), np.array(last), np.array(average), np.array(documents))
+    counts = np.array([np.broadcast_to(one, shape[:1]) for one in documents], dtype=np.int64)
+    return SGDPath(np.array(sorted(kept)), np.array(last), np.array(average), counts)
 
 
 def _record(record: Sequence[int] | None, steps: int) -> set[int]:
@@ -296,6 +297,7 @@ def _single_clicks(
     start, stop = cuts[query], cuts[query + 1]
     own = sampler.document - start
     out = np.empty_like(w)
+    weights, gradient, double = w[0], out[0], x.dtype == np.float64  # views: a step is a dozen small calls
     for chunk in term_draws(sampler.table, shape, rng):
         terms = chunk[:, 0]
         for low, high, d, scale in zip(
@@ -305,12 +307,12 @@ def _single_clicks(
             sampler.factor[terms].tolist(),
             strict=True,
         ):
-            rows = x[low:high].astype(np.float64, copy=False)
-            scores = rows @ w[0]
+            rows = x[low:high] if double else x[low:high].astype(np.float64)
+            scores = rows @ weights
             active = (scores > scores[d] - 1.0).astype(np.float64)
-            active[d] -= active.sum(axis=0)  # the own document cancels
-            np.matmul(rows.T, active, out=out[0])
-            out *= scale
+            active[d] -= np.add.reduce(active, axis=0)  # the own document cancels
+            np.matmul(rows.T, active, out=gradient)
+            gradient *= scale
             yield out, high - low
 
 
