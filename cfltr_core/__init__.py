@@ -41,6 +41,7 @@ from cfltr_core.learning.proofs import exact_runs, proof_steps
 from cfltr_core.learning.propdcg import fit_propdcg
 from cfltr_core.learning.proprank import fit_proprank
 from cfltr_core.learning.query_sampling import query_sampler
+from cfltr_core.learning.regret import certified_optimum, evaluation_steps, excess_risk, label_log, regret
 from cfltr_core.learning.selection import select_C
 from cfltr_core.propensity.all_pairs import all_pairs, all_pairs_likelihood
 from cfltr_core.propensity.clicks_above import clicks_above_test, page_displays
@@ -105,6 +106,7 @@ __all__ = [
     "average_rank",
     "band",
     "bound_loss",
+    "certified_optimum",
     "claim",
     "click_gains",
     "click_rates",
@@ -122,7 +124,9 @@ __all__ = [
     "dual_learning",
     "dual_losses",
     "enumerate_logs",
+    "evaluation_steps",
     "exact_runs",
+    "excess_risk",
     "expand_clicks",
     "expectation",
     "expectation_maximisation",
@@ -136,6 +140,7 @@ __all__ = [
     "ips",
     "ips_variance",
     "joint_likelihood",
+    "label_log",
     "lambda_loss",
     "lambda_metric",
     "lambda_objective",
@@ -160,6 +165,7 @@ __all__ = [
     "rbp",
     "record",
     "regression_em",
+    "regret",
     "same_curve",
     "segment_sum",
     "select_C",

@@ -1,14 +1,21 @@
-"""Draws from discrete laws at a constant cost per draw: the alias method of Walker 1977."""
+"""Draws from discrete laws at a constant cost per draw: the alias method of Walker 1977, and decks of cards.
+
+An :class:`AliasTable` draws with replacement, a :class:`Deck` without; :func:`term_draws` deals either out in steps.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
+
+# Draws that are made at once.  A run must not depend on when it is looked at, so neither does this.
+CHUNK = 4096
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,6 +92,101 @@ class AliasTable:
         column = checks.generator(rng).integers(len(self.keep), size=size)
         np.copyto(column, self.alias.take(column), where=rng.random(size) >= self.keep.take(column))
         return column
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Deck:
+    """Draws without replacement: a deck with ``counts[i]`` cards of each category i is dealt to its last card.
+
+    Then all cards are shuffled and dealt anew.  Of every n = Σ counts draws that make up an *epoch* exactly counts_i
+    are i, in an order that is uniform over all orders; each single draw has P(i) = counts_i / n.
+
+    Source: the epochs of a shuffled data set, as in the released code of Jagerman & de Rijke 2020; their Algorithm 1
+    draws with replacement.
+
+    Parameters
+    ----------
+    counts : (n_categories,) whole numbers >= 0
+
+    Raises
+    ------
+    ValueError
+        For counts that are no whole numbers >= 0, or all 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cfltr_core.sampling import Deck
+    >>> deck = Deck([3, 0, 1])
+    >>> deck.probabilities()
+    array([0.75, 0.  , 0.25])
+    >>> epoch = next(deck.epochs(1, np.random.default_rng(0)))
+    >>> epoch.shape, np.bincount(epoch[0])
+    ((1, 4), array([3, 0, 1]))
+    """
+
+    counts: IntArray
+
+    def __post_init__(self) -> None:
+        counts = checks.counts(self.counts, np.size(self.counts), "counts")
+        if not counts.any():
+            raise ValueError("counts: there is no card of any category, so that nothing can be drawn")
+        object.__setattr__(self, "counts", counts)
+
+    def __repr__(self) -> str:
+        return f"Deck({self.counts.sum()} cards of {len(self.counts)} categories)"
+
+    def probabilities(self) -> FloatArray:
+        """The law of each single draw: P(i) = counts_i / Σ_j counts_j, (n_categories,)."""
+        return np.asarray(self.counts / self.counts.sum())
+
+    def epochs(self, runs: int, rng: np.random.Generator) -> Iterator[NDArray[np.int32]]:
+        """Yield epoch after epoch: the categories of all cards, shuffled by ``rng`` for each of ``runs``, (runs, n).
+
+        A card is an index of four bytes.
+        """
+        checks.generator(rng)
+        cards = np.repeat(np.arange(len(self.counts), dtype=np.int32), self.counts)
+        while True:
+            order = np.tile(cards, (runs, 1))
+            for run in order:
+                rng.shuffle(run)
+            yield order
+
+
+def term_draws(
+    table: AliasTable | Deck, shape: tuple[int, int], rng: np.random.Generator
+) -> Iterator[IntArray | NDArray[np.int32]]:
+    """Yield the draws of some steps at a time, without end, (steps, runs · batch), for ``shape`` = (runs, batch).
+
+    A deck is dealt on where a batch does not divide it: the first cards of a new epoch fill the last batch of the one
+    before, so that every step has as many cards.  A longer course begins as a shorter one did.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cfltr_core.sampling import AliasTable, Deck, term_draws
+    >>> next(term_draws(AliasTable.build([3, 0, 1]), (2, 5), np.random.default_rng(0))).shape
+    (409, 10)
+    >>> dealt = term_draws(Deck([3, 0, 1]), (1, 3), np.random.default_rng(0))
+    >>> steps = np.concatenate([next(dealt) for _ in range(3)])
+    >>> np.bincount(steps.ravel()[:4]), np.bincount(steps.ravel()[4:8])  # two epochs
+    (array([3, 0, 1]), array([3, 0, 1]))
+    """
+    runs, batch = shape
+    each = runs * batch
+    steps = max(1, CHUNK // each)
+    if not isinstance(table, Deck):
+        while True:
+            yield table.draw((steps, each), rng)
+    left = np.empty((runs, 0), dtype=np.int32)
+    for epoch in table.epochs(runs, rng):
+        cards = np.concatenate([left, epoch], axis=1)
+        whole = cards.shape[1] // batch * batch
+        left = cards[:, whole:].copy()
+        for begin in range(0, whole, steps * batch):
+            part = cards[:, begin : min(begin + steps * batch, whole)]
+            yield part.reshape(runs, -1, batch).swapaxes(0, 1).reshape(-1, each)
 
 
 def alias_tables(weight: FloatArray, offsets: IntArray) -> tuple[FloatArray, IntArray]:

@@ -6,8 +6,9 @@ The three differ in how a click is drawn and how its gradient is scaled (w = 1/p
     ips              uniform over clicks     w_i        Algorithm 1
     countersample    proportional to w_i     M̄          Algorithm 2
 
-Clicks are drawn with replacement, from counts: a term with c clicks is drawn c times as often, which is the same law.
-``query_sampling`` draws whole queries instead.
+Clicks are drawn from counts: with replacement, a term with c clicks is drawn c times as often, which is the same law;
+without, it comes c times in every epoch.  ``query_sampling`` draws whole queries instead, ``torch_sampler`` serves the
+same draws to a DataLoader.
 Source: Jagerman & de Rijke 2020, Algorithms 1 and 2.
 """
 
@@ -25,9 +26,9 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.learning.convergence import weight_summary
-from cfltr_core.learning.query_sampling import CHUNK, QuerySampler, Step, query_steps
+from cfltr_core.learning.query_sampling import QuerySampler, Step, query_steps
 from cfltr_core.ranking.ragged import query_of
-from cfltr_core.sampling import AliasTable
+from cfltr_core.sampling import AliasTable, Deck, term_draws
 
 Method = Literal["biased", "ips", "countersample"]
 Optimizer = Literal["sgd", "adam", "adagrad"]
@@ -45,8 +46,8 @@ class ClickSampler:
     ----------
     document : (n_terms,)
         The clicked document of each term.
-    table : AliasTable
-        The law of the draws over terms.
+    table : AliasTable or Deck
+        The law of the draws over terms, with replacement or without.
     factor : (n_terms,)
         Factor of the gradient of a term when it is drawn.
     offsets : (n_queries + 1,)
@@ -63,13 +64,13 @@ class ClickSampler:
 
     >>> import cfltr_core as cf
     >>> from cfltr_core.learning.countersample import ClickSampler
-    >>> from cfltr_core.sampling import AliasTable
+    >>> from cfltr_core.sampling import AliasTable, Deck, term_draws
     >>> ClickSampler([0, 2], AliasTable.build([1, 1]), factor=[1, 2], offsets=[0, 3])
     ClickSampler(2 terms)
     """
 
     document: IntArray
-    table: AliasTable
+    table: AliasTable | Deck
     factor: FloatArray = field(kw_only=True)
     offsets: IntArray = field(kw_only=True)
 
@@ -78,8 +79,9 @@ class ClickSampler:
         factor = checks.finite_vector(self.factor, len(document), "factor")
         offsets = checks.offsets_of(self.offsets)
         checks.within(document, 0, int(offsets[-1]) - 1, "document", "no such document")
-        if len(self.table.keep) != len(document):
-            raise ValueError(f"table: it has {len(self.table.keep)} categories for {len(document)} terms")
+        size = len(self.table.counts if isinstance(self.table, Deck) else self.table.keep)
+        if size != len(document):
+            raise ValueError(f"table: it has {size} categories for {len(document)} terms")
         object.__setattr__(self, "document", document)
         object.__setattr__(self, "factor", factor)
         object.__setattr__(self, "offsets", offsets)
@@ -88,7 +90,7 @@ class ClickSampler:
         return f"ClickSampler({len(self.document)} terms)"
 
 
-def click_sampler(log: ClickLog, method: Method) -> ClickSampler:
+def click_sampler(log: ClickLog, method: Method, *, replacement: bool = True) -> ClickSampler:
     """The sampler of Biased-SGD, IPS-SGD or CounterSample on a log: P(t) and factor_t, with w = 1/p and M̄ = mean of w.
 
     ===============  ================================  ========
@@ -105,6 +107,9 @@ def click_sampler(log: ClickLog, method: Method) -> ClickSampler:
     ----------
     log : ClickLog
     method : "biased", "ips" or "countersample"
+    replacement : bool
+        Without it, every epoch of n draws has each of the n clicks once, in an order of its own.  An epoch at fixed
+        weights then has the gradient of the objective exactly, whatever the order.
 
     Returns
     -------
@@ -114,7 +119,8 @@ def click_sampler(log: ClickLog, method: Method) -> ClickSampler:
     Raises
     ------
     ValueError
-        For a log without clicks or an unknown method.
+        For a log without clicks, an unknown method, or "countersample" without replacement: if every click comes once
+        in an epoch, none comes in proportion to its weight, and M̄ times the gradient of Biased-SGD is what is left.
 
     Examples
     --------
@@ -126,6 +132,8 @@ def click_sampler(log: ClickLog, method: Method) -> ClickSampler:
     (array([0.75, 0.25]), array([1., 3.]))
     >>> countersample.table.probabilities(), countersample.factor
     (array([0.5, 0.5]), array([1.5, 1.5]))
+    >>> cf.click_sampler(log, "ips", replacement=False).table
+    Deck(8 cards of 2 categories)
     """
     summary = weight_summary(log)
     clicked = np.flatnonzero(log.clicks)
@@ -136,13 +144,21 @@ def click_sampler(log: ClickLog, method: Method) -> ClickSampler:
         "countersample": (counts * weights, np.full(len(clicked), summary.mean)),
     }
     law, factor = laws[checks.one_of(method, "method", laws)]
-    return ClickSampler(log.document[clicked], AliasTable.build(law), factor=factor, offsets=log.offsets)
+    if not replacement and method == "countersample":
+        raise ValueError(
+            "replacement is False: CounterSample draws a click in proportion to its weight, but without replacement "
+            'every click comes once in an epoch, which leaves M̄ times the gradient of "biased"; draw with replacement, '
+            'or use "ips"'
+        )
+    table = AliasTable.build(law) if replacement else Deck(counts)
+    return ClickSampler(log.document[clicked], table, factor=factor, offsets=log.offsets)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SGDPath:
     """Weights at the recorded ``steps`` t: ``last`` w_{t+1}, ``average`` (1/t) Σ_{s ≤ t} w_s, (record, runs, rates, d).
 
+    At t = 0, before the first step, both are w_1 = 0.
     ``documents`` (record, runs) counts the documents scored until then, the cost of a run on any machine.
     :func:`train_sgd` makes it.
     """
@@ -188,12 +204,13 @@ def train_sgd(
     rng : numpy.random.Generator
         Draws the clicks.
     batch : int
-        Clicks, or queries, per step, drawn with replacement; their scaled gradients are averaged.
+        Clicks, or queries, per step; their scaled gradients are averaged.
     runs : int
     optimizer : "sgd", "adam" or "adagrad"
         With PyTorch's default settings.
-    record : increasing steps between 1 and ``steps``; only the last if it is left out
-        When the weights are kept.  It changes no number: a longer run begins as the shorter one did.
+    record : increasing steps between 0 and ``steps``; only the last if it is left out
+        When the weights are kept; :func:`cfltr_core.learning.regret.evaluation_steps` spaces them evenly.  It changes
+        no number: a longer run begins as the shorter one did.
 
     Returns
     -------
@@ -231,24 +248,29 @@ def train_sgd(
     kept = _record(record, total)
     w = np.zeros((shape[0], x.shape[1], alpha.size))
     move = _optimizer(optimizer, w, alpha.ravel())
-    summed, scored = np.zeros_like(w), np.zeros(shape[0], dtype=np.int64)
+    summed, scored = np.zeros_like(w), 0
     last, average, documents = [], [], []
+    if 0 in kept:
+        last.append(w.swapaxes(1, 2).copy())
+        average.append(w.swapaxes(1, 2).copy())
+        documents.append(scored)
     for step, (gradient, count) in enumerate(_steps(x, cuts, sampler, shape, w, checks.generator(rng)), start=1):
         summed += w
         move(gradient, step)
-        scored += count
+        scored = scored + count  # a number, or one for each run
         if step in kept:
             last.append(w.swapaxes(1, 2).copy())
             average.append(summed.swapaxes(1, 2) / step)
-            documents.append(scored.copy())
+            documents.append(scored)
         if step == total:
             break
-    return SGDPath(np.array(sorted(kept)), np.array(last), np.array(average), np.array(documents))
+    counts = np.array([np.broadcast_to(one, shape[:1]) for one in documents], dtype=np.int64)
+    return SGDPath(np.array(sorted(kept)), np.array(last), np.array(average), counts)
 
 
 def _record(record: Sequence[int] | None, steps: int) -> set[int]:
     wanted = checks.indices([steps] if record is None else record, "record")
-    checks.within(wanted, 1, steps, "record", "steps are counted from 1")
+    checks.within(wanted, 0, steps, "record", "steps are counted from 1, and 0 is before the first")
     if len(wanted) == 0 or (np.diff(wanted) <= 0).any():
         raise ValueError("record: expected increasing steps, at least one")
     return set(wanted.tolist())
@@ -275,8 +297,9 @@ def _single_clicks(
     start, stop = cuts[query], cuts[query + 1]
     own = sampler.document - start
     out = np.empty_like(w)
-    while True:
-        terms = sampler.table.draw(CHUNK, rng)
+    weights, gradient, double = w[0], out[0], x.dtype == np.float64  # views: a step is a dozen small calls
+    for chunk in term_draws(sampler.table, shape, rng):
+        terms = chunk[:, 0]
         for low, high, d, scale in zip(
             start[terms].tolist(),
             stop[terms].tolist(),
@@ -284,12 +307,12 @@ def _single_clicks(
             sampler.factor[terms].tolist(),
             strict=True,
         ):
-            rows = x[low:high].astype(np.float64, copy=False)
-            scores = rows @ w[0]
+            rows = x[low:high] if double else x[low:high].astype(np.float64)
+            scores = rows @ weights
             active = (scores > scores[d] - 1.0).astype(np.float64)
-            active[d] -= active.sum(axis=0)  # the own document cancels
-            np.matmul(rows.T, active, out=out[0])
-            out *= scale
+            active[d] -= np.add.reduce(active, axis=0)  # the own document cancels
+            np.matmul(rows.T, active, out=gradient)
+            gradient *= scale
             yield out, high - low
 
 
@@ -303,8 +326,7 @@ def _click_batches(
     width, start = np.diff(cuts)[query], cuts[query]
     segment = np.arange(each)
     out = np.empty_like(w)
-    while True:
-        chunk = sampler.table.draw((max(1, CHUNK // each), each), rng)
+    for chunk in term_draws(sampler.table, shape, rng):
         for terms in chunk:
             sizes = width[terms]
             first = np.cumsum(sizes) - sizes

@@ -18,10 +18,8 @@ from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.learning.convergence import gradient_bounds, weight_summary
 from cfltr_core.ranking.ragged import lengths, segment_sum
-from cfltr_core.sampling import AliasTable
+from cfltr_core.sampling import AliasTable, term_draws
 
-# Clicks, or queries, that are drawn at once.  A run must not depend on when it is looked at, so neither does this.
-CHUNK = 4096
 # What a step of SGD needs to go on: the gradient, (runs, features, rates), and how many documents each run has scored.
 Step = Iterator[tuple[FloatArray, Any]]
 
@@ -57,8 +55,8 @@ class QuerySampler:
 
     >>> from cfltr_core.learning.query_sampling import QuerySampler
     >>> sampler = QuerySampler([0.5, 0, 0.5, 0, 1], [0, 3, 5], law=[1, 1])
-    >>> sampler.probability
-    array([0.5, 0.5])
+    >>> sampler.probability, sampler.factor
+    (array([0.5, 0.5]), array([1., 0., 1., 0., 2.]))
     """
 
     mass: FloatArray
@@ -84,6 +82,13 @@ class QuerySampler:
     def probability(self) -> FloatArray:
         """P(q), (n_queries,)."""
         return np.asarray(self.law / self.law.sum())
+
+    @property
+    def factor(self) -> FloatArray:
+        """mass_d / P(q) of each document, (n_docs,): what its gradient is multiplied by if q is drawn; 0 if P(q) is."""
+        width = lengths(self.offsets)
+        drawable = np.repeat(self.law > 0, width)
+        return np.divide(self.mass, np.repeat(self.probability, width), out=np.zeros(len(self.mass)), where=drawable)
 
 
 def query_sampler(features: ArrayLike, log: ClickLog) -> QuerySampler:
@@ -155,13 +160,12 @@ def query_steps(
     """
     runs, batch = shape
     table, width = AliasTable.build(sampler.law), lengths(cuts)
-    drawable = np.repeat(sampler.law > 0, width)
-    scaled = np.divide(sampler.mass, np.repeat(sampler.probability, width), out=np.zeros(len(x)), where=drawable)
+    scaled = sampler.factor
     clicked = np.flatnonzero(scaled)
     first = np.searchsorted(clicked, cuts)
     out = np.empty_like(w)
-    while True:
-        for drawn in table.draw((max(1, CHUNK // (runs * batch)), runs, batch), rng):
+    for chunk in term_draws(table, shape, rng):
+        for drawn in chunk.reshape(-1, runs, batch):
             out[:] = 0.0
             for run, queries in enumerate(drawn.tolist()):
                 for q in queries:

@@ -288,7 +288,8 @@ CASES: dict[str, list[Callable[[], object]]] = {
     ],
     "rank_weights": [partial(ips, LOG, SHORT), partial(naive, LOG, SHORT), partial(clipped, LOG, SHORT, cap=2.0)],
     "record": [
-        partial(train, record=[4]), partial(train, record=[0]), partial(train, record=[[1]]), partial(train, record=[]),
+        partial(train, record=[4]), partial(train, record=[-1]), partial(train, record=[[1]]),
+        partial(train, record=[]),
     ],
     "relevance": [
         partial(RankingData, X, [0], offsets=CUTS), partial(RankingData, X, [0, 0, 31], offsets=CUTS),
@@ -299,6 +300,7 @@ CASES: dict[str, list[Callable[[], object]]] = {
         partial(outcomes, relevance=[1, 0, 2]),
         partial(sessions_for_clicks, POLICY, USER, n_clicks=5, relevance=[1]),
     ],
+    "replacement": [partial(click_sampler, LOG, "countersample", replacement=False)],
     "ridge": [partial(ranker, ridge=0)],
     "rng": [
         partial(ranks, ONES, CUTS, ties="random"), partial(AliasTable([1.0], [0]).draw, 3, 0), partial(train, rng=0),

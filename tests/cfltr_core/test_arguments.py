@@ -134,11 +134,15 @@ DEFAULTS = {
     "affine": ESTIMATE,
     "band": {"label": None, "units": None},
     "bound_loss": {"weights": None, "metric": None, **HINGE},
+    "certified_optimum": {"strengths": (1.0, 10.0, 100.0, 1e3, 1e4), "gap": 1e-3, "max_passes": 3000},
     "claim": {"units": None},
+    "click_sampler": {"replacement": True},
     "clicks_above_test": {"half": 0},
     "clipped": ESTIMATE,
     "curves": {"ax": None, "labels": None, "legend": True, "units": None},
     "dcg": {"cutoff": None},
+    "evaluation_steps": {"batch": 1, "epochs": 5, "every": 10_000},
+    "excess_risk": {"iterate": "average"},
     "figure": {"dense": False},
     "fit_deep": {"metric": None, "surrogate": "hinge", "sigma": 1.0, "method": "direct", "round_epochs": 5}
     | {"optimizer": "adam", "learning_rate": 1e-3, "weight_decay": 0.0, "batch_documents": 1000, "epochs": None}
@@ -159,6 +163,7 @@ DEFAULTS = {
     "read_collection": {"options": None, "cache": None, "report": None},
     "read_svmlight": {"n_features": None, "options": None, "cache": None, "report": None},
     "record": {"form": "{:.3g}"},
+    "regret": {"iterate": "average", "cutoff": 10},
     "select_C": {"metric": None, "extend": 6},
     "self_normalised": ESTIMATE,
     "surrogate_ranks": HINGE,

@@ -51,10 +51,11 @@ from cfltr_core.data.memory import remembered_corpus
 from cfltr_core.learning.deep import train_module
 from cfltr_core.learning.descent import Plan, train
 from cfltr_core.learning.torch_lists import TorchLists
+from cfltr_core.learning.torch_sampler import torch_sampler
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
 from cfltr_core.propensity.score_models import score_model
 from cfltr_core.reporting.standing import entropy
-from cfltr_core.sampling import AliasTable
+from cfltr_core.sampling import AliasTable, Deck, term_draws
 
 N = 40
 CUTS = np.arange(N + 1) * 5
@@ -163,6 +164,17 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "countersample.train_sgd": lambda s, _: (
         train_sgd(DATA.features, click_sampler(LOG, "ips"), learning_rates=0.1, steps=20, rng=generator(s)).last
     ),
+    "sampling.epochs": lambda s, _: (
+        train_sgd(
+            DATA.features,
+            click_sampler(LOG, "ips", replacement=False),
+            learning_rates=0.1,
+            steps=20,
+            rng=generator(s),
+        ).last
+    ),
+    "sampling.term_draws": lambda s, _: next(term_draws(Deck([3, 1, 5]), (2, 1), generator(s))),
+    "torch_sampler.torch_sampler": lambda s, _: np.array([*torch_sampler(click_sampler(LOG, "ips"), steps=20, seed=s)]),
     "query_sampling.query_steps": lambda s, _: (
         train_sgd(DATA.features, query_sampler(DATA.features, LOG), learning_rates=0.1, steps=20, rng=generator(s)).last
     ),

@@ -8,7 +8,20 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 import pytest
 
-from cfltr_core import ClickLog, click_sampler, ips, lambda_loss, ndcg, ranks, surrogate_ranks, train_sgd, two_layer
+from cfltr_core import (
+    ClickLog,
+    RankingData,
+    certified_optimum,
+    click_sampler,
+    ips,
+    lambda_loss,
+    ndcg,
+    ranks,
+    regret,
+    surrogate_ranks,
+    train_sgd,
+    two_layer,
+)
 from cfltr_core.data.generated import GENERATED, Knobs
 from cfltr_core.evaluation.estimates import Unit
 from cfltr_core.learning.bounds import Surrogate
@@ -17,6 +30,7 @@ from cfltr_core.learning.countersample import Method, Optimizer
 from cfltr_core.learning.lambda_pairs import TRUNCATIONS, Form, Truncation
 from cfltr_core.learning.networks import Activation
 from cfltr_core.learning.propdcg import Curvature, curvature
+from cfltr_core.learning.regret import Iterate, Part, Regret
 from cfltr_core.ranking.metrics import TIES, Ties
 from cfltr_core.ranking.rank_weight import RankWeight
 from cfltr_core.reporting.claim_registry import CORPORA
@@ -35,6 +49,16 @@ def trained(word: str) -> object:
     return train_sgd(np.eye(2), click_sampler(LOG, "ips"), learning_rates=0.1, steps=2, rng=rng(), optimizer=word)  # type: ignore[arg-type]
 
 
+PATH = train_sgd(np.eye(2), click_sampler(LOG, "ips"), learning_rates=0.1, steps=2, rng=rng())
+OPTIMUM = certified_optimum(np.eye(2), LOG)
+
+
+def judged(word: str) -> Regret:
+    data = RankingData(np.eye(2), [1, 0], offsets=CUTS)
+    return regret(PATH, data, label_optimum=OPTIMUM, log_optimum=OPTIMUM, iterate=word)  # type: ignore[arg-type]
+
+
+REGRET = judged("last")
 # The type, its words, and the function that takes one.
 TYPES: dict[str, tuple[Any, list[str], Callable[[Any], object]]] = {
     "ties": (
@@ -67,6 +91,8 @@ TYPES: dict[str, tuple[Any, list[str], Callable[[Any], object]]] = {
         lambda word: lambda_loss([1.0, 2.0], CUTS, gains=[1.0, 0.0], cutoff=1, truncation=word),
     ),
     "form": (Form, ["linear", "difference"], lambda word: lambda_loss([1.0, 2.0], CUTS, gains=[1.0, 0.0], form=word)),
+    "iterate": (Iterate, ["average", "last"], judged),
+    "part": (Part, ["total", "training"], lambda word: REGRET.average(word)),
     "surrogate": (
         Surrogate,
         ["hinge", "logistic"],

@@ -1148,6 +1148,52 @@ def alias_draws(keep: Sequence[float], alias: Sequence[int], size: int, seed: in
     return [j if u < keep[j] else alias[j] for j, u in zip(columns, rng.random(size).tolist(), strict=True)]
 
 
+def least_on_a_line(features: Sequence[float], offsets: Sequence[int], mass: Sequence[float]) -> tuple[float, float]:
+    """(w*, R(w*)) for a single feature: R is piecewise linear and convex, so that the least is at a kink."""
+    members = {d: documents for documents in lists(offsets) for d in documents}
+    rows = [[x] for x in features]
+    kinks = {0.0}
+    for d, m in enumerate(mass):
+        kinks |= {1 / (features[d] - features[y]) for y in members[d] if m and features[d] != features[y]}
+    risks = [
+        (math.fsum(m * hinge_risk(rows, offsets, d, [w]) for d, m in enumerate(mass) if m), abs(w), w) for w in kinks
+    ]
+    risk, _, w = min(risks)
+    return w, risk
+
+
+def time_average(steps: Sequence[int], values: Sequence[float], records: bool) -> float:
+    """Mean over the steps, each with the value of the next record; or over the records."""
+    if records:
+        return math.fsum(values) / len(values)
+    by_step = [next(v for s, v in zip(steps, values, strict=True) if s >= t) for t in range(1, steps[-1] + 1)]
+    return math.fsum(by_step) / len(by_step)
+
+
+def passed_marks(n_clicks: int, batch: int, epochs: int, every: int) -> list[int]:
+    """Steps after which at least 0, every, 2 every, … clicks, or all of them, have been drawn, click after click."""
+    out, drawn, step, mark = [0], 0, 0, every
+    while drawn < n_clicks * epochs:
+        step, drawn = step + 1, drawn + batch
+        if drawn >= min(mark, n_clicks * epochs):
+            out.append(step)
+            while mark <= drawn:
+                mark += every
+    return out
+
+
+def dealt(counts: Sequence[int], runs: int, batch: int, steps: int, seed: int) -> list[list[list[int]]]:
+    """steps × runs × batch cards of a deck that is shuffled for every run, and again when it is used up."""
+    rng = np.random.default_rng(seed)
+    streams: list[list[int]] = [[] for _ in range(runs)]
+    while len(streams[0]) < steps * batch:
+        for stream in streams:
+            cards = [i for i, c in enumerate(counts) for _ in range(c)]
+            rng.shuffle(cards)
+            stream += cards
+    return [[stream[t * batch : (t + 1) * batch] for stream in streams] for t in range(steps)]
+
+
 def sgd_laws(clicks: Sequence[int], propensity: Sequence[float]) -> dict[str, tuple[list[float], list[float]]]:
     """P(term) and the factor of its gradient for the three methods, from single clicks."""
     n = sum(clicks)
@@ -1174,6 +1220,14 @@ def query_law(
             for _ in range(c if d in members else 0):
                 law[q] += sum(math.dist(features[y], features[d]) for y in members) / p / n
     return law
+
+
+def query_factor(mass: Sequence[float], offsets: Sequence[int], law: Sequence[float]) -> list[float]:
+    """mass / P(q) of each document, with P(q) = law / Σ law; 0 for a query that is never drawn."""
+    total = math.fsum(law)
+    return [
+        mass[d] * total / law[q] if law[q] > 0 else 0.0 for q, documents in enumerate(lists(offsets)) for d in documents
+    ]
 
 
 def query_gradient(

@@ -44,7 +44,9 @@ def gradient_at(begin: Callable[..., Step], w: np.ndarray, sampler: QuerySampler
     raise AssertionError
 
 
-@pytest.mark.oracle("query_sampling.query_sampler", "query_sampling.QuerySampler.probability")
+@pytest.mark.oracle(
+    "query_sampling.query_sampler", "query_sampling.QuerySampler.probability", "query_sampling.QuerySampler.factor"
+)
 def test_a_query_is_drawn_by_the_weight_and_the_steepness_of_its_clicks() -> None:
     sampler = query_sampler(X, LOG)
     law = oracles.query_law(X.tolist(), OFFSETS, DOCUMENT, CLICKS, PROPENSITY)
@@ -53,6 +55,7 @@ def test_a_query_is_drawn_by_the_weight_and_the_steepness_of_its_clicks() -> Non
     assert (sampler.law > 0).tolist() == [True, False, True, True, False]
     mass = [math.fsum(m for m, d in zip(MASS, DOCUMENT, strict=True) if d == document) for document in range(20)]
     np.testing.assert_allclose(sampler.mass, mass, rtol=EXACT)
+    np.testing.assert_allclose(sampler.factor, oracles.query_factor(mass, OFFSETS, law), rtol=EXACT)
     single = query_sampler(X.astype(np.float32), LOG)
     np.testing.assert_allclose(single.law, sampler.law, rtol=1e-5)
 

@@ -19,7 +19,7 @@ from cfltr_core.learning.convergence import (
     steps_for_accuracy,
 )
 from cfltr_core.learning.countersample import ClickSampler
-from cfltr_core.sampling import AliasTable
+from cfltr_core.sampling import AliasTable, Deck
 
 SAMPLER = click_sampler(LOG, "ips")
 
@@ -118,6 +118,18 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: click_sampler(LOG, "naive"),
         "method is 'naive': choose one of 'biased', 'ips', 'countersample'",
     ),
+    "CounterSample without replacement": (
+        lambda: click_sampler(LOG, "countersample", replacement=False),
+        "^replacement is False: CounterSample draws a click in proportion .*; draw with replacement, or use",
+    ),
+    "deck of nothing": (lambda: Deck([]), "counts: there is no card"),
+    "deck without cards": (lambda: Deck([0, 0]), "counts: there is no card"),
+    "half a card": (lambda: Deck([1, 0.5]), r"counts\[1\] is 0\.5: expected a whole number"),
+    "a card too few": (lambda: Deck([1, -1]), r"counts\[1\] is -1: expected 0 or more"),
+    "deck too small": (
+        lambda: ClickSampler([0, 1], Deck([1]), factor=[1, 1], offsets=CUTS),
+        "table: it has 1 categories for 2",
+    ),
     "sampler without clicks": (lambda: click_sampler(SILENT, "ips"), "log: there is no click in the log"),
     "table too small": (
         lambda: ClickSampler([0, 1], AliasTable([1.0], [0]), factor=[1, 1], offsets=CUTS),
@@ -139,7 +151,8 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "batch": (lambda: train(batch=0), "batch is 0: expected a whole number of at least 1"),
     "runs": (lambda: train(runs=0.5), r"runs is 0\.5: expected a whole number of at least 1"),
     "optimizer": (lambda: train(optimizer="momentum"), "optimizer is 'momentum': choose sgd, adam or adagrad"),
-    "late record": (lambda: train(record=[1, 4]), r"record\[1\] is 4.*outside \[1, 3\]: steps are counted from 1"),
+    "late record": (lambda: train(record=[1, 4]), r"record\[1\] is 4.*outside \[0, 3\]: steps are counted from 1"),
+    "record before the start": (lambda: train(record=[-1, 2]), r"record\[0\] is -1.*outside \[0, 3\]"),
     "record backwards": (lambda: train(record=[2, 1]), "record: expected increasing steps, at least one"),
     "record of nothing": (lambda: train(record=[]), "record: expected increasing steps, at least one"),
 }

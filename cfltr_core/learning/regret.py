@@ -1,0 +1,439 @@
+"""How far SGD is from the end of its way, in nDCG and in risk: against optima that are certified.
+
+    regret(t) = nDCG(w_labels) − nDCG(w_t) = [nDCG(w_labels) − nDCG(w_log)] + [nDCG(w_log) − nDCG(w_t)]
+
+with w_labels the optimum of the surrogate on the labels and w_log that of R_IPS on the log at hand.  The first part is
+what the log lacks, and no way of training can mend it; only the second speaks of convergence.  It may be negative: the
+optimum of a surrogate of the average rank is not that of nDCG, and who is late may gain by stopping early.  That is
+why the excess of the risk stands beside it.
+Source: Jagerman & de Rijke 2020, Eq. 29; the split is derived in this book.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cfltr_core import checks
+from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.clicks.logs import ClickLog
+from cfltr_core.learning.bounds import bound_loss
+from cfltr_core.learning.countersample import SGDPath
+from cfltr_core.learning.proprank import LinearFit, fit_proprank
+from cfltr_core.ranking.metrics import ndcg
+from cfltr_core.ranking.ragged import RankingData
+
+Iterate = Literal["average", "last"]
+Part = Literal["total", "training"]
+# Rankers that are scored together, and documents that are taken to double precision at once.
+TOGETHER, BLOCK = 16, 1 << 13
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class CertifiedOptimum:
+    """Weights w* whose R(w*) = ``risk`` is proved to be nearly the least: see :meth:`floor` for what is proved.
+
+    ``fit`` is the SVM PropRank that found them, and ``mean_weight`` Σ_t mass_t, what R counts for the documents
+    themselves.  :func:`certified_optimum` makes it.
+    """
+
+    fit: LinearFit
+    risk: float
+    mean_weight: float
+
+    def __repr__(self) -> str:
+        return f"CertifiedOptimum(R={self.risk:.6g}, at most {self.risk - self.floor():.1e} above the least)"
+
+    @property
+    def weights(self) -> FloatArray:
+        """w*, (n_features,)."""
+        return self.fit.weights
+
+    def floor(self, radius: float | None = None) -> float:
+        """A number that no R(w) with ‖w‖ ≤ ``radius`` is below; the radius is ‖w*‖ if none is given.
+
+        For any w, ½‖w‖² + C (R(w) − Σ mass) is at least the dual D of the fit at its C, so that
+
+            R(w) ≥ Σ mass + (D − ½ ‖w‖²) / C ≥ Σ mass + (D − ½ radius²) / C.
+
+        At ‖w*‖ this is R(w*) less the fit's P − D over C.  A larger radius costs (radius² − ‖w*‖²) / 2C more.  It is
+        rounded as the fit is.
+
+        Raises
+        ------
+        ValueError
+            For a radius that is not > 0.
+        """
+        square = float(self.weights @ self.weights) if radius is None else checks.positive(radius, "radius") ** 2
+        return self.mean_weight + (self.fit.dual - square / 2) / self.fit.C
+
+
+def certified_optimum(
+    features: ArrayLike,
+    log: ClickLog,
+    *,
+    strengths: Sequence[float] = (1.0, 1e1, 1e2, 1e3, 1e4),
+    gap: float = 1e-3,
+    max_passes: int = 3000,
+) -> CertifiedOptimum:
+    """The minimiser of R(w) = Σ_t mass_t (1 + Σ_{y ≠ d_t} max(0, 1 − ⟨w, x_{d_t} − x_y⟩)), with a certificate.
+
+    R without a regulariser is what SGD minimises.  SVM PropRank is solved for one C after the other, each from the
+    solution before; with a large C its ½‖w‖² / C hardly weighs.  A C whose certificate does not close ends the way, and
+    the last that did is taken.  What is certified is R, not a metric: weights of the same R may rank differently.
+
+    Source: derived in chapters 13 and 14, from the duality gap of :func:`cfltr_core.learning.proprank.fit_proprank`.
+
+    Parameters
+    ----------
+    features : (n_docs, n_features) finite
+    log : ClickLog
+        Clicks for R_IPS; :func:`label_log` for the optimum of full information.
+    strengths : increasing values of C
+    gap : float
+        The certified gap of each fit.
+    max_passes : int
+        The most multiplications with the feature matrix for each C.
+
+    Returns
+    -------
+    CertifiedOptimum
+
+    Raises
+    ------
+    ValueError
+        For strengths that do not increase, and as ``fit_proprank``.
+    RuntimeError
+        When not even the certificate of the first C closed.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
+    >>> best = cf.certified_optimum([[1.0], [0.0], [1.0]], log)
+    >>> best.weights.round(2), round(best.risk, 2)  # A and C stand together, 1 above B: .75 · 2 + .75 · 2
+    (array([1.]), 3.0)
+    >>> bool(best.floor() > 2.99), bool(best.floor(radius=5.0) > 2.99)
+    (True, True)
+    """
+    values = np.asarray(strengths, dtype=np.float64)
+    if values.ndim != 1 or not (len(values) and values[0] > 0 and (np.diff(values) > 0).all()):
+        raise ValueError(f"strengths are {list(strengths)}: expected at least one value of C, positive and increasing")
+    fit = fit_proprank(features, log, C=float(values[0]), gap=gap, max_passes=max_passes)
+    for c in values[1:].tolist():
+        try:
+            fit = fit_proprank(features, log, C=c, gap=gap, start=fit, max_passes=max_passes)
+        except RuntimeError:  # its certificate stays open
+            break
+    return CertifiedOptimum(
+        fit=fit, risk=_risk(fit.decision_function(features), log), mean_weight=float(log.mass.sum())
+    )
+
+
+def label_log(data: RankingData) -> ClickLog:
+    """Full information as a log: each relevant document is clicked once, at propensity 1.
+
+    Its R is the same surrogate as that of a click log, (1/n) Σ over the n relevant documents d of 1 + Σ_{y ≠ d} hinge.
+
+    Source: the "full supervision" of Jagerman & de Rijke 2020, §6.4, with relevance as their clicks see it (§6.2).
+
+    Parameters
+    ----------
+    data : RankingData
+        Its ``binary`` relevance is used.
+
+    Raises
+    ------
+    ValueError
+        For data without a relevant document.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> cf.label_log(cf.RankingData([[1.0], [0.0], [0.5]], [1, 0, 1], offsets=[0, 3])).mass
+    array([0.5, 0. , 0.5])
+    """
+    relevant = np.asarray(data.binary).astype(np.int64)
+    if not relevant.any():
+        raise ValueError("data: no document is relevant, so that its labels have no optimum")
+    once = np.ones(len(relevant), dtype=np.int64)
+    return ClickLog(
+        document=np.arange(len(relevant)),
+        rank=once,
+        impressions=once,
+        clicks=relevant,
+        propensity=np.ones(len(relevant)),
+        sessions=np.ones(len(data.offsets) - 1, dtype=np.int64),
+        offsets=data.offsets,
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Regret:
+    """nDCG along a path, and of the two optima; :func:`regret` makes it.
+
+    ``steps`` (record,) and ``ndcg`` (record, runs, rates) are those of the path, ``of_labels`` and ``of_log`` the nDCG
+    of the optima.
+    """
+
+    steps: IntArray
+    ndcg: FloatArray
+    of_labels: float
+    of_log: float
+
+    def __repr__(self) -> str:
+        return f"Regret({len(self.steps)} records, {self.log_part:.4f} of it the log's)"
+
+    @property
+    def log_part(self) -> float:
+        """nDCG(w_labels) − nDCG(w_log), which no way of training on this log can change."""
+        return self.of_labels - self.of_log
+
+    @property
+    def training(self) -> FloatArray:
+        """nDCG(w_log) − nDCG(w_t), (record, runs, rates): what is left of the way, or negative."""
+        return np.asarray(self.of_log - self.ndcg)
+
+    @property
+    def total(self) -> FloatArray:
+        """nDCG(w_labels) − nDCG(w_t) = ``log_part`` + ``training``, (record, runs, rates)."""
+        return np.asarray(self.of_labels - self.ndcg)
+
+    def average(self, part: Part = "total", *, records: bool = False) -> FloatArray:
+        """Regret(T) = (1/T) Σ_{t ≤ T} regret(t), (runs, rates), of a ``part``: the "total" or that of the "training".
+
+        A record stands for the steps since the record before it, and the one before the first step for none.  With
+        ``records`` all records count alike, that one too, as in the released code.
+
+        Source: Jagerman & de Rijke 2020, Eq. 29.
+
+        Raises
+        ------
+        ValueError
+            For another part, or if nothing was recorded after the first step.
+        """
+        values = {"total": self.total, "training": self.training}[checks.one_of(part, "part", ("total", "training"))]
+        if self.steps[-1] == 0:
+            raise ValueError("steps: only the weights before the first step were recorded, which have no average")
+        gaps = np.ones(len(self.steps)) if records else np.diff(self.steps, prepend=0)
+        return np.asarray(np.average(values, axis=0, weights=gaps))
+
+
+def regret(
+    path: SGDPath,
+    test: RankingData,
+    *,
+    label_optimum: CertifiedOptimum,
+    log_optimum: CertifiedOptimum,
+    iterate: Iterate = "average",
+    cutoff: int = 10,
+) -> Regret:
+    """nDCG of the weights of a path, beside that of the optima of the labels and of the log.
+
+    Queries without a relevant document are dropped, as in the released code.  What is certified of the optima is their
+    surrogate risk, not their nDCG.
+
+    Source: Jagerman & de Rijke 2020, Eq. 29, whose w* is the last iterate of SGD on graded labels.
+
+    Parameters
+    ----------
+    path : SGDPath
+    test : RankingData
+        Queries to judge by, with their grades.
+    label_optimum, log_optimum : CertifiedOptimum
+        Of :func:`label_log`, and of the log that the path was trained on.
+    iterate : "average" or "last"
+        w̄_t, as in the paper, or w_{t+1}.
+    cutoff : int
+        Of nDCG.
+
+    Returns
+    -------
+    Regret
+
+    Raises
+    ------
+    ValueError
+        For another iterate, weights that do not fit the features, or a cutoff below 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
+    >>> data = cf.RankingData([[1.0, 0.0], [0.0, 1.0], [0.0, 0.5]], [1, 0, 1], offsets=[0, 3])
+    >>> sampler, rng = cf.click_sampler(log, "ips"), np.random.default_rng(0)
+    >>> path = cf.train_sgd(data.features, sampler, learning_rates=0.1, steps=40, rng=rng, record=[0, 20, 40])
+    >>> best, of_log = (cf.certified_optimum(data.features, one) for one in (cf.label_log(data), log))
+    >>> found = cf.regret(path, data, label_optimum=best, log_optimum=of_log)
+    >>> found.total.ravel().round(3), round(found.log_part, 3)  # at w = 0 all are tied
+    (array([0.129, 0.   , 0.   ]), 0.0)
+    >>> np.array_equal(found.total, found.log_part + found.training)
+    True
+    >>> found.average().round(3), found.average(records=True).round(3)  # the start counts in the second only
+    (array([[0.]]), array([[0.043]]))
+    """
+    checks.positive_int(cutoff, "cutoff")
+    weights = _iterates(path, iterate, test.features.shape[1])
+    width = weights.shape[-1]
+    optima = [_of_width(label_optimum, "label_optimum", width), _of_width(log_optimum, "log_optimum", width)]
+    rows = np.concatenate([np.stack(optima), weights.reshape(-1, width)])
+    values = np.empty(len(rows))
+    for i, scores in enumerate(_scores(test.features, rows)):
+        values[i] = ndcg(scores, test.offsets, relevance=test.relevance, cutoff=cutoff).mean
+    return Regret(
+        steps=path.steps,
+        ndcg=values[2:].reshape(weights.shape[:-1]),
+        of_labels=float(values[0]),
+        of_log=float(values[1]),
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ExcessRisk:
+    """The excess risk of the weights at the recorded ``steps``, enclosed: ``above`` ≤ excess ≤ ``above`` + ``slack``.
+
+    ``above`` is R(w_t) − R(w*), and the excess is meant over the least R at a length of at most max(‖w_t‖, ‖w*‖); all
+    (record, runs, rates).  :func:`excess_risk` makes it.
+    """
+
+    steps: IntArray
+    above: FloatArray
+    slack: FloatArray
+
+    def __repr__(self) -> str:
+        return f"ExcessRisk({len(self.steps)} records, known up to {self.slack.max():.1e})"
+
+
+def excess_risk(
+    path: SGDPath,
+    log: ClickLog,
+    *,
+    features: ArrayLike,
+    optimum: CertifiedOptimum,
+    iterate: Iterate = "average",
+) -> ExcessRisk:
+    """R(w_t) − R(w*) along a path, with what the certificate of w* leaves open.
+
+    With :meth:`CertifiedOptimum.floor`, min R over ‖w‖ ≤ r lies between floor(r) and R(w*) for every r ≥ ‖w*‖.
+
+    Source: the left-hand side of Jagerman & de Rijke 2020, Theorems 1 and 3.
+
+    Parameters
+    ----------
+    path : SGDPath
+    log : ClickLog
+        The log it was trained on, or another whose R is of interest.
+    features : (n_docs, n_features) finite
+    optimum : CertifiedOptimum
+        Of the same log.
+    iterate : "average" or "last"
+
+    Returns
+    -------
+    ExcessRisk
+
+    Raises
+    ------
+    ValueError
+        For another iterate, or weights and features that do not fit each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
+    >>> x, sampler, rng = [[1.0], [0.0], [1.0]], cf.click_sampler(log, "ips"), np.random.default_rng(0)
+    >>> path = cf.train_sgd(x, sampler, learning_rates=0.01, steps=90, rng=rng, record=[0, 30, 90])
+    >>> excess = cf.excess_risk(path, log, features=x, optimum=cf.certified_optimum(x, log), iterate="last")
+    >>> excess.above.ravel().round(1) + 0, bool(excess.slack.max() < 0.01)
+    (array([1.5, 0.7, 0. ]), True)
+    """
+    x = np.asarray(features)
+    if x.ndim != 2 or len(x) != log.offsets[-1]:
+        raise ValueError(f"features: expected shape ({log.offsets[-1]}, n_features), got {x.shape}")
+    weights = _iterates(path, iterate, x.shape[1])
+    _of_width(optimum, "optimum", x.shape[1])
+    rows = weights.reshape(-1, x.shape[1])
+    risk, least = np.empty(len(rows)), np.empty(len(rows))
+    own = float(np.linalg.norm(optimum.weights))
+    for i, scores in enumerate(_scores(x, rows)):
+        risk[i] = _risk(scores, log)
+        least[i] = optimum.floor(max(own, float(np.linalg.norm(rows[i]))) or None)
+    shape = weights.shape[:-1]
+    return ExcessRisk(
+        steps=path.steps, above=(risk - optimum.risk).reshape(shape), slack=(optimum.risk - least).reshape(shape)
+    )
+
+
+def evaluation_steps(n_clicks: int, *, batch: int = 1, epochs: int = 5, every: int = 10_000) -> IntArray:
+    """The steps at which 0, ``every``, 2 · ``every``, … clicks have been drawn, up to ``epochs`` passes over a log.
+
+    They are what ``record`` of :func:`cfltr_core.learning.countersample.train_sgd` takes; the last is its ``steps``.
+    Where a batch does not end at a mark, the step that passes it counts.
+
+    Source: the released code of Jagerman & de Rijke 2020: with 1,000,000 clicks, 501 evaluations.
+
+    Parameters
+    ----------
+    n_clicks : int
+        Of the log.
+    batch : int
+        Clicks per step.
+    epochs : int
+        So many times n_clicks clicks are drawn in all, with or without replacement.
+    every : int
+        Clicks from one evaluation to the next.
+
+    Raises
+    ------
+    ValueError
+        For numbers that are no whole numbers >= 1.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> cf.evaluation_steps(1_000, batch=10, epochs=2, every=500)
+    array([  0,  50, 100, 150, 200])
+    >>> len(cf.evaluation_steps(1_000_000))
+    501
+    """
+    total = checks.positive_int(n_clicks, "n_clicks") * checks.positive_int(epochs, "epochs")
+    each = checks.positive_int(batch, "batch")
+    drawn = np.append(np.arange(0, total, checks.positive_int(every, "every")), total)
+    return np.asarray(np.unique(-(-drawn // each)), dtype=np.int64)
+
+
+def _scores(features: NDArray[Any], rows: FloatArray) -> Iterator[FloatArray]:
+    """Yield the scores of all documents by each of ``rows``, (n_rankers, n_features), in double precision."""
+    for begin in range(0, len(rows), TOGETHER):
+        some = rows[begin : begin + TOGETHER]
+        scores = np.empty((len(some), len(features)))
+        for low in range(0, len(features), BLOCK):
+            scores[:, low : low + BLOCK] = some @ features[low : low + BLOCK].astype(np.float64, copy=False).T
+        yield from scores
+
+
+def _risk(scores: FloatArray, log: ClickLog) -> float:
+    return bound_loss(scores, log.offsets, documents=log.document, weights=log.mass).value
+
+
+def _iterates(path: SGDPath, iterate: Iterate, width: int) -> FloatArray:
+    checks.one_of(iterate, "iterate", ("average", "last"))
+    weights = path.average if iterate == "average" else path.last
+    if weights.shape[-1] != width:
+        raise ValueError(f"path: it has {weights.shape[-1]} weights for {width} features")
+    return weights
+
+
+def _of_width(optimum: CertifiedOptimum, name: str, width: int) -> FloatArray:
+    if len(optimum.weights) != width:
+        raise ValueError(f"{name}: it has {len(optimum.weights)} weights for {width} features")
+    return optimum.weights

@@ -1,0 +1,302 @@
+"""Certified optima, regret and its split, excess risk, and when to look: against loops and exact minima."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import oracles
+import pytest
+from small_logs import LOG as SMALL
+from small_logs import SILENT, X
+
+from cfltr_core import (
+    ClickLog,
+    RankingData,
+    certified_optimum,
+    click_sampler,
+    evaluation_steps,
+    excess_risk,
+    label_log,
+    regret,
+    train_sgd,
+)
+from cfltr_core.learning.countersample import SGDPath
+from cfltr_core.learning.regret import CertifiedOptimum, ExcessRisk, Regret
+
+OFFSETS = [0, 4, 5, 12, 17]
+FEATURES = np.random.default_rng(1).normal(size=(17, 3))
+DOCUMENT = [0, 2, 4, 5, 6, 11, 12, 16]
+CLICKS = [3, 1, 2, 0, 4, 1, 7, 2]
+PROPENSITY = [1.0, 0.25, 1.0, 0.5, 0.2, 0.1, 0.5, 1 / 7]
+LOG = ClickLog(
+    document=DOCUMENT,
+    rank=[1, 4, 1, 2, 5, 7, 2, 5],
+    impressions=[9] * 8,
+    clicks=CLICKS,
+    propensity=PROPENSITY,
+    sessions=[9, 9, 9, 9],
+    offsets=OFFSETS,
+)
+GRADES = np.random.default_rng(2).integers(0, 5, size=17)
+DATA = RankingData(FEATURES, GRADES, offsets=OFFSETS, threshold=3)
+LABELS = certified_optimum(DATA.features, label_log(DATA))
+BEST = certified_optimum(FEATURES, LOG)
+MASS = [0.0] * 17
+for _d, _c, _p in zip(DOCUMENT, CLICKS, PROPENSITY, strict=True):
+    MASS[_d] += _c / _p / sum(CLICKS)
+
+
+def path_of(steps: int = 60, record: tuple[int, ...] = (0, 3, 20, 60), **more: Any) -> SGDPath:
+    given = {"learning_rates": [0.001, 0.1], "runs": 2, "rng": np.random.default_rng(3), "record": record} | more
+    return train_sgd(FEATURES, click_sampler(LOG, "ips"), steps=steps, **given)
+
+
+def risk_of(w: np.ndarray, x: np.ndarray = FEATURES) -> float:
+    parts = [m * oracles.hinge_risk(x.tolist(), OFFSETS, d, w.tolist()) for d, m in enumerate(MASS) if m]
+    return math.fsum(parts)
+
+
+@pytest.mark.oracle("regret.certified_optimum", "regret.CertifiedOptimum.floor", "regret.CertifiedOptimum.weights")
+@pytest.mark.parametrize("seed", range(6))
+def test_a_single_feature_whose_least_risk_is_known(seed: int) -> None:
+    x = np.random.default_rng(seed).normal(size=(17, 1))
+    star, least = oracles.least_on_a_line(x.ravel().tolist(), OFFSETS, MASS)
+    found = certified_optimum(x, LOG, gap=1e-6)
+    scale = least - sum(MASS)
+    assert least - 1e-6 * scale <= found.risk <= least + 1e-3 * scale
+    # The floor lies below the least risk of its radius, and near it where the radius allows the optimum.
+    assert found.floor(abs(star) * 1.01) <= least + 1e-6 * scale
+    assert found.floor(abs(star) * 1.01) >= least - 1e-2 * scale
+    assert math.isclose(found.risk, risk_of(found.weights, x), rel_tol=1e-10)
+    for shrunk in (0.3, 0.9):  # nothing shorter is below either
+        assert found.floor(abs(star) * shrunk) <= risk_of(np.array([star * shrunk]), x)
+    wrong = found.floor(abs(star)) + 0.05 * scale
+    assert wrong > least  # a floor five percent higher would be false
+
+
+@pytest.mark.oracle("regret.CertifiedOptimum.floor")
+def test_nothing_is_below_the_floor() -> None:
+    assert math.isclose(BEST.risk, risk_of(BEST.weights), rel_tol=1e-10)
+    own = float(np.linalg.norm(BEST.weights))
+    assert math.isclose(BEST.floor(), BEST.floor(own), rel_tol=1e-12)
+    assert BEST.floor() <= BEST.risk
+    assert BEST.floor(0.5 * own) > BEST.floor() > BEST.floor(2 * own)
+    fit = BEST.fit
+    assert math.isclose(BEST.risk - BEST.floor(), (fit.primal - fit.dual) / fit.C, rel_tol=1e-3, abs_tol=1e-4)
+    rng = np.random.default_rng(4)
+    for radius in (0.5 * own, own, 3 * own):
+        for _ in range(30):
+            w = rng.normal(size=3)
+            w *= radius / np.linalg.norm(w)
+            assert risk_of(w) >= BEST.floor(radius)
+        near = BEST.weights * radius / own
+        assert risk_of(near) >= BEST.floor(radius)
+        assert oracles.hinge_risk(FEATURES.tolist(), OFFSETS, 0, near.tolist()) >= 1.0
+    assert repr(BEST).startswith("CertifiedOptimum(R=")
+    assert BEST.weights is fit.weights
+
+
+def test_a_certificate_that_stays_open_ends_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = certified_optimum(FEATURES, LOG, strengths=[1.0, 10.0])
+    assert whole.fit.C == 10.0
+    from cfltr_core.learning import regret as module
+
+    real, tried = module.fit_proprank, []
+
+    def some(features: Any, log: Any, *, C: float, **more: Any) -> Any:
+        tried.append(C)
+        if C > 10.0:
+            raise RuntimeError("open")
+        return real(features, log, C=C, **more)
+
+    monkeypatch.setattr(module, "fit_proprank", some)
+    found = certified_optimum(FEATURES, LOG)
+    assert (found.fit.C, tried) == (10.0, [1.0, 10.0, 100.0])
+    np.testing.assert_array_equal(found.weights, whole.weights)
+    with pytest.raises(RuntimeError, match="open"):
+        certified_optimum(FEATURES, LOG, strengths=[100.0])
+
+
+@pytest.mark.oracle("regret.label_log")
+def test_labels_as_a_log() -> None:
+    log = label_log(DATA)
+    relevant = [d for d, g in enumerate(GRADES.tolist()) if g >= 3]
+    wanted = [1 / len(relevant) if d in relevant else 0.0 for d in range(17)]
+    assert log.mass.tolist() == wanted
+    assert log.n_clicks == len(relevant)
+    assert log.offsets.tolist() == OFFSETS
+    total = math.fsum(
+        oracles.hinge_risk(DATA.features.astype(float).tolist(), OFFSETS, d, LABELS.weights.tolist()) for d in relevant
+    )
+    assert math.isclose(LABELS.risk, total / len(relevant), rel_tol=1e-9)
+
+
+@pytest.mark.oracle(
+    "regret.regret", "regret.Regret.log_part", "regret.Regret.training", "regret.Regret.total", "regret.Regret.average"
+)
+@pytest.mark.parametrize("iterate", ["average", "last"])
+def test_regret_and_its_split(iterate: str) -> None:
+    path = path_of()
+    cutoff = 3
+    found = regret(path, DATA, label_optimum=LABELS, log_optimum=BEST, iterate=iterate, cutoff=cutoff)
+    x = DATA.features.astype(float)
+
+    def judged(w: np.ndarray) -> float:
+        return oracles.ndcg((x @ w).tolist(), GRADES.tolist(), OFFSETS, cutoff, "exponential", "drop")[0]
+
+    weights = path.average if iterate == "average" else path.last
+    wanted = np.array([[[judged(w) for w in run] for run in record] for record in weights])
+    np.testing.assert_allclose(found.ndcg, wanted, rtol=1e-12)
+    assert math.isclose(found.of_labels, judged(LABELS.weights), rel_tol=1e-12)
+    assert math.isclose(found.of_log, judged(BEST.weights), rel_tol=1e-12)
+    np.testing.assert_allclose(found.total, judged(LABELS.weights) - wanted, atol=1e-12)
+    np.testing.assert_allclose(found.training, judged(BEST.weights) - wanted, atol=1e-12)
+    np.testing.assert_allclose(found.log_part + found.training, found.total, atol=1e-12)
+    for records in (False, True):
+        for part, values in (("total", found.total), ("training", found.training)):
+            mean = found.average(part, records=records)
+            assert mean.shape == (2, 2)
+            for run, rate in np.ndindex(2, 2):
+                one = oracles.time_average(path.steps.tolist(), values[:, run, rate].tolist(), records)
+                assert math.isclose(mean[run, rate], one, rel_tol=1e-9, abs_tol=1e-12)
+    np.testing.assert_array_equal(found.average(), found.average("total"))
+    assert repr(found).startswith("Regret(4 records, ")
+    assert isinstance(found, Regret)
+
+
+@pytest.mark.oracle("regret.excess_risk")
+@pytest.mark.parametrize("iterate", ["average", "last"])
+def test_the_excess_of_the_risk(iterate: str) -> None:
+    path = path_of()
+    found = excess_risk(path, LOG, features=FEATURES, optimum=BEST, iterate=iterate)
+    weights = path.average if iterate == "average" else path.last
+    own = float(np.linalg.norm(BEST.weights))
+    for place in np.ndindex(*weights.shape[:-1]):
+        w = weights[place]
+        above = math.fsum(
+            m * oracles.hinge_risk(FEATURES.tolist(), OFFSETS, d, w.tolist()) for d, m in enumerate(MASS) if m
+        ) - risk_of(BEST.weights)
+        assert math.isclose(found.above[place], above, rel_tol=1e-9, abs_tol=1e-9)
+        radius = max(own, float(np.linalg.norm(w)))
+        assert math.isclose(found.slack[place], BEST.risk - BEST.floor(radius), rel_tol=1e-12)
+        assert found.above[place] >= -found.slack[place]  # what the certificate says
+    assert isinstance(found, ExcessRisk)
+    assert found.steps.tolist() == [0, 3, 20, 60]
+    assert repr(found).startswith("ExcessRisk(4 records, known up to ")
+    single = FEATURES.astype(np.float32)
+    near = excess_risk(path, LOG, features=single, optimum=BEST, iterate=iterate)
+    np.testing.assert_allclose(near.above, found.above, atol=1e-4)
+
+
+def test_many_rankers_and_many_documents_are_scored_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cfltr_core.learning import regret as module
+
+    path = path_of(record=tuple(range(0, 61, 3)))
+    given = {"label_optimum": LABELS, "log_optimum": BEST}
+    whole, risk = regret(path, DATA, **given), excess_risk(path, LOG, features=FEATURES, optimum=BEST)
+    monkeypatch.setattr(module, "TOGETHER", 3)
+    monkeypatch.setattr(module, "BLOCK", 5)
+    np.testing.assert_allclose(regret(path, DATA, **given).ndcg, whole.ndcg, rtol=1e-12)
+    parts = excess_risk(path, LOG, features=FEATURES, optimum=BEST)
+    np.testing.assert_allclose(parts.above, risk.above, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.oracle("regret.evaluation_steps")
+@pytest.mark.parametrize(
+    ("n", "batch", "epochs", "every"), [(100, 1, 2, 10), (100, 7, 2, 10), (95, 4, 3, 20), (30, 50, 5, 10), (7, 1, 1, 9)]
+)
+def test_when_to_look(n: int, batch: int, epochs: int, every: int) -> None:
+    found = evaluation_steps(n, batch=batch, epochs=epochs, every=every)
+    assert found.tolist() == oracles.passed_marks(n, batch, epochs, every)
+    assert found[-1] * batch >= n * epochs
+    path = path_of(steps=int(found[-1]), record=tuple(found.tolist()), batch=batch)
+    assert path.steps.tolist() == found.tolist()
+
+
+def test_the_released_schedule() -> None:
+    steps = evaluation_steps(1_000_000)
+    assert (len(steps), steps[0], steps[1], steps[-1]) == (501, 0, 10_000, 5_000_000)
+    assert evaluation_steps(1_000_000, batch=50)[-1] == 100_000
+
+
+NARROW = certified_optimum([[1.0], [0.0], [0.5]], SMALL)
+CASES: dict[str, tuple[type[Exception], Callable[[], object], str]] = {
+    "strengths": (ValueError, lambda: certified_optimum(X, SMALL, strengths=[10.0, 1.0]), r"^strengths are \[10"),
+    "no strengths": (ValueError, lambda: certified_optimum(X, SMALL, strengths=[]), r"^strengths are \[\]: expected"),
+    "strength 0": (ValueError, lambda: certified_optimum(X, SMALL, strengths=[0.0, 1.0]), r"^strengths are \[0"),
+    "optimum, gap": (ValueError, lambda: certified_optimum(X, SMALL, gap=0.0), r"^gap is 0\.0"),
+    "optimum, silent": (ValueError, lambda: certified_optimum(X, SILENT), "^log: there is no click in the log"),
+    "optimum, features": (ValueError, lambda: certified_optimum(X[:2], SMALL), "^features: there are 2 documents"),
+    "radius": (ValueError, lambda: BEST.floor(0.0), r"^radius is 0\.0: expected a finite number > 0"),
+    "labels": (ValueError, lambda: label_log(RankingData(X, [0, 0, 0], offsets=[0, 3])), "^data: no document is rel"),
+    "iterate": (
+        ValueError,
+        lambda: regret(path_of(), DATA, label_optimum=LABELS, log_optimum=BEST, iterate="first"),
+        "^iterate is 'first': choose one of 'average', 'last'",
+    ),
+    "cutoff": (
+        ValueError,
+        lambda: regret(path_of(), DATA, label_optimum=LABELS, log_optimum=BEST, cutoff=0),
+        "^cutoff is 0: expected a whole number",
+    ),
+    "path": (
+        ValueError,
+        lambda: regret(
+            path_of(), RankingData(FEATURES[:, :2], GRADES, offsets=OFFSETS), label_optimum=LABELS, log_optimum=BEST
+        ),
+        "^path: it has 3 weights for 2 features",
+    ),
+    "label_optimum": (
+        ValueError,
+        lambda: regret(path_of(), DATA, label_optimum=NARROW, log_optimum=BEST),
+        "^label_optimum: it has 1 weights for 3 features",
+    ),
+    "log_optimum": (
+        ValueError,
+        lambda: regret(path_of(), DATA, label_optimum=LABELS, log_optimum=NARROW),
+        "^log_optimum: it has 1 weights for 3 features",
+    ),
+    "excess, optimum": (
+        ValueError,
+        lambda: excess_risk(path_of(), LOG, features=FEATURES, optimum=NARROW),
+        "^optimum: it has 1 weights for 3 features",
+    ),
+    "excess, features": (
+        ValueError,
+        lambda: excess_risk(path_of(), LOG, features=FEATURES[:5], optimum=BEST),
+        r"^features: expected shape \(17, n_features\), got \(5, 3\)",
+    ),
+    "excess, iterate": (
+        ValueError,
+        lambda: excess_risk(path_of(), LOG, features=FEATURES, optimum=BEST, iterate="mean"),
+        "^iterate is 'mean': choose",
+    ),
+    "part": (
+        ValueError,
+        lambda: regret(path_of(), DATA, label_optimum=LABELS, log_optimum=BEST).average("log"),
+        "^part is 'log': choose one of 'total', 'training'",
+    ),
+    "nothing but the start": (
+        ValueError,
+        lambda: regret(path_of(record=(0,)), DATA, label_optimum=LABELS, log_optimum=BEST).average(),
+        "^steps: only the weights before the first step",
+    ),
+    "n_clicks": (ValueError, lambda: evaluation_steps(0), "^n_clicks is 0: expected a whole number"),
+    "batch": (ValueError, lambda: evaluation_steps(5, batch=0), "^batch is 0: expected a whole number"),
+    "epochs": (ValueError, lambda: evaluation_steps(5, epochs=0.5), r"^epochs is 0\.5: expected a whole number"),
+    "every": (ValueError, lambda: evaluation_steps(5, every=0), "^every is 0: expected a whole number"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_message(case: str) -> None:
+    kind, call, message = CASES[case]
+    with pytest.raises(kind, match=message):
+        call()
+
+
+def test_the_maker_of_an_optimum() -> None:
+    assert isinstance(LABELS, CertifiedOptimum)
