@@ -1,7 +1,6 @@
 """Where propensities come from: speed, error and coverage of the estimators of examination.
 
-    python -m benchmarks.propensities            # speed, and errors by the number of sessions
-    python -m benchmarks.propensities coverage   # intervals of 1,000 logs a cell; some minutes
+    python -m benchmarks.propensities   # speed, and errors by the number of sessions
 
 Speed.  Ten million rows, one a displayed document, are counted into strata; the peer is a groupby of pandas.  AllPairs
 is fitted to the first million of them; the peer is the published procedure, written again in plain torch: one weight a
@@ -9,13 +8,11 @@ document, sigmoids of free parameters, 5,000 epochs of Adam with rate 0.01.  Bot
 errors of both are printed, and once more those of the peer with its index k · k′, by which pairs such as (1, 6) and
 (2, 3) share a parameter.  The conditional likelihood is fitted to a million and to ten million terms.
 
-Coverage.  The intervals of log θ_k/θ₁ hold the truth in what share of the logs, for the average rank and for the worst,
-with the exact binomial interval of the latter.
+How often the intervals hold the truth is measured by :mod:`benchmarks.propensity_coverage`.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 
@@ -202,36 +199,8 @@ def errors() -> None:
             print(f"  {design}, {n_sessions:,}: {', '.join(cells)}", flush=True)
 
 
-def coverage(n_logs: int = 1_000) -> None:
-    from scipy.stats import binomtest
-
-    print(f"coverage of 95 % intervals, {n_logs} logs a cell")
-    for design, sizes in (("A/B of 3 rankers", (3_000, 10_000, 100_000)), ("RandTop-10", (3_000, 100_000))):
-        for n_sessions in sizes:
-            hit: dict[str, list[np.ndarray]] = {"conditional Poisson": [], "AllPairs": []}
-            for seed in range(n_logs):
-                counts = log_of(POLICIES[design], n_sessions, np.random.default_rng([2, seed, n_sessions]))
-                for name, found in hit.items():
-                    curve = ESTIMATORS[name](counts)
-                    if np.isfinite(curve.curve).all() and len(curve.curve) == K:
-                        low, high = curve.interval().T
-                        found.append(((low <= TRUTH) & (high >= TRUTH))[1:])
-            for name, found in hit.items():
-                ranks = np.mean(found, axis=0)
-                worst = int(np.argmin(ranks))
-                exact = binomtest(int(np.sum(found, axis=0)[worst]), len(found)).proportion_ci()
-                print(
-                    f"  {design}, {n_sessions:,}, {name}: mean {ranks.mean():.3f}; worst rank {worst + 2} "
-                    f"{ranks[worst]:.3f} [{exact.low:.3f}, {exact.high:.3f}]; {len(found)} logs with all ranks",
-                    flush=True,
-                )
-
-
 RELEVANCE, USER, POLICIES = world()
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["coverage"]:
-        coverage()
-    else:
-        speed()
-        errors()
+    speed()
+    errors()

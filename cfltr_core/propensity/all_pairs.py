@@ -18,7 +18,7 @@ from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.policies import LoggingPolicy
 from cfltr_core.propensity.concave import maximise
 from cfltr_core.propensity.conditional_poisson import clustered_covariance
-from cfltr_core.propensity.curves import PropensityCurve, grouped_curve
+from cfltr_core.propensity.curves import PropensityCurve, effective_queries, grouped_curve
 from cfltr_core.propensity.identifiability import components_of, rank_links, require_comparable
 from cfltr_core.propensity.interventional_sets import (
     PairCounts,
@@ -150,6 +150,7 @@ def all_pairs(
         log_theta,
         covariance=clustered_covariance(table @ inverse, n_queries),
         component=component,
-        clicks=clicks,
+        clicks=clicks.sum(axis=0),
         notes=found.diagnosis,
+        queries=effective_queries(clicks),
     )

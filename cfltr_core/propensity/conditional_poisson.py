@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.propensity.concave import maximise
-from cfltr_core.propensity.curves import PropensityCurve, grouped_curve
+from cfltr_core.propensity.curves import PropensityCurve, effective_queries, grouped_curve
 from cfltr_core.propensity.identifiability import parts_of, rank_links, require_comparable
 from cfltr_core.propensity.strata import DisplayCounts
 
@@ -307,8 +307,8 @@ def conditional_poisson(counts: DisplayCounts) -> PropensityCurve:
     links = rank_links(counts)
     require_comparable(links, links.log)
     n = counts.n_ranks
-    log_theta, covariance, clicks = np.zeros(n), np.full((n, n), np.nan), np.zeros(n)
     n_clusters = 1 + int(np.count_nonzero(np.diff(counts.query)))
+    log_theta, covariance, clicks = np.zeros(n), np.full((n, n), np.nan), np.zeros((n_clusters, n))
     for part in parts_of(links.log):
         if len(part) == 1:
             continue
@@ -319,12 +319,13 @@ def conditional_poisson(counts: DisplayCounts) -> PropensityCurve:
         log_theta[at] = u
         influence = query_gradients(terms, share, n_clusters) @ inverse
         covariance[np.ix_(at, at)] = clustered_covariance(influence, 1 + int(np.count_nonzero(np.diff(terms.cluster))))
-        clicks[at] = np.bincount(terms.place, terms.clicks, minlength=len(part))
+        np.add.at(clicks, (terms.cluster, at[terms.place]), terms.clicks)
     return grouped_curve(
         "conditional Poisson",
         log_theta,
         covariance=covariance,
         component=links.log,
-        clicks=clicks,
+        clicks=clicks.sum(axis=0),
         notes=links.diagnosis,
+        queries=effective_queries(clicks),
     )

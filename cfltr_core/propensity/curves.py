@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
@@ -34,6 +34,9 @@ class PropensityCurve:
         Clicks that the estimate rests on.
     notes : tuple of str
         What the estimator found in the log, in sentences.
+    queries : (n_ranks,), optional
+        To how many queries of equal weight the clicks at each rank amount, for a covariance that was estimated from as
+        many: :func:`effective_queries`.
 
     Raises
     ------
@@ -66,11 +69,12 @@ class PropensityCurve:
     component: IntArray
     clicks: FloatArray
     notes: tuple[str, ...] = ()
+    queries: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        n_ranks = len(self.log_ratio)
-        for name, shape in (("covariance", (n_ranks, n_ranks)), ("component", (n_ranks,)), ("clicks", (n_ranks,))):
-            if np.shape(getattr(self, name)) != shape:
+        n = len(self.log_ratio)
+        for name, shape in (("covariance", (n, n)), ("component", (n,)), ("clicks", (n,)), ("queries", (n,))):
+            if getattr(self, name) is not None and np.shape(getattr(self, name)) != shape:
                 raise ValueError(f"{name}: expected shape {shape}, got {np.shape(getattr(self, name))}")
 
     def __repr__(self) -> str:
@@ -96,13 +100,33 @@ class PropensityCurve:
         return np.where(self.component == self.component[0], error, np.nan)
 
     def interval(self, level: float = 0.95) -> FloatArray:
-        """Intervals θ̂_k/θ̂₁ · exp(± z · standard error) of the ``curve``, shape (n_ranks, 2), z normal for ``level``.
+        """Intervals θ̂_k/θ̂₁ · exp(± t · standard error) of the ``curve``, shape (n_ranks, 2).
 
-        They are symmetric for the logarithm, where the estimate is nearest to normal.  ValueError for a level that is
-        not strictly between 0 and 1.
+        They are symmetric for the logarithm, where the estimate is nearest to normal.  The standard error is itself an
+        estimate, from ``queries`` G: t is the quantile of Student's law with G − 1 degrees of freedom, G the smaller of
+        those of rank k and rank 1; it is infinite if one query holds all clicks at a rank.  It matters below a hundred
+        queries: with 25, the normal quantile, which curves without ``queries`` get, covers .92 in place of .95.
+
+        Source: Student's law for few clusters of unequal weight, Carter, Schnepel & Steigerwald 2017, "Asymptotic
+        Behavior of a t-Test Robust to Cluster Heterogeneity", here with clicks as the weights.
+
+        ValueError for a level that is not strictly between 0 and 1.
         """
-        half = _normal(level) * self.standard_error[:, None] * [-1.0, 1.0]
-        return np.asarray(self.curve[:, None] * np.exp(half))
+        error = self.standard_error
+        half = np.array([self._half(k, 0, level) for k in range(len(error))])
+        width = np.where(error > 0, half * np.where(error > 0, error, 1.0), error)
+        return np.asarray(self.curve[:, None] * np.exp(width[:, None] * [-1.0, 1.0]))
+
+    def _half(self, k: int, other: int, level: float) -> float:
+        """The quantile by which a standard error of ranks ``k`` and ``other``, from 0, is multiplied."""
+        from scipy.special import ndtri, stdtrit
+
+        if not 0 < level < 1:
+            raise ValueError(f"level is {level}: expected a probability strictly between 0 and 1")
+        if self.queries is None:
+            return float(ndtri(0.5 + level / 2))
+        degrees = min(self.queries[k], self.queries[other]) - 1.0
+        return float(stdtrit(degrees, 0.5 + level / 2)) if degrees > 1e-9 else float("inf")
 
     def ratio(self, rank: int, other: int, *, level: float = 0.95) -> tuple[float, float, float]:
         """θ_k/θ_j of the ranks k = ``rank`` and j = ``other``, with its interval at ``level``: (ratio, low, high).
@@ -114,7 +138,8 @@ class PropensityCurve:
             raise ValueError(f"rank {rank} cannot be compared with rank {other}: {self.diagnosis}")
         variance = self.covariance[k, k] + self.covariance[j, j] - 2 * self.covariance[k, j]
         value = float(np.exp(self.log_ratio[k] - self.log_ratio[j]))
-        half = _normal(level) * float(np.sqrt(max(variance, 0.0) if np.isfinite(variance) else np.nan))
+        error = float(np.sqrt(max(variance, 0.0) if np.isfinite(variance) else np.nan))
+        half = self._half(k, j, level) * error if error != 0 else 0.0
         return value, value * float(np.exp(-half)), value * float(np.exp(half))
 
     def _index(self, value: int, name: str) -> int:
@@ -162,10 +187,22 @@ class PropensityCurve:
         )
 
 
-def _normal(level: float) -> float:
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}: expected a probability strictly between 0 and 1")
-    return NormalDist().inv_cdf(0.5 + level / 2)
+def effective_queries(clicks: ArrayLike) -> FloatArray:
+    """(Σ_q c_qk)² / Σ_q c_qk² of ``clicks`` (n_queries, n_ranks): as many queries of equal weight speak of each rank.
+
+    It is the number of queries if all have equally many clicks, and 1 if one has them all; 0 for a rank without clicks.
+
+    Source: Kish 1965, *Survey Sampling*, for samples of unequal weight.
+
+    Examples
+    --------
+    >>> from cfltr_core.propensity.curves import effective_queries
+    >>> effective_queries([[6, 3, 0], [6, 1, 0]])
+    array([2. , 1.6, 0. ])
+    """
+    c = np.asarray(clicks, dtype=np.float64)
+    square = (c**2).sum(axis=0)
+    return np.asarray(np.divide(c.sum(axis=0) ** 2, square, out=np.zeros_like(square), where=square > 0))
 
 
 def grouped_curve(
@@ -176,11 +213,12 @@ def grouped_curve(
     component: IntArray,
     clicks: FloatArray,
     notes: tuple[str, ...] = (),
+    queries: FloatArray | None = None,
 ) -> PropensityCurve:
     """A :class:`PropensityCurve` from any ``log_theta`` and its ``covariance``, each group set to 0 at its first rank.
 
     With D = I − (column j of ones), j the first rank of the group, u ← D u and V ← D V Dᵀ on each group.  ``method``,
-    ``component``, ``clicks`` and ``notes`` are passed on.
+    ``component``, ``clicks``, ``notes`` and ``queries`` are passed on.
     """
     ratio, spread = np.full(len(log_theta), np.nan), np.full((len(log_theta), len(log_theta)), np.nan)
     for group in range(int(component.max()) + 1):
@@ -191,5 +229,11 @@ def grouped_curve(
         # The first rank is the yardstick: it has no error, also where the spread is not known.
         ratio[ranks[0]] = spread[ranks[0], ranks] = spread[ranks, ranks[0]] = 0.0
     return PropensityCurve(
-        method=method, log_ratio=ratio, covariance=spread, component=component, clicks=clicks, notes=notes
+        method=method,
+        log_ratio=ratio,
+        covariance=spread,
+        component=component,
+        clicks=clicks,
+        notes=notes,
+        queries=queries,
     )

@@ -14,7 +14,7 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.policies import LoggingPolicy
 from cfltr_core.propensity.conditional_poisson import clustered_covariance
-from cfltr_core.propensity.curves import PropensityCurve, grouped_curve
+from cfltr_core.propensity.curves import PropensityCurve, effective_queries, grouped_curve
 from cfltr_core.propensity.identifiability import components_of, rank_links, require_comparable, words_for
 from cfltr_core.propensity.interventional_sets import (
     PairCounts,
@@ -139,8 +139,9 @@ def _from_ratios(
         log_theta,
         covariance=clustered_covariance(influence, n_queries),
         component=component,
-        clicks=clicks,
+        clicks=clicks.sum(axis=0),
         notes=(*_lost(method, component, found.log), *found.diagnosis),
+        queries=effective_queries(clicks),
     )
 
 
@@ -219,4 +220,5 @@ def click_rates(counts: DisplayCounts, *, places: int | None = None) -> Propensi
         component=component,
         clicks=clicked,
         notes=tuple(notes),
+        queries=effective_queries(clicks),
     )

@@ -194,11 +194,11 @@ class PairRule:
 
 
 def query_influence(terms: PairTerms, rule: PairRule) -> tuple[FloatArray, FloatArray, int]:
-    """Sums of a ``rule`` by query and rank, the clicks at each rank that it used, and the number of queries with any.
+    """Sums of a ``rule`` by query and rank, the clicks that it used, and the number of queries with any terms.
 
     Returns
     -------
-    sums (n_queries, n_ranks), clicks (n_ranks,), n_queries
+    sums (n_queries, n_ranks), clicks (n_queries, n_ranks), n_queries
 
     Examples
     --------
@@ -209,7 +209,7 @@ def query_influence(terms: PairTerms, rule: PairRule) -> tuple[FloatArray, Float
     >>> terms, to = pair_terms(counts, weighting="documents", design=None), np.array([[-1, 0], [-1, -1]])
     >>> rule = PairRule(np.ones((2, 2)), np.zeros((2, 2)), plus=to, minus=np.full((2, 2), -1))
     >>> query_influence(terms, rule)  # 3/6 − 2/2
-    (array([[-0.5,  0. ]]), array([3., 2.]), 1)
+    (array([[-0.5,  0. ]]), array([[3., 2.]]), 1)
     """
     n, n_clusters = terms.n_ranks, int(terms.cluster.max()) + 1
     cells = np.zeros(n_clusters * n)
@@ -224,5 +224,6 @@ def query_influence(terms: PairTerms, rule: PairRule) -> tuple[FloatArray, Float
         for sign, column in ((1.0, rule.plus[k, m]), (-1.0, rule.minus[k, m])):
             to = column >= 0
             cells += sign * np.bincount(terms.cluster[i[to]] * n + column[to], value[to], minlength=n_clusters * n)
-    clicks = np.bincount(terms.place, terms.clicks * used, minlength=n).astype(np.float64)
-    return cells.reshape(n_clusters, n), clicks, len(np.unique(terms.cluster[used]))
+    clicks = np.bincount(terms.cluster * n + terms.place, terms.clicks * used, minlength=n_clusters * n)
+    sums, heard = (table.reshape(n_clusters, n).astype(np.float64) for table in (cells, clicks))
+    return sums, heard, len(np.unique(terms.cluster[used]))
