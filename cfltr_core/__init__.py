@@ -33,6 +33,7 @@ from cfltr_core.learning.bounds import bound_loss, surrogate_ranks
 from cfltr_core.learning.convergence import weight_summary
 from cfltr_core.learning.countersample import click_sampler, train_sgd
 from cfltr_core.learning.deep import AGARWAL_DEEP, fit_deep, select_deep
+from cfltr_core.learning.lambda_loss import click_gains, lambda_loss, lambda_metric
 from cfltr_core.learning.networks import two_layer
 from cfltr_core.learning.proofs import exact_runs, proof_steps
 from cfltr_core.learning.propdcg import fit_propdcg
@@ -103,6 +104,7 @@ __all__ = [
     "band",
     "bound_loss",
     "claim",
+    "click_gains",
     "click_rates",
     "click_sampler",
     "clicks_above_test",
@@ -131,6 +133,8 @@ __all__ = [
     "ips",
     "ips_variance",
     "joint_likelihood",
+    "lambda_loss",
+    "lambda_metric",
     "load_corpus",
     "mean_and_variance",
     "mean_interval",

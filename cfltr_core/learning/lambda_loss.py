@@ -1,0 +1,442 @@
+"""LambdaLoss for gains that come from clicks: what it bounds, its value, its gradient and the diagonal of its Hessian.
+
+With gains G_d, ranks by score and D(r) = 1/log₂(1 + r), the discounts of neighbouring ranks differ by
+
+    δ(m) = D(m) − D(m + 1),        δ(1) + … + δ(r − 1) = 1 − D(r).
+
+The documents above d have the rank differences 1, …, rank(d) − 1 to it.  So what d misses of its gain is a sum over
+pairs, and each step of it lies below a logistic loss ℓ(x) = log₂(1 + exp(−σ x)):
+
+    1 − D(rank(d)) = Σ_{d′ above d} δ(|rank(d) − rank(d′)|) ≤ Σ_{d′ ≠ d} δ(|rank(d) − rank(d′)|) ℓ(s_d − s_d′).
+
+Both forms of the loss have this δ, or for a cut-off k another weight ω(rank(d), rank(d′)) of the pair:
+
+    linear        L = Σ_d G_d Σ_{d′ ≠ d} ω ℓ(s_d − s_d′) ≥ Σ_d G_d λ(rank(d)),        λ(r) = Σ_{r′ < r} ω(r, r′)
+    difference    Σ over pairs with G_d > G_d′ of (G_d − G_d′) ω ℓ(s_d − s_d′)
+
+The linear form is linear in G: with unbiased gains it is unbiased for what it would be with full information, and so
+are its gradients.  The difference form, which released code uses, is not: |G_d − G_d′| of estimates is on average
+larger than that of what they estimate.  It bounds Σ_d G_d λ(rank(d)) less Σ over pairs of min(G_d, G_d′) ω.
+
+=============  ====================================================  =================================================
+truncation     ω(r, r′)                                              λ(r) that the linear form bounds
+=============  ====================================================  =================================================
+no cut-off     δ(|r − r′|)                                           1 − D(r), as Σ G_d less DCG
+at_least_one   δ(|r − r′|) if r ≤ k or r′ ≤ k, else 0                1 − D(r) to rank k; then D(r − k) − D(r), which
+                                                                     falls to 0: deep documents seem to cost nothing
+both           δ(|r − r′|) if r ≤ k and r′ ≤ k, else 0               1 − D(r) to rank k; then 0: it is no bound on what
+                                                                     DCG@k misses, and a document below never moves
+beyond         δ(|r − r′|), divided by 1 − D(max(r, r′)) if          1 − D(r) to rank k; then 1: what DCG@k misses
+               that worse rank is beyond k
+=============  ====================================================  =================================================
+
+All are bounds *at the scores where the ranks were taken*.  A gradient is that with the ranks held fixed; with these
+ranks L lies neither above the metric at other scores, nor does it touch it where it stands.  So this is no majorisation
+and no descent of the metric, nor of L itself, is promised.
+
+Sources: Wang et al. 2018, §5 (NDCG-Loss2; their D is 1/D here); Oosterhuis & de Rijke 2020, Eq. 6; "beyond" is the
+weight of Jagerman et al. 2022 for NDCG@k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cfltr_core import checks
+from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.clicks.logs import ClickLog
+from cfltr_core.ranking.ragged import document_index, length_groups
+from cfltr_core.ranking.rank_weight import RankWeight
+
+Truncation = Literal["at_least_one", "both", "beyond"]
+Form = Literal["linear", "difference"]
+TRUNCATIONS = ("at_least_one", "both", "beyond")
+# Documents whose lists are held at once: so few stay in the processor's cache.
+BLOCK = 1 << 13
+LOG_2 = float(np.log(2.0))
+
+
+@dataclass(frozen=True, eq=False)
+class LambdaLoss:
+    """Result of :func:`lambda_loss`: its ``value``, its ``gradient`` in the scores, the ``hessian``'s diagonal or None.
+
+    The last two have the shape (n_docs,); the gradient sums to 0 in each list.
+    """
+
+    value: float
+    gradient: FloatArray
+    hessian: FloatArray | None = None
+
+
+def lambda_loss(
+    scores: ArrayLike,
+    offsets: ArrayLike,
+    *,
+    gains: ArrayLike,
+    cutoff: int | None = None,
+    truncation: Truncation = "at_least_one",
+    form: Form = "linear",
+    sigma: float = 1.0,
+    hessian: bool = False,
+) -> LambdaLoss:
+    """LambdaLoss Σ_d G_d Σ_{d′ ≠ d} ω(rank(d), rank(d′)) log₂(1 + exp(−σ (s_d − s_d′))), G the ``gains``.
+
+    The work is O(k · list) for the truncations ``at_least_one`` and ``both``, else O(list²) in pieces of a list that
+    are no larger than ``BLOCK`` documents or one list.  Lists in which all gains are 0 cost nothing.  Of documents with
+    equal scores every order counts alike: value, gradient and Hessian are the means over all these orders.
+
+    Source: Oosterhuis & de Rijke 2020, Eq. 6, in the loss of Wang et al. 2018; the module has the derivation.
+
+    Parameters
+    ----------
+    scores : (n_docs,) finite
+    offsets : (n_queries + 1,)
+    gains : (n_docs,) finite, ≥ 0
+        G_d: relevance, or what :func:`click_gains` estimates it to be.
+    cutoff : int
+        k; without it every pair counts, and the truncation plays no part.
+    truncation : "at_least_one", "both" or "beyond"
+        Which pairs count how much beyond the cut-off: those with a document in the first k; those with both there; all,
+        with a weight that makes the loss bound what DCG@k misses.  :func:`lambda_metric` has λ of each.
+    form : "linear" or "difference"
+        The difference form has |G_d − G_d′| at the pair, with the document of the larger gain as d; it is biased where
+        the gains are estimates.  Where documents with equal scores differ in gain its list costs O(list²) whatever the
+        cut-off, and memory of the largest such group times the list.
+    sigma : float
+        Steepness σ > 0.
+    hessian : bool
+        Also give the second derivatives ∂²L/∂s_d².
+
+    Returns
+    -------
+    LambdaLoss
+
+    Raises
+    ------
+    ValueError
+        For scores that are not finite, or so far apart that their difference is not; bad offsets; gains that are
+        negative or do not match; a cutoff below 1, an unknown word, σ ≤ 0.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> loss = cf.lambda_loss([3, 2, 1, 0], [0, 4], gains=[0, 0, 0, 1], cutoff=2)  # D ought to be in the first two
+    >>> round(loss.value, 3), loss.gradient.round(3)  # C pushes nobody: it is below rank 2 as well
+    (0.782, array([ 0.095,  0.166,  0.   , -0.261]))
+    >>> cf.lambda_loss([3, 2, 1, 0], [0, 4], gains=[0, 0, 0, 1], cutoff=2, truncation="both").gradient
+    array([0., 0., 0., 0.])
+    >>> cf.lambda_loss([3, 2, 1, 0], [0, 4], gains=[0, 0, 0, 1], cutoff=2, truncation="beyond").gradient.round(3)
+    array([ 0.167,  0.291,  0.684, -1.141])
+    """
+    cuts = checks.offsets_of(offsets)
+    values = checks.finite_vector(scores, int(cuts[-1]), "scores")
+    return LambdaLists(cuts, gains, cutoff=cutoff, truncation=truncation, form=form, sigma=sigma).loss(
+        values, hessian=hessian
+    )
+
+
+def click_gains(log: ClickLog) -> FloatArray:
+    """G_d = (1/N_q) Σ clicks / propensity over the N_q sessions of the query of d, shape (n_docs,), 0 without sessions.
+
+    With :func:`~cfltr_core.evaluation.estimators.policy_aware` the propensity of a log is the exposure, and without
+    noise G_d has the mean relevance(d) for every document that the policy may show where it can be examined.
+
+    Source: Oosterhuis & de Rijke 2020, Eq. 6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.EpsilonGreedyPolicy([1, 2, 3], [0, 3], epsilon=[0, 1]), cf.PositionBasedUser([1, 1/2])
+    >>> world = {"user": user, "relevance": [1, 0, 1], "sessions": [3]}
+    >>> cf.expectation(lambda log: cf.click_gains(log), policy, **world)  # C is displayed by chance, half of the time
+    array([1. , 0. , 0.5])
+    >>> cf.expectation(lambda log: cf.click_gains(cf.policy_aware(log, policy.exposure(user))), policy, **world)
+    array([1., 0., 1.])
+    """
+    sessions = np.maximum(log.sessions, 1)[log.query]
+    return np.bincount(log.document, log.clicks * log.weights / sessions, minlength=int(log.offsets[-1]))
+
+
+def lambda_metric(*, cutoff: int | None = None, truncation: Truncation = "at_least_one") -> RankWeight:
+    """λ(r) = Σ_{r′ < r} ω(r, r′), what the linear :func:`lambda_loss` bounds from above: L ≥ Σ_d G_d λ(rank(d)).
+
+    1 − 1/log₂(1 + r) up to the cut-off; the module has a table of what follows.  Only without a cut-off, and for
+    ``beyond``, is that what DCG, or DCG@k, misses of Σ_d G_d.
+
+    Source: derived from Wang et al. 2018, §5.
+
+    Parameters
+    ----------
+    cutoff, truncation
+        As in :func:`lambda_loss`.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> for truncation in ("at_least_one", "both", "beyond"):
+    ...     print(cf.lambda_metric(cutoff=2, truncation=truncation)([1, 2, 3, 4, 30]).round(3))
+    [0.    0.369 0.5   0.2   0.006]
+    [0.    0.369 0.    0.    0.   ]
+    [0.    0.369 1.    1.    1.   ]
+    """
+    k = None if cutoff is None else checks.positive_int(cutoff, "cutoff")
+    checks.one_of(truncation, "truncation", TRUNCATIONS)
+    if k is None:
+        return RankWeight("1 − D", lambda r: 1.0 - 1.0 / np.log2(1.0 + r), larger_is_better=False)
+
+    def missed(r: FloatArray) -> FloatArray:
+        inside = 1.0 - 1.0 / np.log2(1.0 + r)
+        if truncation == "at_least_one":
+            deep = 1.0 / np.log2(1.0 + np.maximum(r - k, 1.0)) - 1.0 / np.log2(1.0 + r)
+        else:
+            deep = np.full_like(r, truncation == "beyond")
+        return np.where(r <= k, inside, deep)
+
+    return RankWeight(f"1 − D, {truncation} in {k}", missed, larger_is_better=False)
+
+
+class LambdaLists:
+    """:func:`lambda_loss` for many scores of the same documents: what depends on the lists alone is laid out once.
+
+    A document of rank i meets all below it at once, in every list: arrays over documents, a loop over i.  So that those
+    below stand together, documents are laid out by rank, longer lists first.
+    """
+
+    def __init__(
+        self,
+        offsets: IntArray,
+        gains: ArrayLike,
+        *,
+        cutoff: int | None = None,
+        truncation: Truncation = "at_least_one",
+        form: Form = "linear",
+        sigma: float = 1.0,
+    ) -> None:
+        self.gains = checks.finite_vector(gains, int(offsets[-1]), "gains")
+        checks.within(self.gains, 0, np.inf, "gains", "a negative gain would turn the bound round")
+        k = None if cutoff is None else checks.positive_int(cutoff, "cutoff")
+        checks.one_of(truncation, "truncation", TRUNCATIONS)
+        self.linear = checks.one_of(form, "form", ("linear", "difference")) == "linear"
+        self.sigma = checks.positive(sigma, "sigma")
+        chosen = np.flatnonzero(np.maximum.reduceat(self.gains, offsets[:-1]) > 0)
+        self.rows = document_index(chosen, offsets)
+        self.offsets = np.concatenate([[0], np.cumsum(np.diff(offsets)[chosen])])
+        self.by_length = [index for _, index in length_groups(self.offsets)] if len(chosen) else []
+        longest = int(np.diff(self.offsets).max(initial=1))
+        # By the difference of two ranks, and by the worse of them, from 0.
+        discount = 1.0 / np.log2(np.arange(1.0, longest + 2)[1:] + 1.0)
+        self.delta = np.concatenate([[0.0], 1.0 / np.log2(np.arange(2.0, longest + 2)) - discount])
+        self.worse = np.ones(longest)
+        self.top = self.last = longest
+        if k is not None and truncation == "beyond":
+            self.worse[k:] = 1.0 / (1.0 - 1.0 / np.log2(np.arange(k + 2.0, longest + 2)))
+        elif k is not None:
+            self.top = min(k, longest)
+            self.last = self.top if truncation == "both" else longest
+        self.parts = [*_parts(self.offsets)]
+
+    def loss(self, scores: FloatArray, *, hessian: bool = False) -> LambdaLoss:
+        """The loss at the ``scores`` of all documents; of those only how far they are apart is checked."""
+        if not np.isfinite(2 * self.sigma * np.abs(scores).max()):
+            raise ValueError("scores: are so far apart that their difference, times sigma, is not finite; rescale them")
+        s, order = scores[self.rows], np.arange(len(self.rows))
+        for index in self.by_length:
+            order[index] = np.take_along_axis(index, np.argsort(-s[index], axis=1), axis=1)
+        ties = _Ties(s[order], self.gains[self.rows[order]], self.offsets)
+        sums = _Sums(len(order), hessian, alone=self.linear and len(ties.mixed) > 0)
+        for part in self.parts:
+            self._sweep(part, ties.scores, ties.mean if self.linear else ties.apart, sums)
+        exact = sums.like(len(order))
+        if not self.linear:
+            for own in ties.lists_of_mixed():
+                self._all_orders(own, ties, exact)
+        out = np.zeros((2, len(scores)))
+        for row, (by_document, total, alone, unit) in enumerate(zip(out, sums.total, sums.alone, (0.5, 0.25))):
+            found = ties.average(total) + exact.total[row]
+            if len(sums.same):
+                # A document whose gain is not the mean of those it is tied with; it does not push itself.
+                found += (ties.gains - ties.mean) * (ties.average(alone) - unit * ties.per_pair(sums.same))
+            by_document[self.rows[order]] = found
+        scale = self.sigma / LOG_2
+        return LambdaLoss(
+            (sums.value + exact.value) / LOG_2, scale * out[0], scale * self.sigma * out[1] if hessian else None
+        )
+
+    def _sweep(self, part: _Part, scores: FloatArray, gains: FloatArray, sums: _Sums) -> None:
+        """Add all pairs of the lists of a part, rank by rank of the upper document."""
+        s, g = self.sigma * scores[part.place], gains[part.place]
+        local = sums.like(len(s))
+        end = int(part.begin[min(self.last, len(part.begin) - 1)])
+        for i in range(min(self.top, len(part.begin) - 2)):
+            below = slice(int(part.begin[i + 1]), end)
+            above = slice(int(part.begin[i]), int(part.begin[i] + part.begin[i + 2] - part.begin[i + 1]))
+            if below.start >= end:
+                break
+            spread, fold, shape = part.pairs(above, below)
+            rank = part.rank[below].reshape(shape)[:, :1] if len(shape) == 2 else part.rank[below]
+            w = self.delta[rank - i] * self.worse[rank]
+            x = spread(s[above]) - s[below].reshape(shape)
+            high, low = spread(g[above]), g[below].reshape(shape)
+            if not self.linear:
+                high, low = np.maximum(high - low, 0.0), np.maximum(low - high, 0.0)
+            both = high + low
+            small = np.exp(-x)
+            p = small / (1.0 + small)
+            # ℓ(x) for the upper document and ℓ(−x) = ℓ(x) + x for the lower one, in natural logarithms.
+            sums.value += float((w * (np.log1p(small) * both + x * low)).sum())
+            # Their slopes are −p and 1 − p, on the upper one and with the other sign on the lower one.
+            slope = w * (low - p * both)
+            local.add(0, fold(slope), -slope, above, below)
+            wp = w * p
+            bend = wp * (1.0 - p) if len(local.total) == 2 else wp
+            if len(local.total) == 2:
+                local.add(1, fold(bend * both), bend * both, above, below)
+            if len(local.same):
+                same = np.where(x == 0, w, 0.0)
+                local.same[above] += fold(same)
+                local.same[below] += same.ravel()
+                for row, (up, down) in zip(local.alone, ((-wp, wp - w), (bend, bend)), strict=False):
+                    row[above] += fold(up)
+                    row[below] += down.ravel()
+        sums.place(local, part.place)
+
+    def _all_orders(self, own: slice, ties: _Ties, sums: _Sums) -> None:
+        """Add all pairs of a list for the difference form, each with the mean of its weight over all tied orders."""
+        s, g = self.sigma * ties.scores[own], ties.gains[own]
+        rank = np.arange(len(s))
+        starts = np.flatnonzero(ties.first[own])
+        size = np.diff(starts, append=len(s))
+        group = np.repeat(np.arange(len(starts)), size)
+        bounds = [*starts[np.flatnonzero(np.diff(starts // max(1, BLOCK // len(s)), prepend=-1))].tolist(), len(s)]
+        for begin, end in pairwise(bounds):
+            rows = slice(begin, end)
+            w = self.delta[np.abs(rank[rows, None] - rank)] * self.worse[np.maximum(rank[rows, None], rank)]
+            w *= (np.minimum(rank[rows, None], rank) < self.top) & (np.maximum(rank[rows, None], rank) < self.last)
+            here = np.arange(group[begin], group[end - 1] + 1)
+            total = np.add.reduceat(np.add.reduceat(w, starts[here] - begin, axis=0), starts, axis=1)
+            total /= np.maximum(size[here, None] * size - np.where(here[:, None] == group[starts], size, 0), 1)
+            w = total[group[rows] - group[begin]][:, group]
+            w *= np.maximum(g[rows, None] - g, 0.0)
+            x = s[rows, None] - s
+            small = np.exp(-np.abs(x))
+            p = np.where(x < 0, 1.0, small) / (1.0 + small)
+            sums.value += float((w * (np.log1p(small) + np.maximum(-x, 0.0))).sum())
+            w *= p
+            for row, sign in zip(sums.total, (-1.0, 1.0), strict=False):
+                row[own][rows] += sign * w.sum(axis=1)
+                row[own] += w.sum(axis=0)
+                w = w * (1.0 - p)
+
+
+class _Part:
+    """Some lists with their documents by rank: those of rank r + 1 stand from ``begin[r]`` on, longer lists first."""
+
+    def __init__(self, starts: IntArray, size: IntArray) -> None:
+        longest = int(size[0])
+        lists_with = np.searchsorted(-size, -np.arange(1, longest + 2), side="right")
+        self.begin = np.concatenate([[0], np.cumsum(lists_with)])
+        self.rank = np.repeat(np.arange(longest), lists_with[:-1])
+        self.list = np.arange(len(self.rank)) - self.begin[self.rank]
+        self.place = starts[self.list] + self.rank
+        self.equal = bool(size[-1] == longest)
+
+    def pairs(
+        self, above: slice, below: slice
+    ) -> tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray], tuple[int, ...]]:
+        """How values of the upper documents are spread over those below, how pairs are summed, and their shape."""
+        n = above.stop - above.start
+        if self.equal:
+            return lambda top: top, lambda pairs: pairs.sum(axis=0), (-1, n)
+        lists = self.list[below]
+        return lambda top: top[lists], lambda pairs: np.bincount(lists, pairs, n), (-1,)
+
+
+def _parts(offsets: IntArray) -> Iterator[_Part]:
+    """Lists in parts of at most ``BLOCK`` documents, or of one list, longest first."""
+    size = np.diff(offsets)
+    longest_first = np.argsort(-size, kind="stable")
+    low = 0
+    while low < len(size):
+        end = np.cumsum(size[longest_first[low : low + BLOCK]])
+        high = low + max(1, int(np.searchsorted(end, BLOCK, side="right")))
+        chosen = longest_first[low:high]
+        yield _Part(offsets[chosen], size[chosen])
+        low = high
+
+
+class _Ties:
+    """Documents by rank, list after list, with those of equal scores as groups; ``mean`` is the group's mean gain."""
+
+    def __init__(self, scores: FloatArray, gains: FloatArray, offsets: IntArray) -> None:
+        self.scores, self.gains, self.offsets = scores, gains, offsets
+        self.first = np.ones(len(scores), dtype=bool)
+        self.first[1:] = scores[1:] != scores[:-1]
+        self.first[offsets[:-1]] = True
+        self.mean = gains
+        self.mixed: IntArray = np.empty(0, dtype=np.int64)
+        if self.first.all():
+            return
+        self.starts = np.flatnonzero(self.first)
+        self.size = np.diff(self.starts, append=len(scores))
+        varied = np.maximum.reduceat(gains, self.starts) > np.minimum.reduceat(gains, self.starts)
+        self.mixed = self.starts[varied]
+        self.mean = np.where(np.repeat(varied, self.size), self.average(gains), gains)
+
+    @property
+    def apart(self) -> FloatArray:
+        """The gains, all 0 in lists where documents of a group differ in gain."""
+        gains = self.gains.copy()
+        for own in self.lists_of_mixed():
+            gains[own] = 0.0
+        return gains
+
+    def lists_of_mixed(self) -> list[slice]:
+        """The lists where documents of a group differ in gain."""
+        lists = np.unique(np.searchsorted(self.offsets, self.mixed, side="right")) - 1
+        return [slice(int(self.offsets[q]), int(self.offsets[q + 1])) for q in lists]
+
+    def average(self, values: FloatArray) -> FloatArray:
+        """The mean of each group, for each of its documents."""
+        if self.first.all():
+            return values
+        return np.repeat(np.add.reduceat(values, self.starts) / self.size, self.size)
+
+    def per_pair(self, same: FloatArray) -> FloatArray:
+        """The mean weight of a pair within the group, from the sums of each document."""
+        return self.average(same) / np.maximum(np.repeat(self.size, self.size) - 1, 1)
+
+
+class _Sums:
+    """What pairs add up to: the value, gradient and, if wanted, Hessian of each document.
+
+    ``alone`` has what a gain of 1 of the document itself would have of both, ``same`` the weights of the pairs with
+    equal scores; both are empty unless documents of equal scores differ in gain.
+    """
+
+    def __init__(self, n: int, hessian: bool, alone: bool) -> None:
+        self.value = 0.0
+        self.total = np.zeros((1 + hessian, n))
+        self.alone = np.zeros((1 + hessian, n if alone else 0))
+        self.same = np.zeros(n if alone else 0)
+
+    def like(self, n: int) -> _Sums:
+        """Such sums for ``n`` documents."""
+        return _Sums(n, len(self.total) == 2, len(self.same) > 0)
+
+    def add(self, row: int, to_above: FloatArray, to_below: FloatArray, above: slice, below: slice) -> None:
+        self.total[row, above] += to_above
+        self.total[row, below] += to_below.ravel()
+
+    def place(self, part: _Sums, place: IntArray) -> None:
+        """Put the sums of some documents where they belong."""
+        self.total[:, place] += part.total
+        if len(self.same):
+            self.alone[:, place] += part.alone
+            self.same[place] += part.same
