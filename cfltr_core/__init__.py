@@ -34,6 +34,7 @@ from cfltr_core.learning.convergence import weight_summary
 from cfltr_core.learning.countersample import click_sampler, train_sgd
 from cfltr_core.learning.deep import AGARWAL_DEEP, fit_deep, select_deep
 from cfltr_core.learning.lambda_loss import click_gains, lambda_loss, lambda_metric
+from cfltr_core.learning.lambdaloss_fit import fit_lambdaloss
 from cfltr_core.learning.networks import two_layer
 from cfltr_core.learning.proofs import exact_runs, proof_steps
 from cfltr_core.learning.propdcg import fit_propdcg
@@ -126,6 +127,7 @@ __all__ = [
     "expectation_maximisation",
     "figure",
     "fit_deep",
+    "fit_lambdaloss",
     "fit_linear_ranker",
     "fit_propdcg",
     "fit_proprank",

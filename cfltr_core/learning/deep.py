@@ -29,7 +29,7 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.learning.bounds import Surrogate
-from cfltr_core.learning.descent import DeepMethod, DeepOptimizer, Plan, TrainingDiverged, train
+from cfltr_core.learning.descent import DeepMethod, DeepOptimizer, Objective, Plan, TrainingDiverged, train
 from cfltr_core.learning.networks import DeepFit, built, dtype_of, score
 from cfltr_core.learning.propdcg import curvature
 from cfltr_core.learning.proprank import training_problem
@@ -168,8 +168,8 @@ def fit_deep(
     if method == "majorise" and curvature(lam, int(np.diff(log.offsets).max())) == "convex":
         raise ValueError(f"method is 'majorise', but rank weight {lam.name!r} is convex and lies above its tangents: "
                          "choose 'direct'")  # fmt: skip
-    length, by_steps, rates = _length(learning_rate, epochs, steps)
-    judged = None if validation is None else _validation(validation, x.shape[1])
+    length, by_steps, rates = training_length(learning_rate, epochs, steps)
+    judged = None if validation is None else validation_pair(validation, x.shape[1])
     if patience is not None:
         checks.positive_int(patience, "patience")
         if judged is None:
@@ -179,12 +179,34 @@ def fit_deep(
         round_epochs=round_epochs, optimizer=optimizer, weight_decay=weight_decay, batch_documents=batch_documents,
         patience=patience, progress=sys.stderr.isatty() if progress is None else progress,
     )  # fmt: skip
+    return train_module(x, log, mass, module=module, plan=plan, validation=judged, device=device, seed=seed)
+
+
+def train_module(
+    features: NDArray[Any],
+    log: ClickLog,
+    mass: FloatArray,
+    *,
+    module: torch.nn.Module | Callable[[], torch.nn.Module],
+    plan: Plan,
+    validation: tuple[NDArray[Any], ClickLog] | None,
+    device: str = "cpu",
+    seed: int | np.random.Generator | torch.Generator = 0,
+    objective: Objective | None = None,
+) -> DeepFit:
+    """Make the network, try it on some documents and train it by a ``plan``; the other arguments are checked already.
+
+    ``mass`` are the c_t of the clicked documents, in increasing order; ``objective`` replaces the bound of
+    :func:`fit_deep`: it maps a batch and its scores to its part of the objective and the gradient in the scores.
+    """
     place = _device(str(device))
     with _generators(_seed(seed), place) as rng:
         net = built(module).to(place)
-        _try_out(net, x)
-        lists = TorchLists(log.offsets, clicked.documents)
-        return train(net, plan, features=x, lists=lists, mass=mass, validation=judged, rng=rng)
+        _try_out(net, features)
+        lists = TorchLists(log.offsets, np.unique(log.document[log.clicks > 0]))
+        return train(
+            net, plan, features=features, lists=lists, mass=mass, validation=validation, rng=rng, objective=objective
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -266,10 +288,10 @@ def select_deep(
     return DeepSelection(fits[best], grid[best], estimates)
 
 
-def _length(
+def training_length(
     learning_rate: Rates, epochs: int | None, steps: int | None
 ) -> tuple[int, bool, tuple[tuple[float, float], ...]]:
-    """How long, whether that counts steps, and the rates with the length of each."""
+    """How long, whether that counts steps, and the rates with the length of each; a ValueError for what is neither."""
     if epochs is not None and steps is not None:
         raise ValueError(f"epochs is {epochs} and steps is {steps}: give one of the two")
     given = [(name, n) for name, n in (("epochs", epochs), ("steps", steps)) if n is not None]
@@ -292,7 +314,8 @@ def _length(
     return given[0][1] if given else usual, steps is not None, rates
 
 
-def _validation(given: Any, n_features: int) -> tuple[NDArray[Any], ClickLog]:
+def validation_pair(given: Any, n_features: int) -> tuple[NDArray[Any], ClickLog]:
+    """Features and log of other queries; a ValueError unless they belong together and have ``n_features`` columns."""
     if not (isinstance(given, Sequence) and len(given) == 2 and isinstance(given[1], ClickLog)):
         raise ValueError("validation: expected (features, log) of other queries")
     try:

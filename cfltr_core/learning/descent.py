@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
 
 DeepMethod = Literal["direct", "majorise"]
 DeepOptimizer = Literal["adam", "sgd"]
+# A batch and its scores, to its part of the objective and the gradient in the scores.
+Objective = Callable[[ListBatch, "torch.Tensor"], "tuple[float, torch.Tensor]"]
 
 
 class TrainingDiverged(RuntimeError):
     """Scores or weights are not finite any more; ``fit`` has the weights before that happened."""
 
-    def __init__(self, message: str, fit: DeepFit) -> None:
+    def __init__(self, message: str, fit: Any) -> None:
         super().__init__(message)
         self.fit = fit
 
@@ -82,12 +85,16 @@ def train(
     mass: FloatArray,
     validation: tuple[NDArray[Any], ClickLog] | None,
     rng: np.random.Generator,
+    objective: Objective | None = None,
 ) -> DeepFit:
     """Train ``net`` where it is, with checked arguments, and return the fit; ``mass`` are the c_t of the ``lists``.
 
+    An ``objective`` takes the place of the bound of ``deep``: it maps a batch and its scores to its part of the
+    objective and the gradient in the scores.
+
     Raises :class:`TrainingDiverged`, a RuntimeError, when something is not finite any more.
     """
-    return _Course(net, plan, features, lists, mass, validation, rng).run()
+    return _Course(net, plan, features, lists, mass, validation, rng, objective).run()
 
 
 class _Course:
@@ -102,9 +109,10 @@ class _Course:
         mass: FloatArray,
         validation: tuple[NDArray[Any], ClickLog] | None,
         rng: np.random.Generator,
+        objective: Objective | None,
     ) -> None:
         self.net, self.plan, self.x, self.lists, self.mass, self.judged = net, plan, x, lists, mass, validation
-        self.rng = rng
+        self.rng, self.objective = rng, objective
         self.place, self.dtype = next(net.parameters()).device, dtype_of(net)
         self.on_device = None if self.place.type == "cpu" else self.moved()
         self.good = self.copied()
@@ -191,6 +199,8 @@ class _Course:
 
     def gradient(self, batch: ListBatch, scores: torch.Tensor, fixed: FloatArray | None) -> tuple[float, torch.Tensor]:
         """The part of a batch in F, and the gradient in its scores, of F or with ``fixed`` prices of the majoriser."""
+        if self.objective is not None:
+            return self.objective(batch, scores)
         mass, lam = self.mass[batch.terms], self.plan.metric
 
         def price(part: slice | IntArray, total: FloatArray) -> FloatArray:

@@ -128,11 +128,11 @@ def lambda_loss(
     >>> import cfltr_core as cf
     >>> loss = cf.lambda_loss([3, 2, 1, 0], [0, 4], gains=[0, 0, 0, 1], cutoff=2)  # D ought to be in the first two
     >>> round(loss.value, 3), loss.gradient.round(3)  # C pushes nobody: it is below rank 2 as well
-    (0.782, array([ 0.095,  0.166,  0.   , -0.261]))
+    (0.707, array([ 0.095,  0.166,  0.   , -0.262]))
     >>> cf.lambda_loss([3, 2, 1, 0], [0, 4], gains=[0, 0, 0, 1], cutoff=2, truncation="both").gradient
     array([0., 0., 0., 0.])
     >>> cf.lambda_loss([3, 2, 1, 0], [0, 4], gains=[0, 0, 0, 1], cutoff=2, truncation="beyond").gradient.round(3)
-    array([ 0.167,  0.291,  0.684, -1.141])
+    array([ 0.167,  0.292,  0.684, -1.143])
     """
     cuts = checks.offsets_of(offsets)
     values = checks.finite_vector(scores, int(cuts[-1]), "scores")
@@ -161,7 +161,8 @@ def click_gains(log: ClickLog) -> FloatArray:
     array([1., 0., 1.])
     """
     sessions = np.maximum(log.sessions, 1)[log.query]
-    return np.bincount(log.document, log.clicks * log.weights / sessions, minlength=int(log.offsets[-1]))
+    by_term = log.clicks * log.weights / sessions
+    return np.bincount(log.document, by_term, int(log.offsets[-1])).astype(np.float64, copy=False)
 
 
 def lambda_metric(*, cutoff: int | None = None, truncation: Truncation = "at_least_one") -> RankWeight:
@@ -182,7 +183,7 @@ def lambda_metric(*, cutoff: int | None = None, truncation: Truncation = "at_lea
     >>> import cfltr_core as cf
     >>> for truncation in ("at_least_one", "both", "beyond"):
     ...     print(cf.lambda_metric(cutoff=2, truncation=truncation)([1, 2, 3, 4, 30]).round(3))
-    [0.    0.369 0.5   0.2   0.006]
+    [0.    0.369 0.5   0.2   0.004]
     [0.    0.369 0.    0.    0.   ]
     [0.    0.369 1.    1.    1.   ]
     """
@@ -258,12 +259,13 @@ class LambdaLists:
             for own in ties.lists_of_mixed():
                 self._all_orders(own, ties, exact)
         out = np.zeros((2, len(scores)))
-        for row, (by_document, total, alone, unit) in enumerate(zip(out, sums.total, sums.alone, (0.5, 0.25))):
-            found = ties.average(total) + exact.total[row]
+        for row in range(len(sums.total)):
+            found = ties.average(sums.total[row]) + exact.total[row]
             if len(sums.same):
                 # A document whose gain is not the mean of those it is tied with; it does not push itself.
-                found += (ties.gains - ties.mean) * (ties.average(alone) - unit * ties.per_pair(sums.same))
-            by_document[self.rows[order]] = found
+                by_itself = ties.average(sums.alone[row]) - (0.5, 0.25)[row] * ties.per_pair(sums.same)
+                found += (ties.gains - ties.mean) * by_itself
+            out[row, self.rows[order]] = found
         scale = self.sigma / LOG_2
         return LambdaLoss(
             (sums.value + exact.value) / LOG_2, scale * out[0], scale * self.sigma * out[1] if hessian else None
@@ -353,9 +355,13 @@ class _Part:
         """How values of the upper documents are spread over those below, how pairs are summed, and their shape."""
         n = above.stop - above.start
         if self.equal:
-            return lambda top: top, lambda pairs: pairs.sum(axis=0), (-1, n)
+            return lambda top: top, lambda pairs: np.asarray(pairs.sum(axis=0)), (-1, n)
         lists = self.list[below]
-        return lambda top: top[lists], lambda pairs: np.bincount(lists, pairs, n), (-1,)
+
+        def fold(pairs: FloatArray) -> FloatArray:
+            return np.bincount(lists, pairs, n).astype(np.float64, copy=False)
+
+        return lambda top: top[lists], fold, (-1,)
 
 
 def _parts(offsets: IntArray) -> Iterator[_Part]:
@@ -406,11 +412,13 @@ class _Ties:
         """The mean of each group, for each of its documents."""
         if self.first.all():
             return values
-        return np.repeat(np.add.reduceat(values, self.starts) / self.size, self.size)
+        means: FloatArray = np.add.reduceat(values, self.starts) / self.size
+        return np.repeat(means, self.size)
 
     def per_pair(self, same: FloatArray) -> FloatArray:
         """The mean weight of a pair within the group, from the sums of each document."""
-        return self.average(same) / np.maximum(np.repeat(self.size, self.size) - 1, 1)
+        others = np.maximum(np.repeat(self.size, self.size) - 1, 1)
+        return np.asarray(self.average(same) / others)
 
 
 class _Sums:

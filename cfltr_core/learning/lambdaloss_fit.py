@@ -1,0 +1,230 @@
+"""Training scorers on clicks by LambdaLoss: a linear one in NumPy, a network in torch, trees by a custom objective.
+
+All three follow :class:`cfltr_core.learning.lambda_loss.LambdaLists`, whose gradient holds the ranks fixed.  The next
+scores have other ranks, and there the loss is another function: it has jumps, and what falls along the gradient of one
+piece may rise on the next.  A line search, as L-BFGS has, compares values across these jumps and stops where none is
+better, and curvature from two pieces is that of neither.  So every scorer takes steps of a given size, Adam's, with the
+ranks of each, and validation clicks say which of the weights to keep.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cfltr_core import checks
+from cfltr_core.checks import FloatArray
+from cfltr_core.clicks.logs import ClickLog
+from cfltr_core.evaluation.estimators import self_normalised
+from cfltr_core.files import write_json
+from cfltr_core.learning.deep import Rates, train_module, training_length, validation_pair
+from cfltr_core.learning.descent import Plan, TrainingDiverged
+from cfltr_core.learning.lambda_loss import Form, LambdaLists, Truncation
+from cfltr_core.learning.networks import DeepFit
+from cfltr_core.learning.proprank import training_problem
+from cfltr_core.learning.torch_lists import ListBatch
+from cfltr_core.ranking.linear import LinearRanker
+from cfltr_core.ranking.metrics import rank_weights
+from cfltr_core.ranking.rank_weight import dcg
+
+if TYPE_CHECKING:
+    import torch
+
+# Of Adam, as everybody has them.
+BETA_1, BETA_2, TINY = 0.9, 0.999, 1e-8
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LambdaFit(LinearRanker):
+    """A linear scorer f(x) = w · x learnt by LambdaLoss, and how it was learnt.
+
+    ``history`` has one number for each epoch: ``objective``, the loss of all lists at the weights that the epoch found;
+    ``validation``, the self-normalised risk on validation clicks after it, NaN without them; ``rate``, its learning
+    rate; ``steps``, the steps taken so far.  ``weights`` are those after ``best_epoch``, ``risk`` is the least of
+    ``validation``.  :func:`fit_lambdaloss` makes it.
+    """
+
+    history: Mapping[str, FloatArray]
+    best_epoch: int
+    risk: float
+    FORMAT: ClassVar[str] = "cfltr lambda fit 1"
+    KEPT: ClassVar[tuple[str, ...]] = ("history", "best_epoch", "risk")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # A file has null for what is not a number.
+        history = {
+            name: np.array([math.nan if value is None else value for value in values])
+            for name, values in self.history.items()
+        }
+        object.__setattr__(self, "history", history)
+        object.__setattr__(self, "risk", math.nan if self.risk is None else float(self.risk))
+
+    def __repr__(self) -> str:
+        return f"LambdaFit({len(self.weights)} weights, epoch {self.best_epoch} of {len(self.history['objective'])})"
+
+    def save(self, path: str | Path) -> None:
+        """Keep the scorer and its history at ``path`` as JSON, whole or not at all; ``load`` gives the same digits."""
+        history = {name: values.tolist() for name, values in self.history.items()}
+        beside = {"history": history, "best_epoch": self.best_epoch, "risk": self.risk}
+        write_json(Path(path), {"format": self.FORMAT, "weights": self.weights.tolist(), **beside})
+
+
+def fit_lambdaloss(
+    features: ArrayLike,
+    log: ClickLog,
+    *,
+    cutoff: int | None = None,
+    truncation: Truncation = "at_least_one",
+    form: Form = "linear",
+    sigma: float = 1.0,
+    module: torch.nn.Module | Callable[[], torch.nn.Module] | None = None,
+    learning_rate: Rates | None = None,
+    weight_decay: float = 0.0,
+    batch_documents: int = 1000,
+    epochs: int | None = None,
+    validation: tuple[ArrayLike, ClickLog] | None = None,
+    patience: int | None = None,
+    device: str = "cpu",
+    seed: int | np.random.Generator | torch.Generator = 0,
+    progress: bool | None = None,
+) -> LambdaFit | DeepFit:
+    """Learn to rank from clicks by LambdaLoss with the gains c_d = (1/n) Σ clicks/propensity over the n clicks.
+
+    The propensities are those of the log: for policy-aware gains give ``policy_aware(log, exposure)``, where the
+    exposure may be an estimate, or bounded from below so that no click weighs more than a cap.
+
+    Source: Oosterhuis & de Rijke 2020, Eq. 6, whose gains are these up to one factor if all queries have equally many
+    sessions; else a query counts by its sessions, as in the IPS estimate.
+
+    Parameters
+    ----------
+    features, log
+        As for :func:`cfltr_core.learning.proprank.fit_proprank`.
+    cutoff, truncation, form, sigma
+        As for :func:`cfltr_core.learning.lambda_loss.lambda_loss`.
+    module : torch.nn.Module, or a function that makes one
+        The scorer, as for :func:`cfltr_core.learning.deep.fit_deep`; without it f(x) = w · x, from w = 0, where all
+        documents are tied.
+    learning_rate : float or [(length, rate), …]
+        Of Adam: a rate, or rates one after the other, each for some epochs; the last goes on.  Without a module it is
+        that of w_j times the standard deviation of feature j, so that no unit of a feature matters, and 0.02 if none
+        is given; with one 0.001.
+    weight_decay : float
+        γ ≥ 0 of (γ/2)‖θ‖², whose gradient is added to that of the loss.
+    batch_documents : int
+        About how many documents the lists of a batch have, for a module; w takes one step an epoch on all lists.
+    epochs : int
+        By default all lengths of ``learning_rate``, or 50 with a module and 200 without.
+    validation : (features, log)
+        Other queries and their clicks, with propensities as in ``log``.  After every epoch the risk Σ clicks · λ / p
+        over Σ clicks / p is estimated on them, λ that of DCG with the ``cutoff``, and the weights of the epoch where it
+        was least are returned.  Without: the last weights.
+    patience, device, seed, progress
+        As for :func:`cfltr_core.learning.deep.fit_deep`.  Without a module nothing is drawn.
+
+    Returns
+    -------
+    LambdaFit, or with a module DeepFit
+
+    Raises
+    ------
+    ValueError, TypeError
+        As ``lambda_loss`` and ``fit_deep``.
+    TrainingDiverged
+        A RuntimeError, when scores or weights are not finite any more; its ``fit`` has the last that were good.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> policy, user = cf.EpsilonGreedyPolicy([1, 2, 3], [0, 3], epsilon=[0, 1]), cf.PositionBasedUser([1, 1/2])
+    >>> log = cf.ClickLog(document=[0, 1, 2], rank=[1, 2, 2], impressions=[8, 4, 4], clicks=[8, 0, 2],
+    ...                   propensity=[1, 1/2, 1/2], sessions=[8], offsets=[0, 3])
+    >>> aware, x = cf.policy_aware(log, policy.exposure(user)), [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
+    >>> fit = cf.fit_lambdaloss(x, aware, cutoff=2, validation=(x, aware))
+    >>> cf.ranks(fit.decision_function(x), [0, 3])[1], round(fit.risk, 3)  # B last, and −(1/log₂2 + 1/log₂3) / 2
+    (np.float64(3.0), -0.815)
+    >>> net = cf.fit_lambdaloss(x, aware, cutoff=2, module=lambda: cf.two_layer(2, hidden=4), learning_rate=0.1)
+    >>> cf.ranks(net.decision_function(x), [0, 3])[1]
+    np.float64(3.0)
+    """
+    x, clicked, mass = training_problem(features, log, C=1.0)
+    gains = np.zeros(len(x))
+    gains[clicked.documents] = mass
+    settings: dict[str, Any] = {"cutoff": cutoff, "truncation": truncation, "form": form, "sigma": sigma}
+    lists = LambdaLists(log.offsets, gains, **settings)
+    checks.within(weight_decay, 0, np.finfo(float).max, "weight_decay", "expected γ of the penalty (γ/2)‖θ‖², >= 0")
+    checks.positive_int(batch_documents, "batch_documents")
+    if learning_rate is None:
+        learning_rate = 0.02 if module is None else 1e-3
+        epochs = epochs or (200 if module is None else 50)
+    length, _, rates = training_length(learning_rate, epochs, None)
+    judged = None if validation is None else validation_pair(validation, x.shape[1])
+    if patience is not None:
+        checks.positive_int(patience, "patience")
+        if judged is None:
+            raise ValueError("patience: there is no validation to watch; give validation=(features, log)")
+    plan = Plan(
+        length=length, by_steps=False, rates=rates, metric=dcg(cutoff), surrogate="logistic", sigma=sigma,
+        method="direct", round_epochs=1, optimizer="adam", weight_decay=weight_decay, batch_documents=batch_documents,
+        patience=patience, progress=sys.stderr.isatty() if progress is None else progress,
+    )  # fmt: skip
+    if module is None:
+        return _linear(x, lists, plan, judged)
+
+    def objective(batch: ListBatch, scores: torch.Tensor) -> tuple[float, torch.Tensor]:
+        import torch
+
+        cuts = np.append(np.unique(batch.start), len(batch.rows))
+        found = LambdaLists(cuts, gains[batch.rows], **settings).loss(scores.detach().double().cpu().numpy())
+        return found.value, torch.from_numpy(found.gradient).to(scores.device)
+
+    return train_module(
+        x, log, mass, module=module, plan=plan, validation=judged, device=device, seed=seed, objective=objective
+    )
+
+
+def _linear(x: NDArray[Any], lists: LambdaLists, plan: Plan, judged: tuple[NDArray[Any], ClickLog] | None) -> LambdaFit:
+    """Adam on v = w · spread of the features, one step an epoch."""
+    spread = np.std(x, axis=0, dtype=np.float64)
+    spread[spread < 1e-12 * np.maximum(np.abs(x).max(axis=0), 1e-300)] = 1.0
+    w, mean, square = (np.zeros(x.shape[1]) for _ in range(3))
+    last, best, best_epoch, risk = w, w, 0, math.inf
+    history: dict[str, list[float]] = {"objective": [], "validation": [], "rate": [], "steps": []}
+
+    def answer(weights: FloatArray, epoch: int, least: float) -> LambdaFit:
+        found = {name: np.array(values) for name, values in history.items()}
+        return LambdaFit(weights=weights, history=found, best_epoch=epoch, risk=least)
+
+    for epoch in range(1, plan.length + 1):
+        # Features of single precision are multiplied in it.
+        scores = (x @ w.astype(x.dtype)).astype(np.float64)
+        if not np.isfinite(2 * plan.sigma * np.abs(scores).max()):
+            message = f"scores are not finite in epoch {epoch}: lower learning_rate; fit has the last good weights"
+            raise TrainingDiverged(message, answer(last, epoch - 1, math.nan))
+        found = lists.loss(scores)
+        gradient = (found.gradient.astype(x.dtype) @ x + plan.weight_decay * w) / spread
+        mean += (1 - BETA_1) * (gradient - mean)
+        square += (1 - BETA_2) * (gradient**2 - square)
+        step = mean / (1 - BETA_1**epoch) / (np.sqrt(square / (1 - BETA_2**epoch)) + TINY)
+        last, w = w, w - plan.rate(epoch, epoch) * step / spread
+        estimate = math.nan
+        if judged is not None:
+            features, log = judged
+            scores = (features @ w.astype(features.dtype)).astype(np.float64)
+            estimate = self_normalised(log, rank_weights(scores, log.offsets, metric=plan.metric)).value
+        now = (found.value, estimate, plan.rate(epoch, epoch), epoch)
+        for values, number in zip(history.values(), now, strict=True):
+            values.append(number)
+        if judged is not None and estimate < risk:
+            best, best_epoch, risk = w, epoch, estimate
+        if plan.patience is not None and epoch - best_epoch >= plan.patience:
+            break
+    return answer(w, epoch, math.nan) if judged is None else answer(best, best_epoch, risk)
