@@ -34,7 +34,7 @@ from cfltr_core.learning.convergence import weight_summary
 from cfltr_core.learning.countersample import click_sampler, train_sgd
 from cfltr_core.learning.deep import AGARWAL_DEEP, fit_deep, select_deep
 from cfltr_core.learning.lambda_loss import click_gains, lambda_loss, lambda_metric
-from cfltr_core.learning.lambdaloss_fit import fit_lambdaloss
+from cfltr_core.learning.lambdaloss_fit import fit_lambdaloss, lambda_objective
 from cfltr_core.learning.networks import two_layer
 from cfltr_core.learning.proofs import exact_runs, proof_steps
 from cfltr_core.learning.propdcg import fit_propdcg
@@ -137,6 +137,7 @@ __all__ = [
     "joint_likelihood",
     "lambda_loss",
     "lambda_metric",
+    "lambda_objective",
     "load_corpus",
     "mean_and_variance",
     "mean_interval",

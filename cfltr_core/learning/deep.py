@@ -85,7 +85,8 @@ def fit_deep(
         f, from (n_docs, n_features) to (n_docs,) or (n_docs, 1).  A function is called with torch's generator seeded by
         ``seed``.  A network is trained where it is: it begins with its weights and is left with those of the fit.
     metric : RankWeight
-        λ with a derivative; DCG if none is given.
+        λ with a derivative; DCG if none is given.  With a cut-off λ(1 + S) has no gradient beyond it, where a bound on
+        the rank is at first: such a λ is refused.
     surrogate, sigma
         The bound on the rank, as for :func:`cfltr_core.learning.bounds.bound_loss`.
     method : "direct" or "majorise"
@@ -122,8 +123,8 @@ def fit_deep(
     Raises
     ------
     ValueError
-        As ``fit_proprank``; for settings out of range, a λ without a derivative, a module that returns another shape
-        or numbers that are not finite, a ``validation`` that does not match, a device that is not there.
+        As ``fit_proprank``; for settings out of range, a λ without a derivative or with a jump, a module that returns
+        another shape or numbers that are not finite, a ``validation`` that does not match, a device that is not there.
     TypeError
         For a ``module`` that is no network, a ``seed`` that is none.
     TrainingDiverged
@@ -157,7 +158,7 @@ def fit_deep(
     if not np.isfinite(mass).all():
         raise ValueError(f"log: the propensity of document {clicked.documents[~np.isfinite(mass)][0]} is 0, but it was "
                          "clicked, so it can be examined: correct the examination curve")  # fmt: skip
-    lam.slope([1.0])
+    _no_jump(lam, int(np.diff(log.offsets).max()))
     checks.one_of(surrogate, "surrogate", ("hinge", "logistic"))
     checks.positive(sigma, "sigma")
     checks.one_of(method, "method", ("direct", "majorise"))
@@ -213,10 +214,11 @@ def train_module(
 class DeepSelection:
     """The chosen ``fit``, the ``settings`` that it was trained with, and the ``estimates`` of the risk for each of all.
 
-    :func:`select_deep` makes it.
+    The fit is a :class:`cfltr_core.learning.networks.DeepFit`, or what another learner gives.  :func:`select_deep`
+    makes it.
     """
 
-    fit: DeepFit
+    fit: Any
     settings: Mapping[str, Any]
     estimates: FloatArray
 
@@ -230,6 +232,7 @@ def select_deep(
     *,
     grid: Sequence[Mapping[str, Any]],
     validation: tuple[ArrayLike, ClickLog],
+    learner: Callable[..., Any] | None = None,
     **fixed: Any,
 ) -> DeepSelection:
     """The settings with the least Σ clicks · λ / p divided by Σ clicks / p on *validation clicks*; labels play no part.
@@ -242,6 +245,9 @@ def select_deep(
         As for :func:`fit_deep`.
     grid : one mapping or more
         Arguments of :func:`fit_deep` by name, tried in this order; of equal estimates the first is chosen.
+    learner : callable
+        What fits instead of :func:`fit_deep`, such as :func:`cfltr_core.learning.lambdaloss_fit.fit_lambdaloss`: it is
+        called like ``fit_deep``, with its own arguments from ``grid`` and ``fixed``, and its fits have a ``risk``.
     fixed
         Arguments of :func:`fit_deep` that are the same in all; ``seed`` among them is a whole number, so that all
         settings have the same.
@@ -274,11 +280,11 @@ def select_deep(
     if not isinstance(fixed.get("seed", 0), (int, np.integer)):
         raise TypeError("seed: a generator would give each of the settings another one; give a whole number")
     estimates = np.full(len(grid), np.inf)
-    fits: dict[int, DeepFit] = {}
+    fits: dict[int, Any] = {}
     failure: TrainingDiverged | None = None
     for i, settings in enumerate(grid):
         try:
-            fits[i] = fit_deep(features, log, validation=validation, **{**fixed, **settings})
+            fits[i] = (learner or fit_deep)(features, log, validation=validation, **{**fixed, **settings})
             estimates[i] = fits[i].risk
         except TrainingDiverged as error:
             failure = error
@@ -325,6 +331,21 @@ def validation_pair(given: Any, n_features: int) -> tuple[NDArray[Any], ClickLog
     if x.shape[1] != n_features:
         raise ValueError(f"validation: has {x.shape[1]} features, those to learn from are {n_features}")
     return x, given[1]
+
+
+def _no_jump(metric: RankWeight, longest: int) -> None:
+    """A ValueError for a λ without a derivative, or one that rises where its derivative does not say so."""
+    rank = np.arange(1.0, 4 * max(17, longest))
+    slope, rise = metric.slope(rank), np.diff(metric(rank))
+    most = np.maximum(np.maximum(slope[1:], slope[:-1]), metric.slope(rank[:-1] + 0.5))
+    jumps = (rise > 2 * most) & (rise > 1e-9 * np.ptp(metric(rank)))
+    if jumps.any():
+        k = int(np.argmax(jumps)) + 1
+        raise ValueError(
+            f"metric: {metric.name} jumps between ranks {k} and {k + 1}, where its derivative does not see it: a "
+            "document beyond would have no gradient and never come back; learn a cut-off DCG with "
+            f"fit_lambdaloss(…, cutoff={k}), or give a metric without a cut-off"
+        )
 
 
 def _device(name: str) -> torch.device:

@@ -115,14 +115,14 @@ def fit_lambdaloss(
         documents are tied.
     learning_rate : float or [(length, rate), …]
         Of Adam: a rate, or rates one after the other, each for some epochs; the last goes on.  Without a module it is
-        that of w_j times the standard deviation of feature j, so that no unit of a feature matters, and 0.02 if none
+        that of w_j times the standard deviation of feature j, so that no unit of a feature matters, and 0.05 if none
         is given; with one 0.001.
     weight_decay : float
         γ ≥ 0 of (γ/2)‖θ‖², whose gradient is added to that of the loss.
     batch_documents : int
         About how many documents the lists of a batch have, for a module; w takes one step an epoch on all lists.
     epochs : int
-        By default all lengths of ``learning_rate``, or 50 with a module and 200 without.
+        By default all lengths of ``learning_rate``, or 50 with a module and 100 without.
     validation : (features, log)
         Other queries and their clicks, with propensities as in ``log``.  After every epoch the risk Σ clicks · λ / p
         over Σ clicks / p is estimated on them, λ that of DCG with the ``cutoff``, and the weights of the epoch where it
@@ -163,8 +163,8 @@ def fit_lambdaloss(
     checks.within(weight_decay, 0, np.finfo(float).max, "weight_decay", "expected γ of the penalty (γ/2)‖θ‖², >= 0")
     checks.positive_int(batch_documents, "batch_documents")
     if learning_rate is None:
-        learning_rate = 0.02 if module is None else 1e-3
-        epochs = epochs or (200 if module is None else 50)
+        learning_rate = 0.05 if module is None else 1e-3
+        epochs = epochs or (100 if module is None else 50)
     length, _, rates = training_length(learning_rate, epochs, None)
     judged = None if validation is None else validation_pair(validation, x.shape[1])
     if patience is not None:
@@ -189,6 +189,58 @@ def fit_lambdaloss(
     return train_module(
         x, log, mass, module=module, plan=plan, validation=judged, device=device, seed=seed, objective=objective
     )
+
+
+def lambda_objective(
+    log: ClickLog,
+    *,
+    cutoff: int | None = None,
+    truncation: Truncation = "at_least_one",
+    form: Form = "linear",
+    sigma: float = 1.0,
+) -> Callable[[ArrayLike, Any], tuple[FloatArray, FloatArray]]:
+    """LambdaLoss as a custom objective of boosted trees: scores ↦ (gradient, diagonal of the Hessian) in the scores.
+
+    LightGBM takes it as the parameter ``objective`` of ``train``, XGBoost as ``obj``; neither is needed for it, and the
+    second argument with which they call it, their data, is not used: rows are those of the log's lists.  The gains are
+    Σ clicks/propensity · queries/sessions, so that the loss is a sum over queries, about as large as with labels 0, 1.
+
+    Source: the loss of Oosterhuis & de Rijke 2020, Eq. 6, for the question that Agarwal et al. 2018, §6, leave open:
+    whether models without a derivative, as trees are, can learn from such clicks.
+
+    Parameters
+    ----------
+    log, cutoff, truncation, form, sigma
+        As in :func:`fit_lambdaloss`.
+
+    Raises
+    ------
+    ValueError
+        As :func:`cfltr_core.learning.lambda_loss.lambda_loss`; for a log without clicks; from the objective, for scores
+        of another number of documents.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> log = cf.ClickLog(document=[0, 2], rank=[1, 2], impressions=[8, 4], clicks=[8, 2], propensity=[1, 1/4],
+    ...                   sessions=[8], offsets=[0, 3])
+    >>> objective = cf.lambda_objective(log, cutoff=2)  # lightgbm.train({"objective": objective, …}, data)
+    >>> gradient, hessian = objective([0.0, 0.0, 0.0], None)
+    >>> gradient.round(3), hessian.round(3)
+    (array([-0.209,  0.418, -0.209]), array([0.313, 0.209, 0.313]))
+    """
+    if log.n_clicks == 0:
+        raise ValueError("log: there is no click in the log, so nothing can be learnt")
+    n_docs = int(log.offsets[-1])
+    gains = np.bincount(log.document, log.clicks * log.weights, n_docs) * (len(log.sessions) / log.n_sessions)
+    lists = LambdaLists(log.offsets, gains, cutoff=cutoff, truncation=truncation, form=form, sigma=sigma)
+
+    def objective(scores: ArrayLike, data: Any = None) -> tuple[FloatArray, FloatArray]:
+        found = lists.loss(checks.finite_vector(scores, n_docs, "scores"), hessian=True)
+        assert found.hessian is not None
+        return found.gradient, found.hessian
+
+    return objective
 
 
 def _linear(x: NDArray[Any], lists: LambdaLists, plan: Plan, judged: tuple[NDArray[Any], ClickLog] | None) -> LambdaFit:

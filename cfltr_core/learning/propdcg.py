@@ -70,7 +70,7 @@ def curvature(metric: RankWeight, longest: int) -> Curvature:
         raise ValueError(
             f"rank weight {metric.name!r} is neither convex nor concave: it lies above its chord between ranks "
             f"{r[i]:g} and {r[i + 2]:g}, and below it between {r[j]:g} and {r[j + 2]:g}. "
-            "Use a weight of one curvature, such as DCG without a cut-off"
+            "Use a weight of one curvature, such as DCG without a cut-off, or fit_lambdaloss for DCG with one"
         )
     return "concave" if over.any() else "convex" if under.any() else "linear"
 
