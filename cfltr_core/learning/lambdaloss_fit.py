@@ -1,6 +1,6 @@
 """Training scorers on clicks by LambdaLoss: a linear one in NumPy, a network in torch, trees by a custom objective.
 
-All three follow :class:`cfltr_core.learning.lambda_loss.LambdaLists`, whose gradient holds the ranks fixed.  The next
+All three follow :class:`cfltr_core.learning.lambda_pairs.LambdaLists`, whose gradient holds the ranks fixed.  The next
 scores have other ranks, and there the loss is another function: it has jumps, and what falls along the gradient of one
 piece may rise on the next.  A line search, as L-BFGS has, compares values across these jumps and stops where none is
 better, and curvature from two pieces is that of neither.  So every scorer takes steps of a given size, Adam's, with the
@@ -26,7 +26,7 @@ from cfltr_core.evaluation.estimators import self_normalised
 from cfltr_core.files import write_json
 from cfltr_core.learning.deep import Rates, train_module, training_length, validation_pair
 from cfltr_core.learning.descent import Plan, TrainingDiverged
-from cfltr_core.learning.lambda_loss import Form, LambdaLists, Truncation
+from cfltr_core.learning.lambda_pairs import Form, LambdaLists, Truncation, far_apart
 from cfltr_core.learning.networks import DeepFit
 from cfltr_core.learning.proprank import training_problem
 from cfltr_core.learning.torch_lists import ListBatch
@@ -164,7 +164,7 @@ def fit_lambdaloss(
     checks.positive_int(batch_documents, "batch_documents")
     if learning_rate is None:
         learning_rate = 0.05 if module is None else 1e-3
-        epochs = epochs or (100 if module is None else 50)
+        epochs = (100 if module is None else 50) if epochs is None else epochs
     length, _, rates = training_length(learning_rate, epochs, None)
     judged = None if validation is None else validation_pair(validation, x.shape[1])
     if patience is not None:
@@ -256,9 +256,8 @@ def _linear(x: NDArray[Any], lists: LambdaLists, plan: Plan, judged: tuple[NDArr
         return LambdaFit(weights=weights, history=found, best_epoch=epoch, risk=least)
 
     for epoch in range(1, plan.length + 1):
-        # Features of single precision are multiplied in it.
-        scores = (x @ w.astype(x.dtype)).astype(np.float64)
-        if not np.isfinite(2 * plan.sigma * np.abs(scores).max()):
+        scores = _scores(x, w)
+        if not far_apart(scores, plan.sigma) < math.inf:
             message = f"scores are not finite in epoch {epoch}: lower learning_rate; fit has the last good weights"
             raise TrainingDiverged(message, answer(last, epoch - 1, math.nan))
         found = lists.loss(scores)
@@ -266,17 +265,33 @@ def _linear(x: NDArray[Any], lists: LambdaLists, plan: Plan, judged: tuple[NDArr
         mean += (1 - BETA_1) * (gradient - mean)
         square += (1 - BETA_2) * (gradient**2 - square)
         step = mean / (1 - BETA_1**epoch) / (np.sqrt(square / (1 - BETA_2**epoch)) + TINY)
-        last, w = w, w - plan.rate(epoch, epoch) * step / spread
+        with np.errstate(over="ignore"):
+            last, w = w, w - plan.rate(epoch, epoch) * step / spread
         estimate = math.nan
         if judged is not None:
             features, log = judged
-            scores = (features @ w.astype(features.dtype)).astype(np.float64)
+            scores = _scores(features, w)
+            if not np.isfinite(scores).all():
+                message = f"scores of the validation are not finite in epoch {epoch}: lower learning_rate, or rescale"
+                raise TrainingDiverged(message, answer(last, epoch - 1, math.nan))
             estimate = self_normalised(log, rank_weights(scores, log.offsets, metric=plan.metric)).value
         now = (found.value, estimate, plan.rate(epoch, epoch), epoch)
         for values, number in zip(history.values(), now, strict=True):
             values.append(number)
+        if plan.progress:
+            line = f"epoch {epoch}: objective {found.value:.6g}, validation {estimate:.6g}"
+            print(f"\r{line}", end=" ", file=sys.stderr, flush=True)
         if judged is not None and estimate < risk:
             best, best_epoch, risk = w, epoch, estimate
         if plan.patience is not None and epoch - best_epoch >= plan.patience:
             break
+    if plan.progress:
+        print(file=sys.stderr)
     return answer(w, epoch, math.nan) if judged is None else answer(best, best_epoch, risk)
+
+
+def _scores(x: NDArray[Any], w: FloatArray) -> FloatArray:
+    """w · x of each row; features of single precision are multiplied in it."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores: FloatArray = (x @ w.astype(x.dtype)).astype(np.float64)
+    return scores

@@ -30,6 +30,7 @@ from cfltr_core import (
     dual_learning,
     expand_clicks,
     fit_deep,
+    fit_lambdaloss,
     fit_linear_ranker,
     load_corpus,
     pooled_counts,
@@ -47,6 +48,7 @@ from cfltr_core.data.generated import YAHOO_LIKE, generate
 from cfltr_core.data.letor import read_collection
 from cfltr_core.data.letor.folders import fold_of, layout_of
 from cfltr_core.data.memory import remembered_corpus
+from cfltr_core.learning.deep import train_module
 from cfltr_core.learning.descent import Plan, train
 from cfltr_core.learning.torch_lists import TorchLists
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
@@ -94,19 +96,28 @@ def five_parts(folder: Path) -> Path:
     return folder
 
 
+PLAN = Plan(
+    length=1, by_steps=False, rates=((1, 0.1),), metric=dcg(), surrogate="hinge", sigma=1.0, method="direct",
+    round_epochs=1, optimizer="sgd", weight_decay=0.0, batch_documents=9, patience=None, progress=False,
+)  # fmt: skip
+
+
+def by_module(seed: int) -> np.ndarray:
+    """The network is drawn as well."""
+    mass = LOG.mass[LOG.clicks > 0]
+    fit = train_module(DATA.features, LOG, mass, module=one_layer, plan=PLAN, validation=None, seed=seed)
+    return fit.weights["weight"]
+
+
 def trained(seed: int) -> np.ndarray:
     """The order of the lists is drawn: batches are small, and the network is always the same."""
-    plan = Plan(
-        length=1, by_steps=False, rates=((1, 0.1),), metric=dcg(), surrogate="hinge", sigma=1.0, method="direct",
-        round_epochs=1, optimizer="sgd", weight_decay=0.0, batch_documents=9, patience=None, progress=False,
-    )  # fmt: skip
     net = torch.nn.Linear(3, 1, bias=False)
     with torch.no_grad():
         net.weight.fill_(0.1)
     lists = TorchLists(LOG.offsets, np.flatnonzero(LOG.clicks))
     mass = LOG.mass[LOG.clicks > 0]
     given = {"features": DATA.features, "lists": lists, "mass": mass, "validation": None}
-    return train(net, plan, **given, rng=generator(seed)).weights["weight"]
+    return train(net, PLAN, **given, rng=generator(seed)).weights["weight"]
 
 
 DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
@@ -154,6 +165,10 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
         train_sgd(DATA.features, query_sampler(DATA.features, LOG), learning_rates=0.1, steps=20, rng=generator(s)).last
     ),
     "deep.fit_deep": lambda s, _: fit_deep(
+        DATA.features, LOG, module=lambda: two_layer(3, 4), epochs=1, seed=s
+    ).weights["0.weight"],
+    "deep.train_module": lambda s, _: by_module(s),
+    "lambdaloss_fit.fit_lambdaloss": lambda s, _: fit_lambdaloss(
         DATA.features, LOG, module=lambda: two_layer(3, 4), epochs=1, seed=s
     ).weights["0.weight"],
     "descent.train": lambda s, _: trained(s),

@@ -8,12 +8,13 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 import pytest
 
-from cfltr_core import ClickLog, click_sampler, ips, ndcg, ranks, surrogate_ranks, train_sgd, two_layer
+from cfltr_core import ClickLog, click_sampler, ips, lambda_loss, ndcg, ranks, surrogate_ranks, train_sgd, two_layer
 from cfltr_core.data.generated import GENERATED, Knobs
 from cfltr_core.evaluation.estimators import Unit
 from cfltr_core.learning.bounds import Surrogate
 from cfltr_core.learning.convergence import second_moment
 from cfltr_core.learning.countersample import Method, Optimizer
+from cfltr_core.learning.lambda_pairs import TRUNCATIONS, Form, Truncation
 from cfltr_core.learning.networks import Activation
 from cfltr_core.learning.propdcg import Curvature, curvature
 from cfltr_core.ranking.metrics import TIES, Ties
@@ -60,6 +61,12 @@ TYPES: dict[str, tuple[Any, list[str], Callable[[Any], object]]] = {
     "method": (Method, ["biased", "ips", "countersample"], lambda word: click_sampler(LOG, word)),
     "activation": (Activation, ["sigmoid", "tanh", "relu"], lambda word: two_layer(2, activation=word)),
     "optimizer": (Optimizer, ["sgd", "adam", "adagrad"], trained),
+    "truncation": (
+        Truncation,
+        [*TRUNCATIONS],
+        lambda word: lambda_loss([1.0, 2.0], CUTS, gains=[1.0, 0.0], cutoff=1, truncation=word),
+    ),
+    "form": (Form, ["linear", "difference"], lambda word: lambda_loss([1.0, 2.0], CUTS, gains=[1.0, 0.0], form=word)),
     "surrogate": (
         Surrogate,
         ["hinge", "logistic"],

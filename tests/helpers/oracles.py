@@ -1486,6 +1486,128 @@ def descent(
     return w, values
 
 
+# --- LambdaLoss -------------------------------------------------------------------------------------------
+
+
+def pair_weight(rank: int, other: int, k: int | None, truncation: str) -> float:
+    """ω of two ranks: the step between the discounts of neighbouring ranks, at the difference of the two."""
+    m = abs(rank - other)
+    step = 1.0 / math.log2(1.0 + m) - 1.0 / math.log2(2.0 + m)
+    if k is None:
+        return step
+    if truncation == "at_least_one":
+        return step if rank <= k or other <= k else 0.0
+    if truncation == "both":
+        return step if rank <= k and other <= k else 0.0
+    worse = max(rank, other)
+    return step / (1.0 - 1.0 / math.log2(1.0 + worse)) if worse > k else step
+
+
+def logistic_loss(gap: float, sigma: float) -> tuple[float, float, float]:
+    """log₂(1 + exp(−σ gap)), its slope and its curvature."""
+    x = sigma * gap
+    p = 1.0 / (1.0 + math.exp(x)) if x < 0 else math.exp(-x) / (1.0 + math.exp(-x))
+    value = math.log1p(math.exp(-x)) if x > 0 else math.log1p(math.exp(x)) - x
+    return value / math.log(2), -sigma * p / math.log(2), sigma**2 * p * (1.0 - p) / math.log(2)
+
+
+def lambda_loss(
+    scores: Sequence[float],
+    offsets: Sequence[int],
+    gains: Sequence[float],
+    k: int | None,
+    truncation: str = "at_least_one",
+    form: str = "linear",
+    sigma: float = 1.0,
+) -> tuple[float, list[float], list[float]]:
+    """Value, gradient and second derivatives, each the mean over all orders of the tied documents of a list."""
+    value, gradient, hessian = 0.0, [0.0] * len(scores), [0.0] * len(scores)
+    for documents in lists(offsets):
+        found = list(orders([scores[d] for d in documents]))
+        for order in found:
+            for i, d in enumerate(documents):
+                for j, other in enumerate(documents):
+                    if d == other:
+                        continue
+                    gain = gains[d] if form == "linear" else max(gains[d] - gains[other], 0.0)
+                    weight = gain * pair_weight(order.index(i) + 1, order.index(j) + 1, k, truncation) / len(found)
+                    loss, slope, bend = logistic_loss(scores[d] - scores[other], sigma)
+                    value += weight * loss
+                    gradient[d] += weight * slope
+                    gradient[other] -= weight * slope
+                    hessian[d] += weight * bend
+                    hessian[other] += weight * bend
+    return value, gradient, hessian
+
+
+def far_apart(scores: Sequence[float], sigma: float) -> float:
+    """Twice the largest |s|, times σ."""
+    largest = 0.0
+    for s in scores:
+        largest = max(largest, abs(s))
+    return 2.0 * sigma * largest
+
+
+def frozen_loss(
+    scores: Sequence[float], rank: Sequence[int], gains: Sequence[float], k: int | None, truncation: str
+) -> float:
+    """The linear form of one list at ``scores``, with the pairs weighed by ranks that need not be theirs."""
+    return math.fsum(
+        gains[d] * pair_weight(rank[d], rank[e], k, truncation) * logistic_loss(scores[d] - scores[e], 1.0)[0]
+        for d in range(len(scores))
+        for e in range(len(scores))
+        if d != e
+    )
+
+
+def missed(k: int | None, truncation: str) -> Weight:
+    """What the pairs with all documents above a rank weigh together."""
+    return lambda rank: math.fsum(pair_weight(int(rank), other, k, truncation) for other in range(1, int(rank)))
+
+
+def click_gains(
+    document: Sequence[int],
+    clicks: Sequence[int],
+    propensity: Sequence[float],
+    sessions: Sequence[int],
+    offsets: Sequence[int],
+) -> list[float]:
+    """Σ clicks / p of each document over the sessions of its query."""
+    out = [0.0] * int(offsets[-1])
+    for d, count, p in zip(document, clicks, propensity, strict=True):
+        if count:
+            out[d] += count / p / sessions[list_of(d, offsets)]
+    return out
+
+
+def lambda_adam(
+    features: Sequence[Sequence[float]],
+    offsets: Sequence[int],
+    gains: Sequence[float],
+    w: Sequence[float],
+    rates: Sequence[float],
+    decay: float,
+    k: int | None,
+    truncation: str,
+    form: str,
+    spread: Sequence[float],
+) -> tuple[list[list[float]], list[float]]:
+    """Adam on w_j · spread_j, one step for each rate: the weights after each, and the loss that each step found."""
+    w, first, second = list(w), [0.0] * len(w), [0.0] * len(w)
+    weights, values = [], []
+    for t, rate in enumerate(rates, start=1):
+        value, pull, _ = lambda_loss(linear_scores(features, w), offsets, gains, k, truncation, form)
+        values.append(value)
+        for j in range(len(w)):
+            g = (math.fsum(p * float(x[j]) for p, x in zip(pull, features, strict=True)) + decay * w[j]) / spread[j]
+            first[j] = 0.9 * first[j] + 0.1 * g
+            second[j] = 0.999 * second[j] + 0.001 * g**2
+            step = first[j] / (1.0 - 0.9**t) / (math.sqrt(second[j] / (1.0 - 0.999**t)) + 1e-8)
+            w[j] -= rate * step / spread[j]
+        weights.append(list(w))
+    return weights, values
+
+
 # --- where propensities come from ---------------------------------------------------------------------------
 
 # A row: query, period, document, rank, impressions, clicks.  A stratum: {rank: (impressions, clicks)}.

@@ -232,6 +232,37 @@ WRONG = {
         "max(tried, key=estimates.__getitem__)",
         "test_propdcg.py::test_the_choice_has_the_smallest_estimate",
     ),
+    # LambdaLoss
+    "steps of the ranks, not of their difference": (
+        "rank - i",
+        "rank + 0 * i",
+        "test_lambda_loss.py::test_gradient_and_hessian_are_differences",
+    ),
+    "one of many orders of tied documents": (
+        "ties.mean if self.linear else ties.apart",
+        "ties.gains",
+        "test_lambda_loss.py::test_all_tied_is_the_mean_over_all_orders_whatever_the_length",
+    ),
+    "a document that pushes itself": (
+        "(0.5, 0.25)[row] * ties.per_pair(sums.same)",
+        "0.0 * ties.per_pair(sums.same)",
+        "test_lambda_loss.py::test_all_tied_is_the_mean_over_all_orders_whatever_the_length",
+    ),
+    "both where one would do": (
+        "self.top if truncation == 'both' else longest",
+        "self.top",
+        "test_lambda_loss.py::test_the_linear_form_is_unbiased",
+    ),
+    "gains by all sessions, not by those of the query": (
+        "np.maximum(log.sessions, 1)[log.query]",
+        "log.n_sessions",
+        "test_lambda_loss.py::test_gains_of_a_log",
+    ),
+    "the loss of the gains that differ, called unbiased": (
+        "checks.one_of(form, 'form', ('linear', 'difference')) == 'linear'",
+        "checks.one_of(form, 'form', ('linear', 'difference')) != 'linear'",
+        "test_lambda_loss.py::test_the_linear_form_is_unbiased",
+    ),
     # networks
     "a batch that stands for itself alone": (
         "gradient * len(batches)",

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from cfltr_core import ClickLog, RankWeight, fit_deep, precision, two_layer
+from cfltr_core import ClickLog, RankWeight, average_rank, dcg, fit_deep, fit_propdcg, precision, rbp, two_layer
 from cfltr_core.learning.descent import TrainingDiverged
 
 CUTS = [0, 2, 5]
@@ -105,8 +105,23 @@ def test_message_before_any_work(name: str) -> None:
 
 
 def test_the_unbroken_arguments_are_accepted() -> None:
-    accepted = fit_deep(X, LOG, module=two_layer(2), epochs=1, validation=(X, LOG), patience=1, metric=precision(2))
+    accepted = fit_deep(X, LOG, module=two_layer(2), epochs=1, validation=(X, LOG), patience=1, metric=rbp(0.5))
     assert accepted.steps == 1
+
+
+@pytest.mark.parametrize("metric", [precision(2), dcg(2), dcg(19)])
+def test_a_metric_that_jumps_is_refused_with_the_remedy(metric: RankWeight) -> None:
+    k = int(metric.name.partition("@")[2])
+    message = rf"^metric: {metric.name} jumps between ranks {k} and {k + 1}, .*fit_lambdaloss\(…, cutoff={k}\)"
+    with pytest.raises(ValueError, match=message):
+        fit_deep(X, LOG, module=Refusing(2, 1), metric=metric)
+    with pytest.raises(ValueError, match="or fit_lambdaloss for DCG with one"):
+        fit_propdcg(X, LOG, metric=metric)
+
+
+@pytest.mark.parametrize("metric", [rbp(1e-3), rbp(0.999), average_rank(), dcg()])
+def test_a_metric_that_only_bends_is_learnt(metric: RankWeight) -> None:
+    assert fit_deep(X, LOG, module=two_layer(2), epochs=1, metric=metric).steps == 1
 
 
 @pytest.mark.parametrize(

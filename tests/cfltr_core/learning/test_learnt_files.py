@@ -47,9 +47,20 @@ def test_any_learnt_ranker_can_be_read_as_a_scorer(tmp_path: Path) -> None:
     ("record", "message"),
     [
         ("{", "path: a.json is no JSON file (Expecting property name"),
-        ("[1]", "path: a.json has the format None: expected one of cfltr linear fit 1, cfltr linear ranker 1"),
-        ({"weights": [1.0]}, "path: a.json has the format None: expected one of cfltr linear fit 1, "),
-        ({"format": "x"}, "path: a.json has the format 'x': expected one of cfltr linear fit 1, cfltr linear ranker 1"),
+        (
+            "[1]",
+            "path: a.json has the format None: expected one of cfltr lambda fit 1, cfltr linear fit 1, "
+            "cfltr linear ranker 1",
+        ),
+        (
+            {"weights": [1.0]},
+            "path: a.json has the format None: expected one of cfltr lambda fit 1, cfltr linear fit 1, ",
+        ),
+        (
+            {"format": "x"},
+            "path: a.json has the format 'x': expected one of cfltr lambda fit 1, cfltr linear fit 1, "
+            "cfltr linear ranker 1",
+        ),
         (
             {"format": "cfltr linear ranker 1", "weights": [1.0]},
             "path: a.json (cfltr linear ranker 1) lacks C, primal, dual, at_zero, least, passes, which LinearFit needs",

@@ -1,0 +1,326 @@
+"""Scorers learnt by LambdaLoss: the course of Adam in a loop, exposure in every learner, files, trees, bad input."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import oracles
+import pytest
+import torch
+from torch import nn
+
+from cfltr_core import (
+    ClickLog,
+    EpsilonGreedyPolicy,
+    LinearRanker,
+    PositionBasedUser,
+    dcg,
+    fit_deep,
+    fit_lambdaloss,
+    fit_propdcg,
+    fit_proprank,
+    lambda_loss,
+    lambda_objective,
+    ndcg,
+    policy_aware,
+    select_deep,
+    simulate_clicks,
+    two_layer,
+)
+from cfltr_core.learning.deep import train_module, training_length, validation_pair
+from cfltr_core.learning.descent import Plan, TrainingDiverged
+from cfltr_core.learning.lambdaloss_fit import LambdaFit
+
+# One click on each of two ranks of document 0 count together; list 1 has no click, list 2 one document.
+CUTS = [0, 4, 7, 8, 13]
+LOG = ClickLog(
+    document=[0, 0, 2, 4, 7, 9, 12],
+    rank=[1, 2, 3, 1, 1, 2, 5],
+    impressions=[3, 3, 6, 5, 2, 4, 4],
+    clicks=[2, 1, 1, 0, 2, 3, 1],
+    propensity=[1.0, 0.5, 0.25, 1.0, 1.0, 0.5, 0.125],
+    sessions=[6, 5, 2, 4],
+    offsets=CUTS,
+)
+X = np.random.default_rng(1).normal(size=(13, 3)) * [1.0, 10.0, 0.1]
+MASSES = oracles.click_masses(LOG.document.tolist(), LOG.clicks.tolist(), LOG.propensity.tolist(), 1.0)
+GAINS = [MASSES.get(d, 0.0) for d in range(13)]
+PLAN = Plan(
+    length=3, by_steps=False, rates=((math.inf, 0.1),), metric=dcg(2), surrogate="logistic", sigma=1.0, method="direct",
+    round_epochs=1, optimizer="adam", weight_decay=0.0, batch_documents=1000, patience=None, progress=False,
+)  # fmt: skip
+
+
+def linear(start: list[float]) -> nn.Linear:
+    net = nn.Linear(len(start), 1, bias=False, dtype=torch.float64)
+    with torch.no_grad():
+        net.weight.copy_(torch.tensor([start], dtype=torch.float64))
+    return net
+
+
+def problem(seed: int = 0, n_queries: int = 150, last: float = 1.0) -> tuple[np.ndarray, np.ndarray, Any, ClickLog]:
+    """Features, relevance, the policy and its log: pages of two whose second place is random."""
+    rng = np.random.default_rng(seed)
+    cuts = np.concatenate([[0], np.cumsum(rng.integers(3, 12, n_queries))])
+    x = rng.normal(size=(int(cuts[-1]), 4))
+    relevance = (x[:, 0] + x[:, 1] + 0.3 * rng.normal(size=len(x)) > 1.2).astype(float)
+    score = x[:, 0] - x[:, 2]
+    rank = np.concatenate([np.argsort(np.argsort(-score[a:b])) + 1 for a, b in pairwise(cuts)])
+    policy = EpsilonGreedyPolicy(rank, cuts, epsilon=[0.0, last])
+    log = simulate_clicks(policy, USER, relevance=relevance, sessions=[200] * n_queries, rng=rng)
+    return x, relevance, policy, log
+
+
+USER = PositionBasedUser([1.0, 0.5])
+
+
+@pytest.mark.oracle("lambdaloss_fit.fit_lambdaloss", "lambdaloss_fit.LambdaFit")
+@pytest.mark.parametrize(
+    ("k", "truncation", "form", "decay"),
+    [(None, "at_least_one", "linear", 0.0), (2, "at_least_one", "linear", 0.3), (2, "beyond", "linear", 0.0),
+     (2, "both", "difference", 0.1)],
+)  # fmt: skip
+def test_the_course_is_that_of_the_loop(k: int | None, truncation: Any, form: Any, decay: float) -> None:
+    schedule, other = [(3, 0.2), (2, 0.05)], replace(LOG, clicks=[1, 1, 3, 2, 0, 1, 1])
+    rates = oracles.rates(schedule, 7)
+    spread = [math.sqrt(oracles.moments([(1 / 13, v) for v in column])[1]) for column in X.T.tolist()]
+    weights, values = oracles.lambda_adam(X.tolist(), CUTS, GAINS, [0.0] * 3, rates, decay, k, truncation, form, spread)
+    fit = fit_lambdaloss(
+        X, LOG, cutoff=k, truncation=truncation, form=form, weight_decay=decay, learning_rate=schedule, epochs=7,
+        validation=(X, other),
+    )  # fmt: skip
+    assert type(fit) is LambdaFit
+    given = (other.document.tolist(), other.clicks.tolist(), other.propensity.tolist())
+    weight = oracles.dcg if k is None else oracles.dcg_at(k)
+    risks = [oracles.snips(oracles.linear_scores(X.tolist(), w), CUTS, *given, weight) for w in weights]
+    best = int(np.argmin(risks))
+    np.testing.assert_allclose(fit.history["objective"], values, rtol=1e-9)
+    np.testing.assert_allclose(fit.history["validation"], risks, rtol=1e-12)
+    assert fit.history["rate"].tolist() == rates
+    assert fit.history["steps"].tolist() == list(range(1, 8))
+    assert (fit.best_epoch, fit.risk) == (best + 1, fit.history["validation"][best])
+    np.testing.assert_allclose(fit.weights, weights[best], rtol=1e-8)
+    last = fit_lambdaloss(
+        X, LOG, cutoff=k, truncation=truncation, form=form, weight_decay=decay, learning_rate=schedule, epochs=7
+    )
+    np.testing.assert_allclose(last.weights, weights[-1], rtol=1e-8)
+    assert math.isnan(last.risk)
+    assert np.isnan(last.history["validation"]).all()
+    assert last.best_epoch == 7
+
+
+@pytest.mark.oracle("deep.train_module")
+def test_a_network_follows_the_same_gradient() -> None:
+    start = [0.3, -0.02, 1.0]
+    weights, values = oracles.lambda_adam(
+        X.tolist(), CUTS, GAINS, start, [0.1] * 4, 0.2, 2, "at_least_one", "linear", [1.0] * 3
+    )
+    net = linear(start)
+    fit = fit_lambdaloss(X, LOG, cutoff=2, module=net, learning_rate=0.1, epochs=4, weight_decay=0.2)
+    np.testing.assert_allclose(fit.weights["weight"][0], weights[-1], rtol=1e-9)
+    np.testing.assert_allclose(fit.history["objective"], values, rtol=1e-12)
+    # Any objective, in the scores of a batch: here one that pulls all scores up by as much.
+    up = train_module(
+        X, LOG, np.array(list(MASSES.values())), module=linear(start), plan=PLAN, validation=None, seed=0,
+        objective=lambda batch, scores: (float(len(batch.rows)), -torch.ones_like(scores)),
+    )  # fmt: skip
+    assert up.history["objective"].tolist() == [10.0] * 3
+    moved = up.weights["weight"][0] - start
+    assert np.sign(moved).tolist() == np.sign(X[[*range(4), *range(7, 13)]].sum(axis=0)).tolist()
+
+
+def test_batches_and_seeds_of_a_network() -> None:
+    fits = [
+        fit_lambdaloss(X, LOG, cutoff=2, module=lambda: two_layer(3, hidden=3), batch_documents=4, epochs=3, seed=s)
+        for s in (0, 0, 1)
+    ]
+    assert (np.diff(fits[0].history["steps"], prepend=0) > 1).all(), "three lists have a click, in two batches or three"
+    assert all((fits[0].weights[name] == fits[1].weights[name]).all() for name in fits[0].weights)
+    assert any((fits[0].weights[name] != fits[2].weights[name]).any() for name in fits[0].weights)
+
+
+@pytest.mark.oracle("deep.training_length", "deep.validation_pair")
+def test_lengths_and_validation_pairs() -> None:
+    schedule = [(3, 0.2), (2, 0.05)]
+    length, by_steps, rates = training_length(schedule, None, None)
+    assert [rate for n, rate in rates for _ in range(n)] == oracles.rates(schedule, length)
+    assert not by_steps
+    assert training_length(0.1, None, 7) == (7, True, ((math.inf, 0.1),))
+    x, log = validation_pair((X.tolist(), LOG), 3)
+    assert x.tolist() == X.tolist()
+    assert log is LOG
+    with pytest.raises(ValueError, match=r"^validation: has 3 features, those to learn from are 2"):
+        validation_pair((X, LOG), 2)
+
+
+@pytest.mark.oracle("lambdaloss_fit.lambda_objective")
+@pytest.mark.parametrize("form", ["linear", "difference"])
+def test_the_objective_of_trees(form: Any) -> None:
+    scores = np.random.default_rng(2).integers(0, 3, 13) / 2
+    gains = [0.0] * 13
+    for d, count, p in zip(LOG.document, LOG.clicks, LOG.propensity, strict=True):
+        gains[d] += count / p * 4 / 17  # queries over sessions
+    _, gradient, hessian = oracles.lambda_loss(scores.tolist(), CUTS, gains, 2, "beyond", form, 0.7)
+    objective = lambda_objective(LOG, cutoff=2, truncation="beyond", form=form, sigma=0.7)
+    for found in (objective(scores, None), objective(scores.tolist(), "anything")):
+        np.testing.assert_allclose(found[0], gradient, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(found[1], hessian, rtol=1e-12, atol=1e-14)
+    with pytest.raises(ValueError, match=r"^scores: expected shape \(13,\)"):
+        objective([0.0], None)
+    with pytest.raises(ValueError, match=r"^log: there is no click"):
+        lambda_objective(replace(LOG, clicks=[0] * 7))
+
+
+def test_lightgbm_learns_from_clicks() -> None:
+    gbm = pytest.importorskip("lightgbm", reason="lightgbm is not installed")
+    x, relevance, policy, log = problem()
+    aware = policy_aware(log, policy.exposure(USER))
+    settings = {
+        "objective": lambda_objective(aware, cutoff=2), "num_leaves": 7, "min_data_in_leaf": 20, "num_threads": 1,
+        "deterministic": True, "verbose": -1, "seed": 0,
+    }  # fmt: skip
+    forest = gbm.train(settings, gbm.Dataset(x, np.zeros(len(x))), 30)
+    found = ndcg(forest.predict(x), log.offsets, relevance=relevance.astype(int), cutoff=2).mean
+    shown = ndcg(x[:, 0] - x[:, 2], log.offsets, relevance=relevance.astype(int), cutoff=2).mean
+    assert found > shown + 0.1
+
+
+def test_learning_what_the_page_hides() -> None:
+    """The logger ranks by a feature of no use; policy-aware clicks correct that, oblivious ones half of it."""
+    x, relevance, policy, log = problem()
+    fits = [fit_lambdaloss(x, given, cutoff=2) for given in (log, policy_aware(log, policy.exposure(USER)))]
+    found = [ndcg(f.decision_function(x), log.offsets, relevance=relevance.astype(int), cutoff=2).mean for f in fits]
+    assert found[1] > found[0] + 0.01
+    angle = fits[1].weights / np.linalg.norm(fits[1].weights)
+    assert abs(angle[2]) < abs(fits[0].weights[2]) / np.linalg.norm(fits[0].weights)
+
+
+def test_every_learner_takes_exposure_in_place_of_propensity() -> None:
+    """policy_aware(log, exposure) is one more log, and only clicks divided by exposure enter: two logs, one problem."""
+    x, _, policy, log = problem(n_queries=12)
+    p = policy.exposure(USER)
+    aware = policy_aware(log, p)
+    clicks = np.bincount(log.document, log.clicks, minlength=len(x)).astype(int)
+    shown = np.flatnonzero(clicks)
+    # The same clicks on one term each, with the exposure as its propensity.
+    merged = ClickLog(
+        document=shown, rank=np.ones(len(shown), dtype=int), impressions=clicks[shown], clicks=clicks[shown],
+        propensity=p[shown], sessions=log.sessions, offsets=log.offsets,
+    )  # fmt: skip
+    assert len(merged.document) < len(log.document)
+    assert (aware.propensity != log.propensity).any()
+    learners = {
+        "proprank": lambda given: fit_proprank(x, given, C=0.1, gap=1e-6),
+        "propdcg": lambda given: fit_propdcg(x, given, C=0.1, gap=1e-6),
+        "lambdaloss": lambda given: fit_lambdaloss(x, given, cutoff=2, epochs=5),
+    }
+    for learn in learners.values():
+        one, other, oblivious = learn(aware).weights, learn(merged).weights, learn(log).weights
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3 * np.abs(one).max())
+        assert np.abs(one - oblivious).max() > 0.01 * np.abs(one).max()
+    deep = [
+        fit_deep(x, given, module=linear([0.1, 0.2, 0.3, 0.4]), optimizer="sgd", epochs=3).weights["weight"]
+        for given in (aware, merged, log)
+    ]
+    np.testing.assert_allclose(deep[0], deep[1], rtol=1e-9)
+    assert np.abs(deep[0] - deep[2]).max() > 1e-6
+
+
+def test_selection_by_validation_clicks() -> None:
+    x, _, policy, log = problem(n_queries=60)
+    y, _, there, held_out = problem(seed=1, n_queries=60)
+    aware, valid = policy_aware(log, policy.exposure(USER)), policy_aware(held_out, there.exposure(USER))
+    grid = [{"weight_decay": decay} for decay in (0.0, 100.0)]
+    chosen = select_deep(
+        x, aware, grid=grid, validation=(y, valid), learner=fit_lambdaloss, cutoff=2, epochs=10, learning_rate=0.01
+    )
+    alone = [
+        fit_lambdaloss(x, aware, validation=(y, valid), cutoff=2, epochs=10, learning_rate=0.01, **g) for g in grid
+    ]
+    assert chosen.estimates.tolist() == [fit.risk for fit in alone]
+    assert chosen.settings == grid[int(np.argmin(chosen.estimates))]
+    assert chosen.fit.weights.tolist() == alone[int(np.argmin(chosen.estimates))].weights.tolist()
+
+
+@pytest.mark.oracle("lambdaloss_fit.LambdaFit.save")
+def test_a_fit_comes_back_from_its_file(tmp_path: Path) -> None:
+    for validation in (None, (X, LOG)):
+        fit = fit_lambdaloss(X, LOG, cutoff=2, epochs=3, validation=validation)
+        fit.save(tmp_path / "fit.json")
+        again = LambdaFit.load(tmp_path / "fit.json")
+        assert again.weights.tolist() == fit.weights.tolist()
+        assert (again.best_epoch, repr(again)) == (fit.best_epoch, repr(fit))
+        for name, values in fit.history.items():
+            np.testing.assert_array_equal(again.history[name], values)
+        assert again.risk == fit.risk or math.isnan(again.risk) == math.isnan(fit.risk)
+        expected = oracles.linear_scores(X.tolist(), fit.weights.tolist())
+        np.testing.assert_allclose(again.decision_function(X), expected, rtol=1e-12)
+        assert LinearRanker.load(tmp_path / "fit.json").weights.tolist() == fit.weights.tolist()
+    assert json.loads((tmp_path / "fit.json").read_text())["format"] == "cfltr lambda fit 1"
+    assert repr(fit) == f"LambdaFit(3 weights, epoch {fit.best_epoch} of 3)"
+
+
+def test_defaults_units_and_patience() -> None:
+    fit = fit_lambdaloss(X, LOG)
+    assert fit.history["rate"].tolist() == [0.05] * 100
+    assert fit_lambdaloss(X, LOG, module=linear([0.1] * 3)).history["rate"].tolist() == [1e-3] * 50
+    # Powers of two, so that nothing is rounded otherwise: the unit of a feature does not matter.
+    scaled = fit_lambdaloss(X * [4.0, 0.5, 1024.0], LOG)
+    np.testing.assert_allclose(scaled.weights * [4.0, 0.5, 1024.0], fit.weights, rtol=1e-9)
+    single = fit_lambdaloss(X.astype(np.float32), LOG, epochs=3)
+    np.testing.assert_allclose(single.weights, fit_lambdaloss(X, LOG, epochs=3).weights, rtol=1e-4)
+    constant = fit_lambdaloss(np.column_stack([X, np.full(13, 7.3)]), LOG, epochs=3)
+    assert abs(constant.weights[3]) < 1e-6
+    early = fit_lambdaloss(X, LOG, cutoff=1, validation=(X, LOG), patience=2)
+    assert len(early.history["steps"]) == early.best_epoch + 2
+
+
+def test_progress_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    fit_lambdaloss(X, LOG, epochs=2, progress=True)
+    assert "epoch 2" in capsys.readouterr().err
+    fit_lambdaloss(X, LOG, epochs=2)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_training_that_diverges_keeps_what_was_good() -> None:
+    with pytest.raises(TrainingDiverged, match=r"^scores are not finite in epoch 2: lower learning_rate") as found:
+        fit_lambdaloss(X, LOG, learning_rate=1e308, epochs=9)
+    assert found.value.fit.weights.tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"features": X[:5]}, "^features: there are 5 documents, but the log has 4 lists of 13"),
+        ({"log": replace(LOG, clicks=[0] * 7)}, "^log: there is no click in the log"),
+        ({"cutoff": 0}, "^cutoff is 0"),
+        ({"truncation": "top"}, "^truncation is 'top': choose one of"),
+        ({"form": "squared"}, "^form is 'squared': choose one of"),
+        ({"sigma": -1.0}, "^sigma is -1.0"),
+        ({"weight_decay": -1.0}, "^weight_decay is -1.0"),
+        ({"learning_rate": 0.0}, "^learning_rate is 0.0"),
+        ({"learning_rate": []}, "^learning_rate: expected a rate"),
+        ({"epochs": 0}, "^epochs is 0"),
+        ({"batch_documents": 0}, "^batch_documents is 0"),
+        ({"patience": 3}, "^patience: there is no validation to watch"),
+        ({"patience": 0, "validation": (X, LOG)}, "^patience is 0"),
+        ({"validation": X}, r"^validation: expected \(features, log\)"),
+        ({"validation": (X[:, :2], LOG)}, "^validation: has 2 features"),
+    ],
+)
+def test_bad_input(changes: dict[str, Any], message: str) -> None:
+    given = {"features": X, "log": LOG, **changes}
+    with pytest.raises(ValueError, match=message):
+        fit_lambdaloss(given.pop("features"), given.pop("log"), **given)
+
+
+def test_the_objective_is_the_loss_of_the_gains() -> None:
+    fit = fit_lambdaloss(X, LOG, cutoff=2, epochs=1)
+    found = lambda_loss(np.zeros(13), CUTS, gains=GAINS, cutoff=2)
+    assert fit.history["objective"].tolist() == [found.value]
