@@ -122,6 +122,8 @@ class LambdaLists:
         for i in range(min(self.top, len(part.begin) - 2)):
             below = slice(int(part.begin[i + 1]), end)
             above = slice(int(part.begin[i]), int(part.begin[i] + part.begin[i + 2] - part.begin[i + 1]))
+            if below.start >= end:
+                break
             spread, fold, shape = part.pairs(above, below)
             rank = part.rank[below].reshape(shape)[:, :1] if len(shape) == 2 else part.rank[below]
             w = self.delta[rank - i] * self.worse[rank]
