@@ -105,8 +105,7 @@ class LambdaLists:
         out = np.zeros((2, len(scores)))
         for row in range(len(sums.total)):
             found = ties.average(sums.total[row]) + exact.total[row]
-            if len(sums.same):
-                # A document whose gain is not the mean of those it is tied with; it does not push itself.
+            if len(sums.same):  # A document whose gain is not the mean of those it is tied with: it pushes not itself.
                 by_itself = ties.average(sums.alone[row]) - (0.5, 0.25)[row] * ties.per_pair(sums.same)
                 found += (ties.gains - ties.mean) * by_itself
             out[row, self.rows[order]] = found

@@ -246,7 +246,9 @@ def lambda_objective(
 def _linear(x: NDArray[Any], lists: LambdaLists, plan: Plan, judged: tuple[NDArray[Any], ClickLog] | None) -> LambdaFit:
     """Adam on v = w · spread of the features, one step an epoch."""
     spread = np.std(x, axis=0, dtype=np.float64)
-    spread[spread < 1e-12 * np.maximum(np.abs(x).max(axis=0), 1e-300)] = 1.0
+    # A constant feature ranks nothing: its weight stays 0, where rounding would let Adam move it.
+    alive = spread > 1e-12 * np.abs(x).max(axis=0).astype(np.float64)
+    spread[~alive] = 1.0
     w, mean, square = (np.zeros(x.shape[1]) for _ in range(3))
     last, best, best_epoch, risk = w, w, 0, math.inf
     history: dict[str, list[float]] = {"objective": [], "validation": [], "rate": [], "steps": []}
@@ -261,7 +263,7 @@ def _linear(x: NDArray[Any], lists: LambdaLists, plan: Plan, judged: tuple[NDArr
             message = f"scores are not finite in epoch {epoch}: lower learning_rate; fit has the last good weights"
             raise TrainingDiverged(message, answer(last, epoch - 1, math.nan))
         found = lists.loss(scores)
-        gradient = (found.gradient.astype(x.dtype) @ x + plan.weight_decay * w) / spread
+        gradient = alive * (found.gradient.astype(x.dtype) @ x + plan.weight_decay * w) / spread
         mean += (1 - BETA_1) * (gradient - mean)
         square += (1 - BETA_2) * (gradient**2 - square)
         step = mean / (1 - BETA_1**epoch) / (np.sqrt(square / (1 - BETA_2**epoch)) + TINY)

@@ -275,10 +275,17 @@ def test_defaults_units_and_patience() -> None:
     np.testing.assert_allclose(scaled.weights * [4.0, 0.5, 1024.0], fit.weights, rtol=1e-9)
     single = fit_lambdaloss(X.astype(np.float32), LOG, epochs=3)
     np.testing.assert_allclose(single.weights, fit_lambdaloss(X, LOG, epochs=3).weights, rtol=1e-4)
-    constant = fit_lambdaloss(np.column_stack([X, np.full(13, 7.3)]), LOG, epochs=3)
-    assert abs(constant.weights[3]) < 1e-6
     early = fit_lambdaloss(X, LOG, cutoff=1, validation=(X, LOG), patience=2)
     assert len(early.history["steps"]) == early.best_epoch + 2
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_a_constant_feature_keeps_its_weight_of_0(kind: type) -> None:
+    x = np.column_stack([X, np.zeros(13), np.full(13, 7.3), np.full(13, -1e30)]).astype(kind)
+    fit = fit_lambdaloss(x, LOG, cutoff=2, epochs=9, weight_decay=0.1)
+    assert fit.weights[3:].tolist() == [0.0, 0.0, 0.0]
+    alone = fit_lambdaloss(X.astype(kind), LOG, cutoff=2, epochs=9, weight_decay=0.1)
+    np.testing.assert_allclose(fit.weights[:3], alone.weights, rtol=1e-4)
 
 
 def test_progress_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
