@@ -73,7 +73,25 @@ ESTIMATE = {"rank_weights": None, "lam": None, "unit": "query"}
 TIES = {"ties": "average", "rng": None}
 HINGE = {"surrogate": "hinge", "sigma": 1.0, "smoothing": 0.0}
 PAIRS = {"weighting": "harmonic", "design": None}
+LAMBDA = {"cutoff": None, "truncation": "at_least_one", "form": "linear", "sigma": 1.0}
 DEFAULTS = {
+    "fit_lambdaloss": {
+        **LAMBDA,
+        "module": None,
+        "learning_rate": None,
+        "weight_decay": 0.0,
+        "batch_documents": 1000,
+        "epochs": None,
+        "validation": None,
+        "patience": None,
+        "device": "cpu",
+        "seed": 0,
+        "progress": None,
+    },
+    "lambda_loss": {**LAMBDA, "hessian": False},
+    "lambda_metric": {"cutoff": None, "truncation": "at_least_one"},
+    "lambda_objective": LAMBDA,
+    "select_deep": {"learner": None},
     "JointFit": {"notes": (), "ranker": None},
     "JointFit.interval": {"level": 0.95},
     "JointFit.ratio": {"level": 0.95},
