@@ -1,6 +1,6 @@
 """Are the intervals of the examination curve honest?  Coverage over 1,000 logs a cell, with exact binomial intervals.
 
-    python -m benchmarks.propensity_coverage                # every cell; some fifteen minutes on one core
+    python -m benchmarks.propensity_coverage                # every cell; half an hour on one core
     python -m benchmarks.propensity_coverage "A/B" 100,000  # the cells whose name holds all these words
     python -m benchmarks.propensity_coverage "25 queries"
 
