@@ -100,7 +100,7 @@ class PropensityCurve:
         return np.where(self.component == self.component[0], error, np.nan)
 
     def interval(self, level: float = 0.95) -> FloatArray:
-        """Intervals θ̂_k/θ̂₁ · exp(± t · standard error) of the ``curve``, shape (n_ranks, 2).
+        """Intervals θ̂_k/θ̂₁ · exp(± t · standard error) of the ``curve`` at ``level``, shape (n_ranks, 2).
 
         They are symmetric for the logarithm, where the estimate is nearest to normal.  The standard error is itself an
         estimate, from ``queries`` G: t is the quantile of Student's law with G − 1 degrees of freedom, G the smaller of

@@ -668,6 +668,15 @@ def normal_interval(value: float, error: float, level: float) -> tuple[float, fl
     return value - z * error, value + z * error
 
 
+def effective_queries(clicks: list[list[float]]) -> list[float]:
+    """Of the clicks of each query at each rank: the square of their sum by the sum of their squares, rank by rank."""
+    out = []
+    for k in range(len(clicks[0])):
+        column = [row[k] for row in clicks]
+        out.append(sum(column) ** 2 / sum(c * c for c in column))
+    return out
+
+
 def student_cdf(x: float, df: int) -> float:
     """Distribution function of Student's t for x >= 0, by Simpson's rule on t = √df · tan(φ)."""
     steps = 500

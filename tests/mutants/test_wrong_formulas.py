@@ -326,8 +326,8 @@ WRONG = {
         "test_intervention_loops.py::test_every_page_and_the_means_over_them",
     ),
     "intervals symmetric about the ratio": (
-        "self.curve[:, None] * np.exp(half)",
-        "self.curve[:, None] * (1 + half)",
+        "self.curve[:, None] * np.exp(width[:, None] * [-1.0, 1.0])",
+        "self.curve[:, None] * (1 + width[:, None] * [-1.0, 1.0])",
         "test_links.py::test_a_curve_says_what_its_numbers_say",
     ),
     "evidence that forgets what it cost to be far from the power law": (

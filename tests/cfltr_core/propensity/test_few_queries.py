@@ -41,10 +41,7 @@ def test_how_many_queries_the_clicks_amount_to(estimate: Callable[[DisplayCounts
     clicks = [[0.0] * 4 for _ in range(7)]
     for q, k, c in zip(counts.query, counts.rank, counts.clicks, strict=True):
         clicks[q][k - 1] += c
-    expected = []
-    for k in range(4):
-        column = [row[k] for row in clicks]
-        expected.append(sum(column) ** 2 / sum(c * c for c in column))
+    expected = oracles.effective_queries(clicks)
     np.testing.assert_allclose(effective_queries(clicks), expected, rtol=1e-12)
     queries = estimate(counts).queries
     assert queries is not None
