@@ -41,7 +41,9 @@ def test_the_scores_are_those_of_the_formula(activation: str, monkeypatch: pytes
     frozen.flags.writeable = False
     np.testing.assert_allclose(score(net, frozen), expected, rtol=1e-12, atol=1e-14)
     column = net(torch.from_numpy(X))
-    assert flat(column, 20).tolist() == flat(column[:, 0], 20).tolist() == score(net, X).tolist()
+    assert flat(column, 20).tolist() == flat(column[:, 0], 20).tolist()
+    # Rows in other blocks may go another way through the processor's vector units: the last digit is theirs.
+    np.testing.assert_allclose(score(net, X), flat(column, 20).detach().numpy(), rtol=1e-14)
 
 
 @pytest.mark.oracle(
