@@ -10,6 +10,7 @@ import numpy as np
 import oracles
 import pytest
 import torch
+from ragged_logs import TWO_RANKS
 from torch import nn
 
 from cfltr_core import (
@@ -33,17 +34,8 @@ from cfltr_core.learning.descent import Plan, TrainingDiverged, train
 from cfltr_core.learning.torch_lists import TorchLists
 
 SQUARE = RankWeight("r²", np.square, larger_is_better=False, derivative=lambda r: 2 * r)
-# One click on each of two ranks of document 0 count together; list 1 has no click, list 2 one document.
-CUTS = [0, 4, 7, 8, 13]
-LOG = ClickLog(
-    document=[0, 0, 2, 4, 7, 9, 12],
-    rank=[1, 2, 3, 1, 1, 2, 5],
-    impressions=[3, 3, 6, 5, 2, 4, 4],
-    clicks=[2, 1, 1, 0, 2, 3, 1],
-    propensity=[1.0, 0.5, 0.25, 1.0, 1.0, 0.5, 0.125],
-    sessions=[6, 5, 2, 4],
-    offsets=CUTS,
-)
+CUTS = TWO_RANKS.offsets.tolist()
+LOG = TWO_RANKS
 X = np.random.default_rng(1).normal(size=(13, 3))
 MASSES = oracles.click_masses(LOG.document.tolist(), LOG.clicks.tolist(), LOG.propensity.tolist(), 1.0)
 MASSES = {d: c for d, c in MASSES.items() if c > 0}

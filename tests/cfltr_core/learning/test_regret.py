@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import oracles
 import pytest
+from ragged_logs import CLICKS, DOCUMENT, OFFSETS, PROPENSITY, clicks_in
 from small_logs import LOG as SMALL
 from small_logs import SILENT, X
 
 from cfltr_core import (
-    ClickLog,
     RankingData,
     certified_optimum,
     click_sampler,
@@ -26,20 +26,8 @@ from cfltr_core import (
 from cfltr_core.learning.countersample import SGDPath
 from cfltr_core.learning.regret import CertifiedOptimum, ExcessRisk, Regret
 
-OFFSETS = [0, 4, 5, 12, 17]
 FEATURES = np.random.default_rng(1).normal(size=(17, 3))
-DOCUMENT = [0, 2, 4, 5, 6, 11, 12, 16]
-CLICKS = [3, 1, 2, 0, 4, 1, 7, 2]
-PROPENSITY = [1.0, 0.25, 1.0, 0.5, 0.2, 0.1, 0.5, 1 / 7]
-LOG = ClickLog(
-    document=DOCUMENT,
-    rank=[1, 4, 1, 2, 5, 7, 2, 5],
-    impressions=[9] * 8,
-    clicks=CLICKS,
-    propensity=PROPENSITY,
-    sessions=[9, 9, 9, 9],
-    offsets=OFFSETS,
-)
+LOG = clicks_in(OFFSETS)
 GRADES = np.random.default_rng(2).integers(0, 5, size=17)
 DATA = RankingData(FEATURES, GRADES, offsets=OFFSETS, threshold=3)
 LABELS = certified_optimum(DATA.features, label_log(DATA))

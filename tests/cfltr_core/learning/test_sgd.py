@@ -7,8 +7,9 @@ import math
 import numpy as np
 import oracles
 import pytest
+from ragged_logs import CLICKS, DOCUMENT, OFFSETS, PROPENSITY, clicks_in
 
-from cfltr_core import ClickLog, click_sampler, exact_runs, proof_steps, train_sgd, weight_summary
+from cfltr_core import click_sampler, exact_runs, proof_steps, train_sgd, weight_summary
 from cfltr_core.learning.convergence import (
     click_gradients,
     convergence_bound,
@@ -22,21 +23,9 @@ from cfltr_core.learning.proofs import Runs
 from cfltr_core.sampling import AliasTable
 
 EXACT = 1e-12
-OFFSETS = [0, 4, 5, 12, 17]
 X = np.random.default_rng(1).normal(size=(17, 6))
 X[13] = X[12]  # two documents that nobody can tell apart
-DOCUMENT = [0, 2, 4, 5, 6, 11, 12, 16]
-CLICKS = [3, 1, 2, 0, 4, 1, 7, 2]
-PROPENSITY = [1.0, 0.25, 1.0, 0.5, 0.2, 0.1, 0.5, 1 / 7]
-LOG = ClickLog(
-    document=DOCUMENT,
-    rank=[1, 4, 1, 2, 5, 7, 2, 5],
-    impressions=[9] * 8,
-    clicks=CLICKS,
-    propensity=PROPENSITY,
-    sessions=[9, 9, 9, 9],
-    offsets=OFFSETS,
-)
+LOG = clicks_in(OFFSETS)
 RAGGED_WEIGHTS = [
     [1.0],
     [0.2, 0.0, 0.8],

@@ -10,29 +10,19 @@ import numpy as np
 import oracles
 import pytest
 import torch
+from ragged_logs import CLICKS, DOCUMENT, PROPENSITY, clicks_in
 from small_logs import CUTS, X
 from small_logs import LOG as SMALL
 from torch.utils.data import DataLoader, Sampler
 
-from cfltr_core import ClickLog, click_sampler, query_sampler, train_sgd, two_layer
+from cfltr_core import click_sampler, query_sampler, train_sgd, two_layer
 from cfltr_core.learning.countersample import ClickSampler
 from cfltr_core.learning.query_sampling import QuerySampler
 from cfltr_core.learning.torch_sampler import ClickLists, ClickStep, torch_sampler
 
 OFFSETS = [0, 4, 5, 12, 17, 20]
 FEATURES = np.random.default_rng(1).normal(size=(20, 6))
-DOCUMENT = [0, 2, 4, 5, 6, 11, 12, 16]
-CLICKS = [3, 1, 2, 0, 4, 1, 7, 2]
-PROPENSITY = [1.0, 0.25, 1.0, 0.5, 0.2, 0.1, 0.5, 1 / 7]
-LOG = ClickLog(
-    document=DOCUMENT,
-    rank=[1, 4, 1, 2, 5, 7, 2, 5],
-    impressions=[9] * 8,
-    clicks=CLICKS,
-    propensity=PROPENSITY,
-    sessions=[9] * 5,
-    offsets=OFFSETS,
-)
+LOG = clicks_in(OFFSETS)
 SAMPLERS: dict[str, ClickSampler | QuerySampler] = {
     "biased": click_sampler(LOG, "biased"),
     "ips": click_sampler(LOG, "ips"),

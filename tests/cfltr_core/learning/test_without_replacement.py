@@ -9,27 +9,16 @@ from collections.abc import Iterator
 import numpy as np
 import oracles
 import pytest
+from ragged_logs import CLICKS, DOCUMENT, OFFSETS, PROPENSITY, clicks_in
 
-from cfltr_core import ClickLog, click_sampler, train_sgd
+from cfltr_core import click_sampler, train_sgd
 from cfltr_core.learning.countersample import ClickSampler
 from cfltr_core.sampling import AliasTable, Deck, term_draws
 
 EXACT = 1e-12
-OFFSETS = [0, 4, 5, 12, 17]
 X = np.random.default_rng(1).normal(size=(17, 6))
-DOCUMENT = [0, 2, 4, 5, 6, 11, 12, 16]
-CLICKS = [3, 1, 2, 0, 4, 1, 7, 2]
 N = sum(CLICKS)
-PROPENSITY = [1.0, 0.25, 1.0, 0.5, 0.2, 0.1, 0.5, 1 / 7]
-LOG = ClickLog(
-    document=DOCUMENT,
-    rank=[1, 4, 1, 2, 5, 7, 2, 5],
-    impressions=[9] * 8,
-    clicks=CLICKS,
-    propensity=PROPENSITY,
-    sessions=[9, 9, 9, 9],
-    offsets=OFFSETS,
-)
+LOG = clicks_in(OFFSETS)
 WEIGHTS = {"ips": [1 / p for p in PROPENSITY], "biased": [1.0] * 8}
 
 
