@@ -23,8 +23,9 @@ from cfltr_core import (
     regret,
     train_sgd,
 )
+from cfltr_core.learning.certified import CertifiedOptimum, surrogate_risk
 from cfltr_core.learning.countersample import SGDPath
-from cfltr_core.learning.regret import CertifiedOptimum, ExcessRisk, Regret
+from cfltr_core.learning.regret import ExcessRisk, Regret
 
 FEATURES = np.random.default_rng(1).normal(size=(17, 3))
 LOG = clicks_in(OFFSETS)
@@ -47,7 +48,12 @@ def risk_of(w: np.ndarray, x: np.ndarray = FEATURES) -> float:
     return math.fsum(parts)
 
 
-@pytest.mark.oracle("regret.certified_optimum", "regret.CertifiedOptimum.floor", "regret.CertifiedOptimum.weights")
+@pytest.mark.oracle(
+    "certified.certified_optimum",
+    "certified.CertifiedOptimum.floor",
+    "certified.CertifiedOptimum.weights",
+    "certified.surrogate_risk",
+)
 @pytest.mark.parametrize("seed", range(6))
 def test_a_single_feature_whose_least_risk_is_known(seed: int) -> None:
     x = np.random.default_rng(seed).normal(size=(17, 1))
@@ -59,13 +65,15 @@ def test_a_single_feature_whose_least_risk_is_known(seed: int) -> None:
     assert found.floor(abs(star) * 1.01) <= least + 1e-6 * scale
     assert found.floor(abs(star) * 1.01) >= least - 1e-2 * scale
     assert math.isclose(found.risk, risk_of(found.weights, x), rel_tol=1e-10)
+    any_other = np.array([0.7])
+    assert math.isclose(surrogate_risk(x @ any_other, LOG), risk_of(any_other, x), rel_tol=1e-10)
     for shrunk in (0.3, 0.9):  # nothing shorter is below either
         assert found.floor(abs(star) * shrunk) <= risk_of(np.array([star * shrunk]), x)
     wrong = found.floor(abs(star)) + 0.05 * scale
     assert wrong > least  # a floor five percent higher would be false
 
 
-@pytest.mark.oracle("regret.CertifiedOptimum.floor")
+@pytest.mark.oracle("certified.CertifiedOptimum.floor")
 def test_nothing_is_below_the_floor() -> None:
     assert math.isclose(BEST.risk, risk_of(BEST.weights), rel_tol=1e-10)
     own = float(np.linalg.norm(BEST.weights))
@@ -90,7 +98,7 @@ def test_nothing_is_below_the_floor() -> None:
 def test_a_certificate_that_stays_open_ends_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = certified_optimum(FEATURES, LOG, strengths=[1.0, 10.0])
     assert whole.fit.C == 10.0
-    from cfltr_core.learning import regret as module
+    from cfltr_core.learning import certified as module
 
     real, tried = module.fit_proprank, []
 
@@ -108,7 +116,7 @@ def test_a_certificate_that_stays_open_ends_the_way(monkeypatch: pytest.MonkeyPa
         certified_optimum(FEATURES, LOG, strengths=[100.0])
 
 
-@pytest.mark.oracle("regret.label_log")
+@pytest.mark.oracle("certified.label_log")
 def test_labels_as_a_log() -> None:
     log = label_log(DATA)
     relevant = [d for d, g in enumerate(GRADES.tolist()) if g >= 3]
