@@ -34,7 +34,8 @@ from cfltr_core.learning.bounds import bound_loss, surrogate_ranks
 from cfltr_core.learning.certified import certified_optimum, label_log
 from cfltr_core.learning.convergence import weight_summary
 from cfltr_core.learning.countersample import click_sampler, train_sgd
-from cfltr_core.learning.deep import AGARWAL_DEEP, fit_deep, select_deep
+from cfltr_core.learning.deep import AGARWAL_DEEP, fit_deep
+from cfltr_core.learning.deep_selection import select_deep
 from cfltr_core.learning.lambda_loss import click_gains, lambda_loss, lambda_metric
 from cfltr_core.learning.lambdaloss_fit import fit_lambdaloss, lambda_objective
 from cfltr_core.learning.networks import two_layer

@@ -24,9 +24,9 @@ from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.evaluation.estimators import self_normalised
 from cfltr_core.files import write_json
-from cfltr_core.learning.deep import Rates, train_module, training_length, validation_pair
 from cfltr_core.learning.descent import Plan, TrainingDiverged
 from cfltr_core.learning.lambda_pairs import Form, LambdaLists, Truncation, far_apart
+from cfltr_core.learning.module_training import Rates, train_module, training_length, validation_pair
 from cfltr_core.learning.networks import DeepFit
 from cfltr_core.learning.proprank import training_problem
 from cfltr_core.learning.torch_lists import ListBatch

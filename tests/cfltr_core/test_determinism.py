@@ -48,8 +48,8 @@ from cfltr_core.data.generated import YAHOO_LIKE, generate
 from cfltr_core.data.letor import read_collection
 from cfltr_core.data.letor.folders import fold_of, layout_of
 from cfltr_core.data.memory import remembered_corpus
-from cfltr_core.learning.deep import train_module
 from cfltr_core.learning.descent import Plan, train
+from cfltr_core.learning.module_training import train_module
 from cfltr_core.learning.torch_lists import TorchLists
 from cfltr_core.learning.torch_sampler import torch_sampler
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
@@ -181,7 +181,7 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "deep.fit_deep": lambda s, _: fit_deep(
         DATA.features, LOG, module=lambda: two_layer(3, 4), epochs=1, seed=s
     ).weights["0.weight"],
-    "deep.train_module": lambda s, _: by_module(s),
+    "module_training.train_module": lambda s, _: by_module(s),
     "lambdaloss_fit.fit_lambdaloss": lambda s, _: fit_lambdaloss(
         DATA.features, LOG, module=lambda: two_layer(3, 4), epochs=1, seed=s
     ).weights["0.weight"],

@@ -299,7 +299,7 @@ def test_the_best_epoch_by_validation_clicks_is_kept_as_a_copy() -> None:
     assert stopped.history["validation"].tolist() == seen.tolist()
 
 
-@pytest.mark.oracle("deep.select_deep")
+@pytest.mark.oracle("deep_selection.select_deep")
 def test_settings_are_chosen_by_validation_clicks() -> None:
     x, log = problem(30)
     judged, there = problem(40, seed=3)

@@ -34,9 +34,9 @@ from cfltr_core import (
     simulate_clicks,
     two_layer,
 )
-from cfltr_core.learning.deep import train_module, training_length, validation_pair
 from cfltr_core.learning.descent import Plan, TrainingDiverged
 from cfltr_core.learning.lambdaloss_fit import LambdaFit
+from cfltr_core.learning.module_training import train_module, training_length, validation_pair
 
 CUTS = TWO_RANKS.offsets.tolist()
 LOG = TWO_RANKS
@@ -107,7 +107,7 @@ def test_the_course_is_that_of_the_loop(k: int | None, truncation: Any, form: An
     assert last.best_epoch == 7
 
 
-@pytest.mark.oracle("deep.train_module")
+@pytest.mark.oracle("module_training.train_module")
 def test_a_network_follows_the_same_gradient() -> None:
     start = [0.3, -0.02, 1.0]
     weights, values = oracles.lambda_adam(
@@ -137,7 +137,7 @@ def test_batches_and_seeds_of_a_network() -> None:
     assert any((fits[0].weights[name] != fits[2].weights[name]).any() for name in fits[0].weights)
 
 
-@pytest.mark.oracle("deep.training_length", "deep.validation_pair")
+@pytest.mark.oracle("module_training.training_length", "module_training.validation_pair")
 def test_lengths_and_validation_pairs() -> None:
     schedule = [(3, 0.2), (2, 0.05)]
     length, by_steps, rates = training_length(schedule, None, None)
