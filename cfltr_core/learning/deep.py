@@ -166,11 +166,7 @@ def fit_deep(
         raise ValueError(f"method is 'majorise', but rank weight {lam.name!r} is convex and lies above its tangents: "
                          "choose 'direct'")  # fmt: skip
     length, by_steps, rates = training_length(learning_rate, epochs, steps)
-    judged = None if validation is None else validation_pair(validation, x.shape[1])
-    if patience is not None:
-        checks.positive_int(patience, "patience")
-        if judged is None:
-            raise ValueError("patience: there is no validation to watch; give validation=(features, log)")
+    judged = validation_pair(validation, x.shape[1], patience)
     plan = Plan(
         length=length, by_steps=by_steps, rates=rates, metric=lam, surrogate=surrogate, sigma=sigma, method=method,
         round_epochs=round_epochs, optimizer=optimizer, weight_decay=weight_decay, batch_documents=batch_documents,

@@ -166,11 +166,7 @@ def fit_lambdaloss(
         learning_rate = 0.05 if module is None else 1e-3
         epochs = (100 if module is None else 50) if epochs is None else epochs
     length, _, rates = training_length(learning_rate, epochs, None)
-    judged = None if validation is None else validation_pair(validation, x.shape[1])
-    if patience is not None:
-        checks.positive_int(patience, "patience")
-        if judged is None:
-            raise ValueError("patience: there is no validation to watch; give validation=(features, log)")
+    judged = validation_pair(validation, x.shape[1], patience)
     plan = Plan(
         length=length, by_steps=False, rates=rates, metric=dcg(cutoff), surrogate="logistic", sigma=sigma,
         method="direct", round_epochs=1, optimizer="adam", weight_decay=weight_decay, batch_documents=batch_documents,

@@ -53,8 +53,17 @@ def training_length(
     return given[0][1] if given else usual, steps is not None, rates
 
 
-def validation_pair(given: Any, n_features: int) -> tuple[NDArray[Any], ClickLog]:
-    """Features and log of other queries; a ValueError unless they belong together and have ``n_features`` columns."""
+def validation_pair(given: Any, n_features: int, patience: int | None = None) -> tuple[NDArray[Any], ClickLog] | None:
+    """Features and log of other queries, or None where none are ``given``; a ValueError for what does not match.
+
+    They belong together and have ``n_features`` columns.  To stop after ``patience`` epochs one needs them.
+    """
+    if patience is not None:
+        checks.positive_int(patience, "patience")
+        if given is None:
+            raise ValueError("patience: there is no validation to watch; give validation=(features, log)")
+    if given is None:
+        return None
     if not (isinstance(given, Sequence) and len(given) == 2 and isinstance(given[1], ClickLog)):
         raise ValueError("validation: expected (features, log) of other queries")
     try:

@@ -144,7 +144,10 @@ def test_lengths_and_validation_pairs() -> None:
     assert [rate for n, rate in rates for _ in range(n)] == oracles.rates(schedule, length)
     assert not by_steps
     assert training_length(0.1, None, 7) == (7, True, ((math.inf, 0.1),))
-    x, log = validation_pair((X.tolist(), LOG), 3)
+    pair = validation_pair((X.tolist(), LOG), 3, 5)
+    assert pair is not None
+    x, log = pair
+    assert validation_pair(None, 3) is None
     assert x.tolist() == X.tolist()
     assert log is LOG
     with pytest.raises(ValueError, match=r"^validation: has 3 features, those to learn from are 2"):
