@@ -14,7 +14,7 @@ number of queries, and the least of the ranks: what Student's quantile changes.
 Few queries: forty sets of so many queries of the collection, each with its share of the logs.  Trust: lists of three,
 two rankers, 5,000 sessions a list; the intervals are those of slopes and intercepts.
 
-Joint models have no interval.  Their cells tell at what share of the ranks, over forty populations with their own
+Joint models have no interval.  Their cells tell at what share of the ranks, over two hundred populations with their own
 rankers and logs, the range from the lowest to the highest of the product of towers, the additive towers and dual
 learning holds the truth, and how wide it is.
 """
@@ -53,7 +53,7 @@ from cfltr_core.propensity.strata import DisplayCounts, display_counts
 from cfltr_core.propensity.trust_bias import trust_bias
 from cfltr_core.propensity.two_towers import two_towers
 
-LOGS, SETS, POPULATIONS = 1_000, 40, 40
+LOGS, SETS, POPULATIONS = 1_000, 40, 200
 K, NORMAL = 10, 1.959963984540054
 TRUTH = 1.0 / np.arange(1, K + 1)
 USER = PositionBasedUser(power_examination(1.0), epsilon_minus=0.1)

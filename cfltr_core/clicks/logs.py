@@ -35,6 +35,18 @@ def _rows(documents: ArrayLike, n_docs: int, name: str) -> np.ndarray:
     return array.astype(np.int64)
 
 
+def _again(document: IntArray, rank: IntArray) -> tuple[int, int] | None:
+    """The first term whose document and rank an earlier one has, after that one; None if there is none."""
+    if (np.diff(document) > 0).all():
+        return None
+    order = np.lexsort((rank, document))
+    same = (document[order][1:] == document[order][:-1]) & (rank[order][1:] == rank[order][:-1])
+    if not same.any():
+        return None
+    first = int(np.argmin(np.where(same, order[1:], len(order))))
+    return int(order[first]), int(order[first + 1])
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ClickLog:
     """Aggregated clicks: one *term* per (query, document, displayed rank) that was shown, 0 <= clicks <= impressions.
@@ -92,7 +104,7 @@ class ClickLog:
         document = checks.counts(_rows(self.document, int(offsets[-1]), "document"), n_terms, "document")
         checks.within(document, 0, int(offsets[-1]) - 1, "document", "no such document")
         rank = checks.counts(self.rank, n_terms, "rank")
-        checks.within(rank, 1, np.inf, "rank", "displayed ranks start at 1")
+        checks.within(rank, 1, np.inf, "rank", "displayed ranks start at 1; add 1 to positions that start at 0")
         impressions = checks.counts(self.impressions, n_terms, "impressions")
         clicks = checks.counts(self.clicks, n_terms, "clicks")
         sessions = checks.counts(self.sessions, len(offsets) - 1, "sessions")
@@ -100,7 +112,12 @@ class ClickLog:
         if propensity.shape != (n_terms,):
             raise ValueError(f"propensity: expected shape ({n_terms},), got {propensity.shape}")
         checks.within(propensity, 0, 1, "propensity", "a propensity is a probability; clip ratios above 1")
-        self._first(clicks > impressions, "clicks", clicks, "more clicks than impressions")
+        self._first(
+            clicks > impressions,
+            "clicks",
+            clicks,
+            "more clicks than impressions; count a display at most once as clicked",
+        )
         self._first(
             (clicks > 0) & (propensity == 0),
             "propensity",
@@ -114,6 +131,12 @@ class ClickLog:
             impressions,
             "more impressions than sessions of the query",
         )
+        again = _again(document, rank)
+        if again is not None:
+            raise ValueError(
+                f"rank[{again[1]}] is {rank[again[1]]}, but term {again[0]} is of the same document and rank: add up "
+                "impressions and clicks of the two terms"
+            )
         for name, value in (
             ("document", document),
             ("rank", rank),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cfltr_core import checks
-from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.checks import BoolArray, FloatArray, IntArray
 from cfltr_core.clicks.other_users import CascadeUser
 from cfltr_core.clicks.policies import LoggingPolicy
 from cfltr_core.clicks.users import User
@@ -92,9 +92,13 @@ class PageCounts:
                 "the rows of a page have the ranks 1, 2, … in order",
             ),
             (query != query[start][number], "query", "a page is of one query"),
-            (twice, "document", "the document stands on its page already"),
+            (twice, "document", "the document stands on its page already; keep one of its places"),
             (same & ~first, "impressions", "all places of a page are shown alike; a page that was cut is another page"),
-            ((columns["clicks"] > columns["impressions"]).any(axis=1), "clicks", "more clicks than impressions"),
+            (
+                (columns["clicks"] > columns["impressions"]).any(axis=1),
+                "clicks",
+                "more clicks than impressions; count a display at most once as clicked",
+            ),
         ):
             if bad.any():
                 row = int(np.argmax(bad))
@@ -150,9 +154,12 @@ def count_pages(query: ArrayLike, shown: ArrayLike, *, clicked: ArrayLike) -> Pa
     >>> pages.document, pages.impressions.tolist(), pages.clicks.tolist()
     (array([4, 7, 7, 4]), [[1, 1], [1, 1], [1, 0], [1, 0]], [[1, 1], [0, 1], [0, 0], [0, 0]])
     """
-    ranking, clicks = np.asarray(shown), np.asarray(clicked)
+    ranking, clicks = _table(shown, "shown"), _table(clicked, "clicked")
     if ranking.ndim != 2 or not np.issubdtype(ranking.dtype, np.integer) or ranking.size == 0:
-        raise ValueError(f"shown: expected a row of whole numbers for each session, got shape {ranking.shape}")
+        raise ValueError(
+            "shown: expected a row of whole numbers for each session, as pandas.factorize gives for names, "
+            f"got shape {ranking.shape} and dtype {ranking.dtype}"
+        )
     asked = checks.counts(query, len(ranking), "query")
     if clicks.shape != ranking.shape:
         raise ValueError(f"clicked: expected shape {ranking.shape}, as shown, got {clicks.shape}")
@@ -160,7 +167,12 @@ def count_pages(query: ArrayLike, shown: ArrayLike, *, clicked: ArrayLike) -> Pa
     for bad, name, why in (
         (ranking < -1, "shown", "expected the number of a document, or −1 where the page has ended"),
         (there & ~np.logical_and.accumulate(there, axis=1), "shown", "it stands below an empty place; close the gap"),
-        (~np.isin(clicks, (0, 1)), "clicked", "expected 1 for a click and 0 for none"),
+        (_again(ranking) & there, "shown", "the document stands on this page already; keep one of its places"),
+        (
+            ~np.isin(clicks, (0, 1)),
+            "clicked",
+            "expected 1 for a click and 0 for none; count a second click on the same display once",
+        ),
         ((clicks != 0) & ~there, "clicked", "nothing is shown there"),
     ):
         if bad.any():
@@ -191,6 +203,25 @@ def count_pages(query: ArrayLike, shown: ArrayLike, *, clicked: ArrayLike) -> Pa
         impressions=impressions[number],
         clicks=table[rows].astype(np.int64),
     )
+
+
+def _table(values: ArrayLike, name: str) -> np.ndarray:
+    """``values`` as an array; rows of different lengths are told how pages of different lengths are written."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise ValueError(
+            f"{name}: the rows have different lengths; fill shorter pages up, with −1 in shown and 0 in clicked"
+        ) from None
+
+
+def _again(ranking: IntArray) -> BoolArray:
+    """Whether a document stood further up in its row already, (n_sessions, places)."""
+    order = np.argsort(ranking, axis=1, kind="stable")
+    ascending = np.take_along_axis(ranking, order, axis=1)
+    again = np.zeros(ranking.shape, dtype=bool)
+    np.put_along_axis(again, order[:, 1:], ascending[:, 1:] == ascending[:, :-1], axis=1)
+    return again
 
 
 def _number(rows: IntArray) -> tuple[IntArray, IntArray]:

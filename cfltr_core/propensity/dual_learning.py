@@ -109,6 +109,13 @@ class _Pages:
         order = np.lexsort((counts.rank, page))
         order = order[use[order]]
         new = np.append(True, np.diff(page[order]) != 0)[: len(order)]
+        shared = np.flatnonzero(~new[1:] & (np.diff(counts.rank[order]) == 0))
+        if len(shared):
+            above, below = order[shared[0] : shared[0] + 2]
+            raise ValueError(
+                f"logs: documents {counts.document[above]} and {counts.document[below]} of query {counts.query[above]} "
+                f"both stood at rank {counts.rank[above]}: their pages changed; count each ranker alone"
+            )
         self.document, self.place = counts.document[order], counts.rank[order] - 1
         self.clicks = counts.clicks[order].astype(np.float64)
         self.start, self.page = np.flatnonzero(new), np.cumsum(new) - 1
@@ -230,8 +237,9 @@ def dual_learning(
     Raises
     ------
     ValueError
-        For a log of pages that change, logs on different lists, logs without clicks at two ranks; for features without
-        a row for each document or that are not finite, a module of another shape, or settings out of range.
+        For a log of pages that change, two documents of a page at one rank, logs on different lists, logs without
+        clicks at two ranks; for features without a row for each document or that are not finite, a module of another
+        shape, or settings out of range.
     TypeError
         For a ``module`` that is no network.
 

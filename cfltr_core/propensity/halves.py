@@ -76,6 +76,11 @@ def same_curve(counts: DisplayCounts, half: ArrayLike) -> WaldTest:
     from scipy.special import betainc
 
     chosen = np.asarray(half)
+    if chosen.shape != counts.rank.shape or chosen.dtype != np.bool_ or chosen.all() or not chosen.any():
+        raise ValueError(
+            f"half: expected True or False for each of {len(counts.rank)} terms, some of either kind, "
+            f"got shape {chosen.shape}, {int(np.count_nonzero(chosen))} of them True"
+        )
     parts = [counts.subset(chosen), counts.subset(~chosen)]
     mixed = np.add.reduceat(chosen, counts.start[:-1], dtype=np.int64) % np.diff(counts.start) != 0
     if mixed.any():

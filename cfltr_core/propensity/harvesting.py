@@ -25,7 +25,7 @@ from cfltr_core.propensity.interventional_sets import (
     query_influence,
     summed_pairs,
 )
-from cfltr_core.propensity.strata import DisplayCounts
+from cfltr_core.propensity.strata import DisplayCounts, require_counts
 
 
 def _log_ratios(pairs: PairCounts) -> tuple[FloatArray, FloatArray]:
@@ -182,6 +182,7 @@ def click_rates(counts: DisplayCounts, *, places: int | None = None) -> Propensi
     >>> click_rates(counts).curve, click_rates(counts, places=2).clicks
     (array([1. , 0.5]), array([2., 1.]))
     """
+    require_counts(counts)
     n = counts.n_ranks
     n_clusters = int(counts.cluster[-1]) + 1
     cell, size = counts.cluster * n + counts.rank - 1, n_clusters * n
@@ -196,14 +197,18 @@ def click_rates(counts: DisplayCounts, *, places: int | None = None) -> Propensi
         shown, clicks = shown[whole, :deepest], clicks[whole, :deepest]
     total, clicked = shown.sum(axis=0), clicks.sum(axis=0)
     if clicked[0] == 0:
-        raise ValueError(
-            "counts: there is no click at rank 1, with which the others are compared; collect more sessions"
-        )
+        remedy = "collect more sessions" if total[0] > 0 else "nothing was shown there: number ranks from 1"
+        raise ValueError(f"counts: there is no click at rank 1, with which the others are compared; {remedy}")
     some = clicked > 0
     rate = np.divide(clicked, total, out=np.zeros(deepest), where=total > 0)
     influence = np.where(some, (clicks - shown * rate) / np.where(some, clicked, 1.0), 0.0)
     influence -= influence[:, :1]
     notes = []
+    if deepest > 1 and (np.diff(counts.start) == 1).all():
+        notes.append(
+            "Every document was shown at one rank only, so these rates mix examination with what the ranker put where: "
+            "show one per cent of the sessions their page shuffled, and compare each document with itself."
+        )
     uneven = (shown > 0).sum(axis=1)
     if places is None and uneven.min() < uneven.max():
         notes.append(

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.propensity.strata import DisplayCounts
+from cfltr_core.propensity.strata import DisplayCounts, require_counts
 
 # Fewer clicks than these across a cut are worth a warning.
 FEW = 10
@@ -71,7 +71,14 @@ class RankLinks:
         lines = []
         parts = [part for part in parts_of(self.log) if self.impressions[part[0] - 1] > 0]
         if len(parts) == 1:
-            lines.append(f"All ranks from {parts[0][0]} to {parts[0][-1]} are linked." if len(parts[0]) > 1 else "")
+            first, last = parts[0][0], parts[0][-1]
+            whole = last - first + 1 == len(parts[0])
+            linked = (
+                f"ranks from {first} to {last} are linked"
+                if whole
+                else f"shown ranks are linked: {words_for(parts[0])}"
+            )
+            lines.append(f"All {linked}." if len(parts[0]) > 1 else "")
         else:
             groups = "; ".join(words_for(part) for part in parts)
             lines.append(f"Only ranks of one group can be compared with each other: {groups}.")
@@ -201,10 +208,7 @@ def rank_links(counts: DisplayCounts) -> RankLinks:
     >>> print(links.diagnosis[0])
     Only ranks of one group can be compared with each other: ranks 1–2; ranks 3–4.
     """
-    if not isinstance(counts, DisplayCounts):
-        raise TypeError(
-            f"counts is {type(counts).__name__}: expected DisplayCounts, from display_counts(log) or count_rows(…)"
-        )
+    require_counts(counts)
     patterns = _patterns(counts)
     shown, clicked = _link_tables(patterns, counts.n_ranks)
     design, log = components_of(shown, strong=False), components_of(clicked, strong=True)
@@ -322,7 +326,7 @@ def _nearest(above: list[int], below: list[int]) -> tuple[int, int]:
 def require_comparable(links: RankLinks, component: IntArray) -> None:
     """Raise a ValueError, with what to do, unless two ranks of one ``component`` (n_ranks,) can be compared.
 
-    ``links`` gives the sentences.
+    ``links`` gives the sentences; an estimator that uses only some of them may have other components.
 
     Examples
     --------
@@ -336,5 +340,8 @@ def require_comparable(links: RankLinks, component: IntArray) -> None:
     checks.counts(component, len(links.log), "component")
     if len(np.unique(component)) < len(component):
         return
-    why = "every document was shown at one rank only" if not links.shown.any() else "clicks are missing"
+    if len(np.unique(links.log)) < len(links.log):
+        why = "this estimate uses only some of the links, and these lack clicks; all_pairs uses them all"
+    else:
+        why = "clicks are missing" if links.shown.any() else "every document was shown at one rank only"
     raise ValueError(f"counts: no two ranks can be compared, because {why}. {' '.join(links.diagnosis)}")

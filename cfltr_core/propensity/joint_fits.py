@@ -159,7 +159,7 @@ def linked_by_model(links: RankLinks) -> tuple[IntArray, tuple[str, ...]]:
     >>> component, notes[0]  # doctest: +ELLIPSIS
     (array([0, 0]), "Between the groups rank 1 | rank 2 these ratios are the model's, not the log's: no document ...")
     """
-    silent = links.clicks == 0
+    silent, never = links.clicks == 0, (np.flatnonzero(links.impressions == 0) + 1).tolist()
     key = np.where(silent, 1 + np.arange(len(silent)), 0)
     _, first, which = np.unique(key, return_index=True, return_inverse=True)
     component = np.argsort(np.argsort(first))[which].astype(np.int64)
@@ -175,7 +175,12 @@ def linked_by_model(links: RankLinks) -> tuple[IntArray, tuple[str, ...]]:
         notes.append(f"Between the groups {names} these ratios are the model's, not the log's: {missing}.")
     alone = (np.flatnonzero(silent & (links.impressions > 0)) + 1).tolist()
     if alone:
-        notes.append(f"Shown but never clicked: {words_for(alone)}; nothing is said of their ratio.")
+        notes.append(
+            f"Shown but never clicked: {words_for(alone)}; nothing is said of their ratio. Cut the page above, or "
+            "collect more sessions."
+        )
+    if never:
+        notes.append(f"Never shown: {words_for(never)}; check that ranks are numbered 1, 2, … without a gap.")
     return component, tuple(notes)
 
 

@@ -137,10 +137,12 @@ def shrunk_power(counts: DisplayCounts, *, tau: float | None = None) -> ShrunkCu
     hidden = links.impressions == 0
     group = np.where(hidden, 1 + np.arange(n), 0)
     component = np.unique(group, return_inverse=True)[1]
-    notes = [f"Drawn towards rank^(−{_exponent(u, ranks):.3g}), with a spread of {chosen:.3g} about it."]
-    alone = (np.flatnonzero((links.log != links.log[0]) & ~hidden) + 1).tolist()
+    words_of_power = f"{-_exponent(u, ranks):.3g}".replace("-", "−")
+    notes = [f"Drawn towards rank^({words_of_power}), with a spread of {chosen:.3g} about it."]
+    first = int(at[0])
+    alone = (np.flatnonzero((links.log != links.log[first]) & ~hidden) + 1).tolist()
     if alone:
-        notes.append(f"Placed by the power law, not by a comparison with rank 1: {words_for(alone)}.")
+        notes.append(f"Placed by the power law, not by a comparison with rank {first + 1}: {words_for(alone)}.")
     curve = grouped_curve("shrunk power", log_theta, covariance=covariance, component=component, clicks=clicks)
     return ShrunkCurve(
         method=curve.method,

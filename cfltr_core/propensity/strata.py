@@ -82,7 +82,11 @@ class DisplayCounts:
         for bad, name, why in (
             (columns["rank"] < 1, "rank", "ranks start at 1; add 1 to positions that start at 0"),
             (columns["impressions"] < 1, "impressions", "drop rows of what was not shown"),
-            (columns["clicks"] > columns["impressions"], "clicks", "more clicks than impressions"),
+            (
+                columns["clicks"] > columns["impressions"],
+                "clicks",
+                "more clicks than impressions; count a display at most once as clicked",
+            ),
         ):
             if bad.any():
                 row = int(np.argmax(bad))
@@ -143,6 +147,22 @@ def _ascending(keys: Sequence[IntArray]) -> bool:
     return bool(rising.all())
 
 
+def require_counts(counts: object) -> None:
+    """Raise a TypeError, with what to do, unless ``counts`` is a :class:`DisplayCounts`.
+
+    Examples
+    --------
+    >>> from cfltr_core.propensity.strata import require_counts
+    >>> require_counts([3, 1])
+    Traceback (most recent call last):
+    TypeError: counts is list: expected DisplayCounts, from display_counts(log) or count_rows(…)
+    """
+    if not isinstance(counts, DisplayCounts):
+        raise TypeError(
+            f"counts is {type(counts).__name__}: expected DisplayCounts, from display_counts(log) or count_rows(…)"
+        )
+
+
 def display_counts(logs: ClickLog | Sequence[ClickLog]) -> DisplayCounts:
     """Strata of a click log: one (query, document) each, or one (query, document, period) each of several ``logs``.
 
@@ -174,6 +194,10 @@ def display_counts(logs: ClickLog | Sequence[ClickLog]) -> DisplayCounts:
     if not parts:
         raise ValueError("logs: expected a ClickLog, or one for each period, got none")
     for i, log in enumerate(parts):
+        if not isinstance(log, ClickLog):
+            raise TypeError(
+                f"logs[{i}] is {type(log).__name__}: expected ClickLog; rows of your own go to count_rows(…)"
+            )
         if not np.array_equal(log.offsets, parts[0].offsets):
             raise ValueError(f"logs[{i}] has other offsets than logs[0]: periods are logs on the same lists")
     seen = [log.impressions > 0 for log in parts]

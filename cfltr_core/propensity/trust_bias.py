@@ -45,7 +45,7 @@ from numpy.typing import ArrayLike
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.propensity.conditional_poisson import clustered_covariance
 from cfltr_core.propensity.identifiability import components_of, parts_of, words_for
-from cfltr_core.propensity.strata import DisplayCounts
+from cfltr_core.propensity.strata import DisplayCounts, require_counts
 from cfltr_core.propensity.trust_curves import TrustCurve
 
 # Weights ω_k follow the estimate: the first is made with ω = 1, and so many times it is made again.
@@ -194,8 +194,8 @@ def trust_bias(counts: DisplayCounts) -> TrustCurve:
     TypeError
         For ``counts`` of another type.
     ValueError
-        When no rank is linked with rank 1, or the documents that link the ranks are equally attractive as far as the
-        log can tell, with the remedy.
+        For counts without a click, when no rank is linked with rank 1, or the documents that link the ranks are
+        equally attractive as far as the log can tell, with the remedy.
 
     Examples
     --------
@@ -214,9 +214,10 @@ def trust_bias(counts: DisplayCounts) -> TrustCurve:
     >>> curve.intercept.round(2), (intercept - intercept[0] * slope / slope[0]).round(2)
     (array([ 0.  , -0.18, -0.18]), array([ 0.  , -0.18, -0.18]))
     """
-    if not isinstance(counts, DisplayCounts):
-        raise TypeError(
-            f"counts is {type(counts).__name__}: expected DisplayCounts, from display_counts(log) or count_rows(…)"
+    require_counts(counts)
+    if not counts.clicks.any():
+        raise ValueError(
+            "counts: there is no click, so no line can be drawn through click rates; collect more sessions"
         )
     n = counts.n_ranks
     part, notes = _linked(counts)

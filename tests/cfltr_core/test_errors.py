@@ -407,6 +407,11 @@ CASES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     # logs
     "document outside": (lambda: log(document=[0, 1, 3]), ValueError, r"document\[2\] is 3.*no such document"),
     "displayed rank 0": (lambda: log(rank=[1, 0, 1]), ValueError, r"rank\[1\] is 0.*displayed ranks start at 1"),
+    "a term twice": (
+        lambda: log(document=[1, 0, 1], rank=[1, 1, 1]),
+        ValueError,
+        r"rank\[2\] is 1, but term 0 is of the same document and rank: add up impressions and clicks",
+    ),
     "ranks too few": (lambda: log(rank=[1, 2]), ValueError, r"rank: expected shape \(3,\), got \(2,\)"),
     "clicks negative": (lambda: log(clicks=[3, -1, 2]), ValueError, r"clicks\[1\] is -1: expected 0 or more"),
     "clicks fractional": (lambda: log(clicks=[3, 0.5, 2]), ValueError, r"clicks\[1\] is 0\.5: expected a whole number"),

@@ -281,6 +281,7 @@ def click_log_fault(
         ("clicks", lambda t: clicks[t] <= impressions[t]),
         ("propensity", lambda t: clicks[t] == 0 or propensity[t] > 0),
         ("impressions", lambda t: impressions[t] <= sessions[query[document[t]]]),
+        ("rank", lambda t: all((document[s], rank[s]) != (document[t], rank[t]) for s in range(t))),
     )
     for name, holds in rules:
         for t in terms:

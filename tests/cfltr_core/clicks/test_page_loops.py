@@ -137,7 +137,14 @@ def test_pages_that_are_refused(changed: dict, message: str) -> None:
         ([0], [[3, 4]], [[0, 2]], r"^clicked\[0, 1\] is 2: expected 1 for a click"),
         ([0], [[3, -1]], [[0, 1]], r"^clicked\[0, 1\] is 1: nothing is shown there"),
         ([0], [[-1, -1]], [[0, 0]], r"^shown: no session was shown anything"),
-        ([0], [[3, 3]], [[0, 0]], r"^document\[1\] is 3: the document stands on its page already"),
+        (
+            [0, 0],
+            [[4, 3], [3, 3]],
+            [[0, 0]] * 2,
+            r"^shown\[1, 1\] is 3: the document stands on this page already; keep",
+        ),
+        ([0, 0], [[4, 3], [3]], [[0, 0]] * 2, r"^shown: the rows have different lengths; fill shorter pages up"),
+        ([0], [[3, 4]], [[1, 0], [1]], r"^clicked: the rows have different lengths"),
     ],
 )
 def test_sessions_that_are_refused(query: list, shown: list, clicked: list, message: str) -> None:

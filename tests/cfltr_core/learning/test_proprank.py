@@ -89,6 +89,11 @@ def test_primal_and_dual_are_what_literal_loops_give() -> None:
     assert LinearFit(np.zeros(1), primal=2.0, dual=2.0, at_zero=2.0, least=0.0, passes=0.0, C=1.0).gap == 0.0
 
 
+def nth_of_its_kind(row: np.ndarray) -> list[int]:
+    """1 for the first of equal numbers, 2 for the second, …: a rank for each, as a log has no term twice."""
+    return [int((row[: i + 1] == document).sum()) for i, document in enumerate(row)]
+
+
 @pytest.mark.oracle("proprank.training_problem")
 def test_repeated_clicks_count_in_one_term() -> None:
     """Every click a row of its own, at another rank with another propensity, against one row per document."""
@@ -101,7 +106,7 @@ def test_repeated_clicks_count_in_one_term() -> None:
         propensity = rng.uniform(0.1, 1, size=len(row))
         single = ClickLog(
             document=row,
-            rank=rng.integers(1, 9, size=len(row)),
+            rank=nth_of_its_kind(row),
             impressions=np.ones(len(row)),
             clicks=np.ones(len(row)),
             propensity=propensity,
@@ -335,7 +340,7 @@ def test_expanded_clicks_have_the_optimum_of_the_counts() -> None:
         sessions = np.full(len(problem.offsets) - 1, 999)
         log = ClickLog(
             document=row,
-            rank=ones,
+            rank=nth_of_its_kind(row),
             impressions=ones,
             clicks=ones,
             propensity=problem.propensity[row],

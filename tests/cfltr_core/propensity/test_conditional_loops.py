@@ -203,7 +203,7 @@ def test_two_halves(n_ranks: int) -> None:
     split[0] = True
     with pytest.raises(ValueError, match=r"^half: document 0 has terms in both halves"):
         same_curve(counts, split)
-    with pytest.raises(ValueError, match=r"^chosen: no term is chosen"):
+    with pytest.raises(ValueError, match=r"^half: expected True or False for each of \d+ terms, some of either kind"):
         same_curve(counts, np.ones(len(split), dtype=bool))
     two = {"query": [0] * 4, "document": [0, 0, 1, 1], "rank": [1, 2] * 2, "impressions": [9] * 4}
     few = DisplayCounts(**two, clicks=[6, 3, 4, 2])

@@ -17,7 +17,7 @@ from cfltr_core.propensity.curves import PropensityCurve, grouped_curve
 from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
 from cfltr_core.propensity.identifiability import components_of, parts_of, rank_links, require_comparable, words_for
 from cfltr_core.propensity.shrinkage import shrunk_power
-from cfltr_core.propensity.strata import DisplayCounts, count_rows
+from cfltr_core.propensity.strata import DisplayCounts, count_rows, require_counts
 
 ESTIMATORS = (conditional_poisson, all_pairs, pivot, adjacent_chain)
 
@@ -100,7 +100,9 @@ def test_deep_pages_are_told_apart(n_ranks: int) -> None:
     assert set(links.log.tolist()) == {0}
 
 
-@pytest.mark.oracle("identifiability.RankLinks.diagnosis", "identifiability.require_comparable")
+@pytest.mark.oracle(
+    "identifiability.RankLinks.diagnosis", "identifiability.require_comparable", "strata.require_counts"
+)
 def test_sentences() -> None:
     whole = rank_links(of_strata({1: (99, 20), 2: (99, 10)}))
     assert whole.diagnosis == ("All ranks from 1 to 2 are linked.",)
@@ -117,8 +119,10 @@ def test_sentences() -> None:
     assert "one side of the link has no click" in silent.diagnosis[1]
     with pytest.raises(ValueError, match=r"^counts: no two ranks can be compared, because clicks are missing"):
         require_comparable(silent, silent.log)
-    with pytest.raises(TypeError, match=r"^counts is list: expected DisplayCounts"):
-        rank_links([1, 2])  # type: ignore[arg-type]
+    require_counts(of_strata({1: (9, 5)}))
+    for check in (require_counts, rank_links):
+        with pytest.raises(TypeError, match=r"^counts is list: expected DisplayCounts"):
+            check([1, 2])  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("estimate", ESTIMATORS)

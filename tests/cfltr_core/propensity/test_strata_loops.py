@@ -134,3 +134,5 @@ def test_a_log_becomes_strata_and_each_period_its_own() -> None:
         display_counts([logs[0], other])
     with pytest.raises(ValueError, match=r"^logs: expected a ClickLog"):
         display_counts([])
+    with pytest.raises(TypeError, match=r"^logs\[1\] is dict: expected ClickLog; rows of your own go to count_rows"):
+        display_counts([logs[0], {}])  # type: ignore[list-item]
