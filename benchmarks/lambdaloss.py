@@ -1,12 +1,14 @@
-"""LambdaLoss with a cut-off, value and gradient: against plain NumPy, padded torch, and rax where it is installed.
+"""LambdaLoss with a cut-off, value and gradient: against plain NumPy, padded torch, rax and allRank where installed.
 
-    python -m benchmarks.lambdaloss [--rax PYTHON]
+    python -m benchmarks.lambdaloss [--rax PYTHON] [--allrank PYTHON]
 
 1,000 lists of 100 with a cut-off of 10: the pairs with at least one document in the first ten, gains on 30 % of the
 documents.  The plain version is one NumPy block of (lists, k, list) pairs, as one would write it.  The padded one is
 automatic differentiation through all (lists, list, list) pairs with a mask, "allRank-style padded torch": what allRank
 does, written anew, not its code.  rax needs jax, which is no dependency of this package: ``--rax`` names a Python that
-has it; its formula is that of ``beyond`` in the difference form, times the length of the list.
+has it; its formula is that of ``beyond`` in the difference form, times the length of the list.  ``--allrank`` names a
+Python with allRank and torch; its formula is that of ``both`` in the difference form, with the gains of a list divided
+by its ideal DCG at the cut-off.
 
 Values and gradients are compared first.  Then the three truncations and both forms, ragged lists, ties in every list,
 and lists of a length where k × list and list × list part.
@@ -45,6 +47,23 @@ for _ in range(20):
     gradient.block_until_ready()
     seconds.append(time.perf_counter() - start)
 np.savez(sys.argv[2], value=value, gradient=gradient, seconds=min(seconds))
+"""
+
+ALLRANK = """
+import sys, time
+import numpy as np, torch
+from allrank.models.losses.lambdaLoss import lambdaLoss
+torch.set_num_threads(1)
+data = np.load(sys.argv[1])
+labels = torch.tensor(np.log2(1 + data["labels"]))  # its gains are 2^y - 1
+seconds = []
+for _ in range(3):
+    scores = torch.tensor(data["scores"], requires_grad=True)
+    start = time.perf_counter()
+    value = lambdaLoss(scores, labels, weighing_scheme="ndcgLoss2_scheme", k=int(data["k"]))
+    value.backward()
+    seconds.append(time.perf_counter() - start)
+np.savez(sys.argv[2], value=value.detach(), gradient=scores.grad, seconds=min(seconds))
 """
 
 
@@ -105,12 +124,16 @@ def problem(n_lists: int, n_docs: int, seed: int = 0) -> tuple[np.ndarray, np.nd
     return rng.normal(size=shape), (rng.random(shape) < 0.3) * rng.uniform(1, 10, size=shape)
 
 
-def with_rax(python: str, scores: np.ndarray, gains: np.ndarray) -> float:
+def other_process(python: str, code: str, scores: np.ndarray, gains: np.ndarray) -> dict[str, np.ndarray]:
     with tempfile.TemporaryDirectory() as folder:
         given, answer = Path(folder) / "in.npz", Path(folder) / "out.npz"
         np.savez(given, scores=scores, labels=gains, k=K)
-        subprocess.run([python, "-c", RAX, str(given), str(answer)], check=True)
-        found = dict(np.load(answer))
+        subprocess.run([python, "-c", code, str(given), str(answer)], check=True)
+        return dict(np.load(answer))
+
+
+def with_rax(python: str, scores: np.ndarray, gains: np.ndarray) -> float:
+    found = other_process(python, RAX, scores, gains)
     unit = N_DOCS * np.log(2)
     offsets = np.arange(N_LISTS + 1) * N_DOCS
     value, gradient = ours(scores.ravel(), gains.ravel(), offsets, cutoff=K, truncation="beyond", form="difference")
@@ -119,7 +142,18 @@ def with_rax(python: str, scores: np.ndarray, gains: np.ndarray) -> float:
     return float(found["seconds"])
 
 
-def peers(rax: str | None) -> None:
+def with_allrank(python: str, scores: np.ndarray, gains: np.ndarray) -> float:
+    found = other_process(python, ALLRANK, scores, gains)
+    ideal = -np.sort(-gains, axis=1)[:, :K] @ (1 / np.log2(np.arange(2, K + 2)))
+    offsets = np.arange(N_LISTS + 1) * N_DOCS
+    shares = (gains / np.maximum(ideal, 1e-10)[:, None]).ravel()
+    value, gradient = ours(scores.ravel(), shares, offsets, cutoff=K, truncation="both", form="difference")
+    np.testing.assert_allclose(found["value"], value, rtol=1e-4)
+    np.testing.assert_allclose(found["gradient"].ravel(), gradient, atol=1e-4 * np.abs(gradient).max())
+    return float(found["seconds"])
+
+
+def peers(rax: str | None, allrank: str | None) -> None:
     scores, gains = problem(N_LISTS, N_DOCS)
     offsets = np.arange(N_LISTS + 1) * N_DOCS
     flat, flat_gains = scores.ravel(), gains.ravel()
@@ -146,10 +180,15 @@ def peers(rax: str | None) -> None:
     if rax is not None:
         seconds = with_rax(rax, scores, gains)
         rows.append(("rax under jax.jit, float32, own process", seconds, seconds / base))
+    if allrank is not None:
+        seconds = with_allrank(allrank, scores, gains)
+        rows.append(("allRank, float64, own process", seconds, seconds / base))
     print(f"{N_LISTS:,} lists of {N_DOCS}, cut-off {K}, value and gradient; equal values first")
     print(table(rows))
     if rax is None:
         print("  rax: not installed here; name a Python that has it with --rax")
+    if allrank is None:
+        print("  allRank: not installed here; name a Python that has it with --allrank")
 
 
 def settings() -> None:
@@ -190,8 +229,10 @@ def settings() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rax", help="a Python in which rax is installed")
+    parser.add_argument("--allrank", help="a Python in which allRank and torch are installed")
     torch.set_num_threads(1)
-    peers(parser.parse_args().rax)
+    given = parser.parse_args()
+    peers(given.rax, given.allrank)
     settings()
 
 
