@@ -22,8 +22,11 @@ REMEDY = f"'make axe', or 'npm install --global axe-core@4', or set {VARIABLE} t
 # How grave a finding is, in axe's words; of the others it says itself that they hinder few.
 GRAVE = {"serious", "critical"}
 
-# Colours that are on their way from one theme to the other would be judged half-way.
-STILL = "document.head.insertAdjacentHTML('beforeend', '<style>* {transition: none !important}</style>')"
+# Colours on their way from one theme to the other, and folds that fade in, would be judged half-way.
+STILL = """
+const still = "* {animation: none !important; transition: none !important}";
+document.head.insertAdjacentHTML("beforeend", `<style>${still}</style>`);
+"""
 # Images without alternative text and formulas with an error are reported by checks that say more.
 ASK = """
 const done = arguments[arguments.length - 1];

@@ -29,6 +29,7 @@ CLEAN = rf"""<h1>T</h1>
 <p>One longer than a phone: <span class="math">\({LONGER}\)</span></p>
 <div class="math"><span class="eqno">(1)</span>\[{LONG}\]</div>
 <img src="_static/logo.svg" alt="A drawing of three bars, each shorter than the one before." width="90">
+<style>@keyframes appear {{0% {{opacity: 0}}}} details[open] p {{animation: appear 60s linear -20s}}</style>
 <details><summary>Solution</summary><p>With <span class="math">\(\hat R\)</span>.</p></details>
 <script>console.info("[PST]: Changed to auto mode using the light theme.")</script>"""
 WIDE = '<div style="width: 500px">x</div>'
