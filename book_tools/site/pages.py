@@ -7,6 +7,7 @@ from importlib.metadata import version
 from book_tools.book import Book
 from book_tools.files import read_json
 from book_tools.parameters import Parameters
+from book_tools.site.api import INDEX, api_pages
 from book_tools.site.front import write_front
 from book_tools.site.scoreboard import link_to, numbers_files, scoreboard
 from book_tools.site.tables import duration, table
@@ -18,7 +19,8 @@ BUILDERS = ("jupyter-book", "sphinx", "myst-nb", "sphinx-book-theme")
 
 def generated_pages(book: Book, parameters: Parameters) -> dict[str, str]:
     """Return the text of every generated page, by the name it has in the table of contents."""
-    return {"chapters/scoreboard": scoreboard(book, parameters), "chapters/status": status(book, parameters)}
+    pages = {"chapters/scoreboard": scoreboard(book, parameters), "chapters/status": status(book, parameters)}
+    return {**pages, **(api_pages() if INDEX in book.pages() else {})}
 
 
 def write_accompanying(book: Book, parameters: Parameters) -> None:
