@@ -10,6 +10,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,8 @@ ELEMENTS = {
         ]
     ),
 }
+# When an ePub was made, as it says itself.
+DATE = re.compile(rb'((?:<dc:date>|<meta property="dcterms:modified">))[^<]*(<)')
 Change = Callable[[dict[str, Any]], None]
 
 
@@ -91,6 +94,34 @@ def make_pdf(book: Book, latex_only: bool = False) -> None:
         _keep(book, made, f"{NAME}.pdf", f", {pages[1]} pages" if pages else "")
 
 
+def make_epub(book: Book) -> None:
+    """Write the ePub below ``_build`` from the run, with formulas as MathML; the same bytes for the same run."""
+    if find_spec("latex2mathml") is None:
+        raise UsageError("epub: latex2mathml, which writes formulas as MathML, is missing; 'make epub' installs it")
+    with _built(book, "epub", _for_epub) as folder:
+        # Sphinx packs the files as it finds them, with the time of the day.
+        (made,) = sorted(folder.glob("*.epub"))
+        with zipfile.ZipFile(made) as archive:
+            files = {about.filename: archive.read(about) for about in archive.infolist()}
+        made.unlink()
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+            # This one comes first, and as it is: by it a file is known to be an ePub.
+            _add(archive, "mimetype", files.pop("mimetype"), zipfile.ZIP_STORED)
+            for name, content in sorted(files.items()):
+                if name.endswith(".xhtml"):
+                    content = repaired(content.decode("utf-8")).encode("utf-8")
+                elif name.endswith(".opf"):
+                    content = DATE.sub(rb"\g<1>2026-01-01T00:00:00Z\g<2>", content)
+                _add(archive, name, content)
+        _keep(book, made, f"{NAME}.epub", f", {len(files)} files")
+
+
+def repaired(page: str) -> str:
+    """Return a page of the ePub without what is no XHTML: what pandas writes round a table."""
+    page = re.sub(r"<style scoped>.*?</style>", "", page, flags=re.DOTALL)
+    return re.sub(r'(<table\b[^>]*?) border="\d+"', r"\1", page)
+
+
 def make_offline(book: Book) -> None:
     """Write one archive of the built site, which works from any folder and needs no network."""
     if not (book.html / "index.html").is_file():
@@ -99,10 +130,7 @@ def make_offline(book: Book) -> None:
         made = Path(scratch) / "site.zip"
         with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
             for path in files_below(book.html):
-                name = f"{NAME}/{path.relative_to(book.html).as_posix()}"
-                about = zipfile.ZipInfo(name, MOMENT)
-                about.compress_type, about.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-                archive.writestr(about, path.read_bytes())
+                _add(archive, f"{NAME}/{path.relative_to(book.html).as_posix()}", path.read_bytes())
         _keep(book, made, f"{NAME}.zip", f"; unpack it and open {NAME}/index.html")
 
 
@@ -146,6 +174,22 @@ def _leave_out_api(book: Book) -> None:
         if not contents[key]:
             del contents[key]
     write_whole(path, yaml.safe_dump(contents, sort_keys=False, allow_unicode=True))
+
+
+def _for_epub(settings: dict[str, Any]) -> None:
+    config = settings["sphinx"]["config"]
+    config["extensions"].remove("sphinx-mathjax-offline")
+    config["extensions"].append("book_tools.site.sphinx_epub")
+    # The page of a term lists no page numbers here, and addresses are links already.
+    config |= {"html_math_renderer": "mathml", "version": "1", "epub_show_urls": "no", "epub_use_index": False}
+    config |= {"epub_identifier": NAME, "epub_scheme": "ID", "epub_uid": NAME, "epub_theme": "epub"}
+    config["nb_mime_priority_overrides"] = [["epub", "image/svg+xml", 5], ["epub", "text/html", 10]]
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: bytes, how: int = zipfile.ZIP_DEFLATED) -> None:
+    about = zipfile.ZipInfo(name, MOMENT)
+    about.compress_type, about.external_attr = how, 0o644 << 16
+    archive.writestr(about, content)
 
 
 def _keep(book: Book, made: Path, name: str, more: str) -> None:

@@ -9,9 +9,10 @@ from types import SimpleNamespace
 import pytest
 from sphinx.ext.napoleon import Config
 from sphinx.ext.napoleon.docstring import NumpyDocstring
+from toy import REPOSITORY
 
 import cfltr_core as cf
-from book_tools.book import GENERATED
+from book_tools.book import GENERATED, Book
 from book_tools.site import api, sphinx_api
 from book_tools.site.api_links import linked
 
@@ -35,6 +36,7 @@ def test_every_public_name_is_described_once_and_listed() -> None:
 def test_the_pages_are_known_to_the_table_of_contents() -> None:
     assert set(api.NAMES) == set(api.api_pages())
     assert set(api.NAMES) <= set(GENERATED)
+    assert set(api.NAMES) <= set(Book(REPOSITORY).pages())
 
 
 def test_what_a_learner_returns_is_described_too() -> None:

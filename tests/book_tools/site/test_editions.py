@@ -89,3 +89,31 @@ def test_without_the_extension_latex_would_number_by_itself() -> None:
     counted = r"\begin{figure}\caption{A}\label{\detokenize{chapters/91_alpha:fig-toy}}\end{figure}"
     assert numbers_in_latex(counted) == {}
     assert numbers_in_latex(r"\renewcommand{\thefigure}{91.1}" + counted) == {"fig-toy": "91.1"}
+
+
+def test_what_is_no_xhtml_is_taken_out() -> None:
+    page = '<div><style scoped>\n.x {}\n</style><table class="dataframe" border="1"><tr><td>1</td></tr></table></div>'
+    assert editions.repaired(page) == '<div><table class="dataframe"><tr><td>1</td></tr></table></div>'
+
+
+def test_without_its_package_the_epub_says_what_installs_it(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(editions, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match="'make epub' installs it"):
+        editions.make_epub(Book(toy.root))
+
+
+def test_the_epub_has_the_numbers_of_the_site_and_is_the_same_twice(built: Toy) -> None:
+    pytest.importorskip("latex2mathml")
+    made = built.root / "_build" / f"{editions.NAME}.epub"
+    twice = []
+    for _ in range(2):
+        result = built.cli("epub", CFLTR_REPOSITORY="")
+        assert result.returncode == 0, result.stdout
+        twice.append(made.read_bytes())
+    assert twice[0] == twice[1]
+    with zipfile.ZipFile(made) as archive:
+        assert archive.infolist()[0].filename == "mimetype"
+        page = archive.read("chapters/91_alpha.xhtml").decode()
+    for words in ("Theorem 91.1", "Fig. 91.1", "(91.1)", "Exercise 91.1", "<math ", "The end."):
+        assert words in page
+    assert "Download as a notebook" not in page
