@@ -69,15 +69,14 @@ const bookPreviews = (() => {
     const links = document.querySelectorAll("a[data-preview]");
     if (!links.length) return;
     document.body.append(box);
-    const points = matchMedia("(hover: hover)");
     for (const link of links) {
-      link.addEventListener("mouseenter", () => points.matches && later(() => show(link)));
-      link.addEventListener("mouseleave", () => later(hide));
+      link.addEventListener("pointerenter", (event) => event.pointerType !== "touch" && later(() => show(link)));
+      link.addEventListener("pointerleave", () => later(hide));
       link.addEventListener("focus", () => link.matches(":focus-visible") && show(link));
       link.addEventListener("blur", hide);
     }
-    box.addEventListener("mouseenter", () => clearTimeout(timer));
-    box.addEventListener("mouseleave", () => later(hide));
+    box.addEventListener("pointerenter", () => clearTimeout(timer));
+    box.addEventListener("pointerleave", () => later(hide));
     document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
   });
   return { take, show, hide, box };
