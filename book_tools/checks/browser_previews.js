@@ -35,7 +35,7 @@ const SLACK = 1.5; // pixels
     }
     for (const formula of box.querySelectorAll(".math")) {
       if (formula.querySelectorAll("mjx-container").length !== 1) wrong(`has a formula that is not typeset`);
-      if (formula.querySelector("mjx-merror, [data-mjx-error]")) wrong(`has a formula with an error`);
+      if (formula.querySelector("mjx-merror, [data-mjx-error], merror, [mathcolor='red']")) wrong(`has a formula with an error`);
     }
     const room = box.getBoundingClientRect();
     if (room.left < -SLACK || room.right > document.documentElement.clientWidth + SLACK) wrong("leaves the screen");
