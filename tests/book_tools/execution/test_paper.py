@@ -165,15 +165,12 @@ def test_a_cluster_gives_the_same_bytes_and_a_killed_worker_loses_one_cell(kept:
         with distributed.Client(cluster) as client:
             pids = client.run(os.getpid)
         os.kill(next(iter(pids.values())), signal.SIGKILL)
-        while len(list((tmp_path / "calls").glob("? 30 *"))) < 3:  # its cell begins again elsewhere
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
         gate.unlink()
         output = process.communicate(timeout=120)[0]
     assert process.returncode == 0, output
     counted = calls(kept)
     assert sorted(call for call in counted if " 30" not in call) == ["0 1", "0 10", "0 20", "1 1", "1 10", "1 20"]
-    assert len(counted) == 9
+    assert len(counted) == 9  # the cell at which the worker was killed began once more
     assert "curve, seed 1, n=30, cap=1: " in output
     assert tables(kept) == here
 
