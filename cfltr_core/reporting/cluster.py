@@ -48,42 +48,48 @@ def workers(address: str | None, *, jobs: int, store: Path, variables: Mapping[s
             f"cluster: no scheduler with workers at {address!r} ({type(error).__name__}: {error}); start one with "
             f"'dask scheduler', and its workers; {START}"
         ) from None
-    with client:
-        _same_everywhere(client, store)
-        client.run(os.environ.update, dict(variables))
+    store.mkdir(parents=True, exist_ok=True)
+    with client, NamedTemporaryFile(dir=store, prefix="probe-") as probe:
+        _prepare(client, probe.name, variables)
         with parallel_config(backend="dask"):
             yield len(client.scheduler_info(n_workers=-1)["workers"])
 
 
-def about_worker(probe: str) -> dict[str, Any]:
-    """What must be the same on every worker: the code, the disk (whether ``probe`` is there), and one thread."""
-    return {
-        "code": digests.package_digest(),
-        "disk": Path(probe).is_file(),
-        "threads": os.environ.get("OMP_NUM_THREADS", "not set"),
-    }
+def problem_of_worker(threads: int, *, code: str, probe: str) -> str | None:
+    """What is not the same on the worker that asks: the ``code``, the disk (where ``probe`` lies), or one thread."""
+    if digests.package_digest() != code:
+        return "has other code of cfltr_core; install there the revision of here"
+    if not Path(probe).is_file():
+        return f"does not see {Path(probe).parent}; work in a folder that all machines share"
+    pool = os.environ.get("OMP_NUM_THREADS", "not set")
+    if threads != 1 or pool != "1":
+        return (
+            f"has {threads} threads and OMP_NUM_THREADS {pool}: expected 1 and 1, so that the number of workers "
+            f"changes no digit; {START}"
+        )
+    return None
 
 
-def _same_everywhere(client: Any, store: Path) -> None:
-    store.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile(dir=store, prefix="probe-") as probe:
-        try:
-            found = client.run(about_worker, probe.name)
-        except ModuleNotFoundError as error:
-            raise ValueError(
-                f"cluster: a worker lacks {error.name}; install this package there, the same revision"
-            ) from None
-    here = digests.package_digest()
-    threads = {name: worker["nthreads"] for name, worker in client.scheduler_info(n_workers=-1)["workers"].items()}
-    for worker, about in sorted(found.items()):
-        if about["code"] != here:
-            raise ValueError(
-                f"cluster: worker {worker} has other code of cfltr_core; install there the revision of here"
-            )
-        if not about["disk"]:
-            raise ValueError(f"cluster: worker {worker} does not see {store}; work in a folder that all machines share")
-        if about["threads"] != "1" or threads[worker] != 1:
-            raise ValueError(
-                f"cluster: worker {worker} has {threads[worker]} threads and OMP_NUM_THREADS {about['threads']}: "
-                f"expected 1 and 1, so that the number of workers changes no digit; {START}"
-            )
+def _prepare(client: Any, probe: str, variables: Mapping[str, str]) -> None:
+    """Check and set up every worker: those that are there, and those that join or are started again later."""
+    from distributed import WorkerPlugin
+
+    code = digests.package_digest()
+
+    class Prepared(WorkerPlugin):
+        """Of this function, so that it travels whole: a worker may lack this package, which is to be said."""
+
+        name = "cfltr"
+
+        def setup(self, worker: Any) -> None:
+            try:
+                from cfltr_core.reporting.cluster import problem_of_worker
+            except ImportError as error:
+                problem: str | None = f"lacks {error.name}; install this package there, the same revision"
+            else:
+                problem = problem_of_worker(worker.state.nthreads, code=code, probe=probe)
+            if problem:
+                raise ValueError(f"cluster: worker {worker.address} {problem}")
+            os.environ.update(variables)
+
+    client.register_plugin(Prepared())
