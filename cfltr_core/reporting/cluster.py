@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -74,7 +75,7 @@ def _prepare(client: Any, probe: str, variables: Mapping[str, str]) -> None:
     """Check and set up every worker: those that are there, and those that join or are started again later."""
     from distributed import WorkerPlugin
 
-    code = digests.package_digest()
+    code, module = digests.package_digest(), __name__
 
     class Prepared(WorkerPlugin):
         """Of this function, so that it travels whole: a worker may lack this package, which is to be said."""
@@ -83,11 +84,11 @@ def _prepare(client: Any, probe: str, variables: Mapping[str, str]) -> None:
 
         def setup(self, worker: Any) -> None:
             try:
-                from cfltr_core.reporting.cluster import problem_of_worker
+                there = import_module(module)
             except ImportError as error:
                 problem: str | None = f"lacks {error.name}; install this package there, the same revision"
             else:
-                problem = problem_of_worker(worker.state.nthreads, code=code, probe=probe)
+                problem = there.problem_of_worker(worker.state.nthreads, code=code, probe=probe)
             if problem:
                 raise ValueError(f"cluster: worker {worker.address} {problem}")
             os.environ.update(variables)
