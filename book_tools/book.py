@@ -12,7 +12,7 @@ import yaml
 from book_tools.errors import BookError, UsageError
 
 # Pages that the pipeline writes while staging; they have no source file.
-GENERATED = ("chapters/scoreboard", "chapters/status")
+GENERATED = ("chapters/papers_size", "chapters/scoreboard", "chapters/status")
 
 
 @dataclass(frozen=True)
