@@ -31,6 +31,7 @@ from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.propensity.concave import maximise
 from cfltr_core.propensity.curves import PropensityCurve, effective_queries, grouped_curve
 from cfltr_core.propensity.identifiability import parts_of, rank_links, require_comparable
+from cfltr_core.propensity.query_noise import query_noise
 from cfltr_core.propensity.strata import DisplayCounts
 
 # Strata × ranks are filled into tables, this many cells at once, unless that were many more cells than terms.
@@ -308,7 +309,8 @@ def conditional_poisson(counts: DisplayCounts) -> PropensityCurve:
     require_comparable(links, links.log)
     n = counts.n_ranks
     n_clusters = 1 + int(np.count_nonzero(np.diff(counts.query)))
-    log_theta, covariance, clicks = np.zeros(n), np.full((n, n), np.nan), np.zeros((n_clusters, n))
+    log_theta, covariance, clicks = np.zeros(n), np.full((n, n), np.nan), np.zeros(n)
+    queries = np.full(n, np.inf)  # at the first rank of each group, which is fixed
     for part in parts_of(links.log):
         if len(part) == 1:
             continue
@@ -319,13 +321,14 @@ def conditional_poisson(counts: DisplayCounts) -> PropensityCurve:
         log_theta[at] = u
         influence = query_gradients(terms, share, n_clusters) @ inverse
         covariance[np.ix_(at, at)] = clustered_covariance(influence, 1 + int(np.count_nonzero(np.diff(terms.cluster))))
-        np.add.at(clicks, (terms.cluster, at[terms.place]), terms.clicks)
+        clicks[at] = np.bincount(terms.place, terms.clicks, minlength=len(at))
+        queries[at[1:]] = effective_queries(query_noise(terms, share, inverse, n_clusters=n_clusters))[1:]
     return grouped_curve(
         "conditional Poisson",
         log_theta,
         covariance=covariance,
         component=links.log,
-        clicks=clicks.sum(axis=0),
+        clicks=clicks,
         notes=links.diagnosis,
-        queries=effective_queries(clicks),
+        queries=queries,
     )

@@ -210,8 +210,8 @@ def contextual_curve(counts: DisplayCounts, context: ArrayLike) -> ContextualCur
         flat, inverse = maximise(likelihood, np.zeros(n * width), free=np.arange(n * width) >= width)
     except ValueError:
         raise ValueError(
-            f"counts: the likelihood has no finite maximum: with this context {_one_sided(terms, spread)} has clicks in "
-            f"one kind of query only; use fewer features, or collect more sessions. {' '.join(links.diagnosis)}"
+            f"counts: the likelihood has no finite maximum: with this context {_one_sided(terms, spread)} has clicks "
+            f"in one kind of query only; use fewer features, or collect more sessions. {' '.join(links.diagnosis)}"
         ) from None
     beta = flat.reshape(n, width)
     share = shares(terms, (beta[terms.place] * spread).sum(axis=1))
@@ -230,7 +230,7 @@ def contextual_curve(counts: DisplayCounts, context: ArrayLike) -> ContextualCur
 
 
 def _one_sided(terms: LinkedTerms, spread: FloatArray) -> str:
-    """The ranks whose clicks come from queries in which a column of ``spread``, (n_terms, width), follows from others."""
+    """The ranks with clicks only where a column of ``spread``, (n_terms, width), follows from the others."""
     width = spread.shape[1]
     told = [
         int(rank)
