@@ -10,7 +10,13 @@ import oracles
 import pytest
 
 from cfltr_core.propensity.all_pairs import all_pairs
-from cfltr_core.propensity.conditional_poisson import conditional_poisson
+from cfltr_core.propensity.conditional_poisson import (
+    conditional_poisson,
+    fit_ranks,
+    linked_terms,
+    query_noise,
+    shares,
+)
 from cfltr_core.propensity.curves import PropensityCurve, effective_queries, grouped_curve
 from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
 from cfltr_core.propensity.strata import DisplayCounts
@@ -49,38 +55,20 @@ def test_how_many_queries_the_clicks_amount_to(estimate: Callable[[DisplayCounts
     assert effective_queries([[0, 3], [0, 0]]).tolist() == [0, 1]
 
 
+@pytest.mark.oracle("conditional_poisson.query_noise")
 def test_how_many_queries_the_parts_of_the_variance_amount_to() -> None:
     """The conditional Poisson curve: by loops over terms, from its own θ̂."""
     counts = simulated(np.random.default_rng(1), 7)
     curve = conditional_poisson(counts)
-    theta = curve.curve.tolist()
-    strata: dict[int, list[tuple[int, int, int, int]]] = {}
-    for q, d, k, n, c in zip(
-        counts.query, counts.document, counts.rank, counts.impressions, counts.clicks, strict=True
-    ):
-        strata.setdefault(int(d), []).append((int(q), int(k) - 1, int(n), int(c)))
-    hessian, said = np.zeros((4, 4)), []
-    for terms in strata.values():
-        mass = [n * theta[k] for _, k, n, _ in terms]
-        pi = [m / sum(mass) for m in mass]
-        clicked = sum(c for *_, c in terms)
-        said.append((terms, pi, clicked))
-        for (_, k, _, _), p in zip(terms, pi, strict=True):
-            hessian[k, k] += clicked * p
-            for (_, j, _, _), r in zip(terms, pi, strict=True):
-                hessian[k, j] -= clicked * p * r
-    inverse = np.zeros((4, 4))
-    inverse[1:, 1:] = np.linalg.inv(hessian[1:, 1:])
-    parts = [[0.0] * 3 for _ in range(7)]
-    for terms, pi, clicked in said:
-        for column in (1, 2, 3):
-            centre = sum(p * inverse[k, column] for (_, k, _, _), p in zip(terms, pi, strict=True))
-            for (q, k, n, _), p in zip(terms, pi, strict=True):
-                spread = max(clicked * p * (1 - clicked * p / n), 0.0)
-                parts[q][column - 1] += spread * (inverse[k, column] - centre) ** 2
+    rows = (counts.query, counts.document, counts.rank, counts.impressions, counts.clicks)
+    parts = oracles.query_noise(list(zip(*(x.tolist() for x in rows), strict=True)), curve.curve.tolist(), 7)
     assert curve.queries is not None
     assert curve.queries[0] == np.inf
-    np.testing.assert_allclose(curve.queries[1:], oracles.effective_queries(parts), rtol=1e-6)
+    np.testing.assert_allclose(curve.queries[1:], oracles.effective_queries([row[1:] for row in parts]), rtol=1e-6)
+    terms = linked_terms(counts, [1, 2, 3, 4])
+    u, inverse = fit_ranks(terms)
+    found = query_noise(terms, shares(terms, u[terms.place]), inverse, n_clusters=7)
+    np.testing.assert_allclose(found, parts, rtol=1e-6, atol=1e-15)
 
 
 def test_the_pivot_counts_the_strata_that_it_used() -> None:
