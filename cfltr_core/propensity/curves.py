@@ -37,7 +37,7 @@ class PropensityCurve:
     queries : (n_ranks,), optional
         To how many queries of equal weight the log amounts at each rank, for a covariance that was estimated from as
         many: :func:`effective_queries`, of the queries' parts in the variance of ``log_ratio``
-        (:func:`~cfltr_core.propensity.conditional_poisson.query_noise`; infinite for the first rank of a group, which is
+        (:func:`~cfltr_core.propensity.conditional_poisson.query_noise`; infinite at the first rank of a group, which is
         fixed), or of their clicks at the rank.
 
     Raises
