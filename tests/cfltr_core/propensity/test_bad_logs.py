@@ -240,7 +240,15 @@ def test_pages_that_the_test_of_clicks_above_does_not_see(shown: list, clicked: 
         cf.clicks_above_test(cf.count_pages([0, 0], shown, clicked=clicked))
 
 
-@pytest.mark.parametrize("served", [[[0, 1], [0, 1]], [[0, 1], [1, 0]]])
-def test_clicks_above_of_pages_without_a_click(served: list) -> None:
-    with pytest.raises(ValueError, match=r"^\w+: .*(click|rank|page)"):
-        cf.clicks_above_test(cf.count_pages([0, 0], served, clicked=[[0, 0], [0, 0]]))
+def test_clicks_above_of_one_ranker_and_of_pages_that_are_shown_once() -> None:
+    one = cf.count_pages([0, 0, 1, 1], [[0, 1], [0, 1], [2, 3], [2, 3]], clicked=[[1, 0], [0, 1], [1, 1], [0, 0]])
+    with pytest.raises(
+        ValueError, match=r"^counts: no two ranks can be compared, .* show one per cent of the sessions"
+    ):
+        cf.clicks_above_test(one)
+    silent = cf.count_pages([0, 0], [[0, 1], [0, 1]], clicked=[[0, 0], [0, 0]])
+    with pytest.raises(ValueError, match=r"Shown but never clicked: ranks 1–2; .* collect more sessions\.$"):
+        cf.clicks_above_test(silent)
+    once = cf.count_pages([0, 0], [[0, 1], [1, 0]], clicked=[[0, 0], [0, 0]])
+    with pytest.raises(ValueError, match=r"^pages: no page was shown in both halves; show pages more than once"):
+        cf.clicks_above_test(once)
