@@ -19,6 +19,8 @@ CHAPTER ?=
 # Which kept tables `make paper` computes (all), and at most how many seeds of each (all).
 TABLES  ?=
 SEEDS   ?=
+# The scheduler of a dask cluster that computes them, as tcp://host:8786 (this machine).
+CLUSTER ?=
 PORT    ?= 8000
 # The size at which the copies for Colab are tried.
 COLAB_SCALE ?= smoke
@@ -28,7 +30,7 @@ MODULES ?=
 SAMPLE  ?= 400
 
 # A variable in small letters would be taken by nobody, and the book built at another scale than was meant.
-$(foreach name,scale corpus seed seeds jobs chapter tables port python venv,$(if $(filter command,$(origin $(name))),$(error \
+$(foreach name,scale corpus seed seeds jobs chapter tables cluster port python venv,$(if $(filter command,$(origin $(name))),$(error \
   $(name)=$($(name)) sets nothing: variables are written in capitals, $(shell echo $(name) | tr a-z A-Z)='$($(name))')))
 
 BIN   := $(VENV)/bin
@@ -71,7 +73,8 @@ chapter: $(WHOLE) ## execute one chapter: make chapter CHAPTER=01
 # Long: minutes at scale ci, hours at scale paper.  Finished cells lie in _build/kept until `make clean`.
 paper: $(WHOLE) ## compute kept tables, or go on, at SCALE (ci unless given): make paper CHAPTER=07 TABLES='…' SEEDS=5
 	@[ -n '$(CHAPTER)' ] || { echo "CHAPTER is not set; name one, as in 'make paper CHAPTER=07'" >&2; exit 2; }
-	$(TOOLS) paper $(RUN_OPTIONS) --chapter '$(CHAPTER)' --tables '$(TABLES)' --seeds '$(SEEDS)'
+	$(TOOLS) paper $(RUN_OPTIONS) --chapter '$(CHAPTER)' --tables '$(TABLES)' --seeds '$(SEEDS)' \
+	  --cluster '$(CLUSTER)'
 
 pdf: $(WHOLE) ## after make book: the book as a PDF (needs TeX; says what to install)
 	$(TOOLS) pdf

@@ -62,7 +62,15 @@ def _paper(book: Book, options: argparse.Namespace) -> None:
     parameters = with_assignments(
         Parameters(), [f"seed={options.seed}", f"scale={options.scale}", f"corpus={options.corpus}"]
     )
-    paper(book, options.chapter, parameters, jobs=options.jobs, tables=options.tables.split(), seeds=options.seeds)
+    paper(
+        book,
+        options.chapter,
+        parameters,
+        jobs=options.jobs,
+        tables=options.tables.split(),
+        seeds=options.seeds,
+        cluster=options.cluster,
+    )
 
 
 def _site(book: Book, options: argparse.Namespace) -> None:
@@ -156,6 +164,12 @@ def _parser() -> argparse.ArgumentParser:
     add_paper.add_argument("--tables", default="", metavar="NAMES", help="only these tables, names with spaces between")
     add_paper.add_argument(
         "--seeds", type=_positive_or_all, default=None, help="at most so many seeds of each table (default: all)"
+    )
+    add_paper.add_argument(
+        "--cluster",
+        default="",
+        metavar="ADDRESS",
+        help="compute on this dask cluster, as tcp://host:8786 (default: here)",
     )
     add("site", _site, "build the site from a complete run")
     pdf = add("pdf", _pdf, "make a PDF from a complete run; needs TeX")

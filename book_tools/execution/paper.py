@@ -41,10 +41,12 @@ def paper(
     jobs: int = 1,
     tables: list[str] | None = None,
     seeds: int | None = None,
+    cluster: str = "",
 ) -> None:
     """Compute the kept ``tables`` (all when empty) of one chapter on ``jobs`` workers, and write them.
 
-    Cells that an earlier run finished are found again.  ``seeds`` is the largest number of seeds of a table.
+    With the address of a dask ``cluster``, its workers compute instead.  Cells that an earlier run finished are found
+    again.  ``seeds`` is the largest number of seeds of a table.
     """
     check_parameters(parameters)
     chapter = book.select([wanted])[0]
@@ -52,14 +54,15 @@ def paper(
     trimmed = trimmed_notebook(read_notebook(chapter.source))
     names = _table_names(chapter, trimmed)
     _check_tables(chapter, names, tables or [])
-    print(f"kept tables of {chapter.name}: {parameters}, {jobs} at a time", flush=True)
+    where = f"on the cluster at {cluster}" if cluster else f"{jobs} at a time"
+    print(f"kept tables of {chapter.name}: {parameters}, {where}", flush=True)
     book.store(chapter).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="cfltr-", ignore_cleanup_errors=True) as temporary:
         folder = Path(temporary)
         source, lines = folder / chapter.source.name, folder / "lines.txt"
         lines.touch()
         write_notebook(source, trimmed)
-        variables = _variables(book, chapter, lines, jobs=jobs, tables=tables or [], seeds=seeds)
+        variables = _variables(book, chapter, lines, jobs=jobs, tables=tables or [], seeds=seeds, cluster=cluster)
         with termination_as_interrupt():
             _execute(Chapter(source), parameters, folder / "scratch", variables, lines)
     place = _place(book, chapter, parameters)
@@ -110,7 +113,7 @@ def _execute(chapter: Chapter, parameters: Parameters, scratch: Path, variables:
 
 
 def _variables(
-    book: Book, chapter: Chapter, lines: Path, *, jobs: int, tables: list[str], seeds: int | None
+    book: Book, chapter: Chapter, lines: Path, *, jobs: int, tables: list[str], seeds: int | None, cluster: str
 ) -> dict[str, str]:
     """Return what tells the package that this is a paper run."""
     from cfltr_core.reporting import paper_run
@@ -121,7 +124,6 @@ def _variables(
         "dirty": dirty,
         "python": platform.python_version(),
         "packages": package_versions(book),
-        "jobs": jobs,
     }
     return {
         KEPT_VARIABLE: str(book.kept(chapter)),
@@ -130,6 +132,7 @@ def _variables(
         paper_run.TABLES: " ".join(tables),
         paper_run.SEEDS: "" if seeds is None else str(seeds),
         paper_run.JOBS: str(jobs),
+        paper_run.CLUSTER: cluster,
         paper_run.ABOUT: json.dumps(about),
     }
 

@@ -1,4 +1,4 @@
-"""The pages that are written from a run: the scoreboard of claims, and the status of the build."""
+"""The pages that are written from a run: the papers' size, the scoreboard of claims, and the status of the build."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from book_tools.files import read_json
 from book_tools.parameters import Parameters
 from book_tools.site.api import INDEX, api_pages
 from book_tools.site.front import write_front
+from book_tools.site.papers_size import papers_size
 from book_tools.site.scoreboard import link_to, numbers_files, scoreboard
 from book_tools.site.tables import duration, table
 from cfltr_core.files import write_whole
@@ -19,8 +20,12 @@ BUILDERS = ("jupyter-book", "sphinx", "myst-nb", "sphinx-book-theme")
 
 def generated_pages(book: Book, parameters: Parameters) -> dict[str, str]:
     """Return the text of every generated page, by the name it has in the table of contents."""
-    pages = {"chapters/scoreboard": scoreboard(book, parameters), "chapters/status": status(book, parameters)}
-    return {**pages, **(api_pages() if INDEX in book.pages() else {})}
+    return {
+        "chapters/papers_size": papers_size(book),
+        "chapters/scoreboard": scoreboard(book, parameters),
+        "chapters/status": status(book, parameters),
+        **(api_pages() if INDEX in book.pages() else {}),
+    }
 
 
 def write_accompanying(book: Book, parameters: Parameters) -> None:

@@ -18,18 +18,20 @@ from typing import Any
 
 import numpy as np
 
-from cfltr_core.reporting import digests
+from cfltr_core.reporting import cluster, digests
 from cfltr_core.reporting.kept_questions import FOLDER, Question, cell_name, flat_result, number_of, parts_of
 from cfltr_core.reporting.kept_tables import Row, place_of, write_table
 
 # The folder where a paper run stores finished cells.  That it is set makes the run a paper run; the rest is for it:
 # a file for a line about each finished cell, the tables asked for (all when empty), how many seeds at most (all when
-# empty), the number of workers, and what the JSON beside each table says of revision and packages.
+# empty), the number of workers, the address of a cluster whose workers compute instead, and what the JSON beside each
+# table says of revision and packages.
 STORE = "CFLTR_KEEP"
 LINES = "CFLTR_KEEP_LINES"
 TABLES = "CFLTR_KEEP_TABLES"
 SEEDS = "CFLTR_KEEP_SEEDS"
 JOBS = "CFLTR_KEEP_JOBS"
+CLUSTER = "CFLTR_KEEP_CLUSTER"
 ABOUT = "CFLTR_KEEP_ABOUT"
 
 
@@ -53,15 +55,17 @@ def compute(question: Question) -> Path:
     ------
     ValueError
         For a result that is no part of a table, as soon as its cell is computed; and when the package's code has
-        changed since the run began.
+        changed since the run began.  For a cluster, before any cell: see :func:`cluster.workers`.
     """
-    from joblib import parallel_config
-
+    store = Path(os.environ[STORE])
+    # Processes of this machine inherit where a cell says that it is done; those of a cluster have to be told.
+    told = {LINES: os.environ.get(LINES, "")}
     seeds = question.seeds[: int(os.environ.get(SEEDS) or len(question.seeds))]
     _say(f"{question.name}: {number_of(len(seeds), 'seed')}, {number_of(len(question.settings), 'setting')}")
-    with parallel_config(backend="loky", n_jobs=int(os.environ.get(JOBS) or 1), inner_max_num_threads=1):
+    jobs = int(os.environ.get(JOBS) or 1)
+    with cluster.workers(os.environ.get(CLUSTER), jobs=jobs, store=store, variables=told) as computing:
         measured = _Measured(question.function, question.name, tuple(question.columns), digests.package_digest())
-        cells = question.compute(measured, seeds, store=Path(os.environ[STORE]), by_seed=True)
+        cells = question.compute(measured, seeds, store=store, by_seed=True)
     rows = question.rows(seeds, [[cell["values"] for cell in some] for some in cells])
     seconds = [cell["seconds"] for some in cells for cell in some]
     about = {
@@ -73,6 +77,7 @@ def compute(question: Question) -> Path:
         "seeds": seeds,
         "cut": len(seeds) < len(question.seeds),
         **json.loads(os.environ.get(ABOUT) or "{}"),
+        "jobs": computing,
         "seconds": seconds,
         "seconds_in_all": round(sum(seconds), 1),
         "peak_bytes": max(cell["peak"] for some in cells for cell in some),

@@ -678,6 +678,34 @@ def effective_queries(clicks: list[list[float]]) -> list[float]:
     return out
 
 
+def query_noise(rows: list[tuple[int, int, int, int, int]], theta: list[float], n_queries: int) -> list[list[float]]:
+    """Variance of each query's part in log θ̂_k; rows are (query, document, rank, impressions, clicks)."""
+    n = len(theta)
+    strata: dict[int, list[tuple[int, int, int, int]]] = {}
+    for q, d, k, shown, c in rows:
+        strata.setdefault(d, []).append((q, k - 1, shown, c))
+    hessian, said = np.zeros((n, n)), []
+    for terms in strata.values():
+        mass = [shown * theta[k] for _, k, shown, _ in terms]
+        pi = [m / sum(mass) for m in mass]
+        clicked = sum(c for *_, c in terms)
+        said.append((terms, pi, clicked))
+        for (_, k, _, _), p in zip(terms, pi, strict=True):
+            hessian[k, k] += clicked * p
+            for (_, j, _, _), r in zip(terms, pi, strict=True):
+                hessian[k, j] -= clicked * p * r
+    inverse = np.zeros((n, n))
+    inverse[1:, 1:] = np.linalg.inv(hessian[1:, 1:])
+    out = [[0.0] * n for _ in range(n_queries)]
+    for terms, pi, clicked in said:
+        for column in range(1, n):
+            centre = sum(p * inverse[k, column] for (_, k, _, _), p in zip(terms, pi, strict=True))
+            for (q, k, shown, _), p in zip(terms, pi, strict=True):
+                spread = max(clicked * p * (1 - clicked * p / shown), 0.0)
+                out[q][column] += spread * float(inverse[k, column] - centre) ** 2
+    return out
+
+
 def student_cdf(x: float, df: int) -> float:
     """Distribution function of Student's t for x >= 0, by Simpson's rule on t = √df · tan(φ)."""
     steps = 500

@@ -22,6 +22,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import Phase, settings
 
 TESTS = Path(__file__).resolve().parents[1]
 PACKAGE = Path(importlib.util.find_spec("cfltr_core").origin).parent
@@ -441,7 +442,13 @@ def noticed(where: str) -> bool:
     """Whether a test fails with the package as it can be imported now."""
     file, _, name = where.partition("::")
     (path,) = TESTS.rglob(file)
-    test = runpy.run_path(str(path))[name]
+    # That an example fails is enough here: the smallest one is for people.
+    settings.register_profile("unshrunk", settings.get_profile("book"), phases=[Phase.explicit, Phase.generate])
+    settings.load_profile("unshrunk")
+    try:
+        test = runpy.run_path(str(path))[name]
+    finally:
+        settings.load_profile("book")
     for arguments in cases(test):
         try:
             test(**arguments)
@@ -452,18 +459,18 @@ def noticed(where: str) -> bool:
 
 @contextmanager
 def at_most(seconds: int) -> Iterator[None]:
-    """An endless mutant is no caught mutant: it ends with an error."""
+    """An endless mutant is no caught mutant: after so many seconds of computing it ends with an error."""
 
     def stop(number: int, frame: object) -> None:
         raise TimeoutError(f"still running after {seconds} s: a mutant must be wrong, not slow")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 @pytest.mark.parametrize("mistake", WRONG)

@@ -130,6 +130,71 @@ def test_a_stopped_run_goes_on_and_gives_the_same_bytes(kept: Toy, tmp_path: Pat
     assert tables(kept) == resumed
 
 
+def test_a_cluster_gives_the_same_bytes_and_a_killed_worker_loses_one_cell(kept: Toy, tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    assert cli(kept, "paper", "--jobs", "1").returncode == 0
+    calls(kept)
+    here = tables(kept)
+    for path in (kept.root / "_build" / "kept").rglob("*.npz"):
+        path.unlink()
+    gate = tmp_path / "calls" / "closed"
+    gate.touch()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        distributed.LocalCluster(
+            n_workers=0, threads_per_worker=1, processes=True, dashboard_address=None, local_directory=str(tmp_path)
+        ) as cluster,
+    ):
+        patch.setenv("TOY_CALLS", str(tmp_path / "calls"))
+        cluster.scale(2)
+        command = ("--chapter", "91", "--scale", "smoke", "--corpus", "digits", "--cluster", cluster.scheduler_address)
+        process = subprocess.Popen(
+            kept.command("paper", *command),
+            cwd=REPOSITORY,
+            env=surroundings(TOY_CALLS=str(tmp_path / "calls")),
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        deadline = time.monotonic() + 120
+        while len(list((tmp_path / "calls").glob("? 30 *"))) < 2:
+            assert time.monotonic() < deadline
+            assert process.poll() is None, process.communicate()[0]
+            time.sleep(0.05)
+        with distributed.Client(cluster) as client:
+            pids = client.run(os.getpid)
+        os.kill(next(iter(pids.values())), signal.SIGKILL)
+        gate.unlink()
+        output = process.communicate(timeout=120)[0]
+    assert process.returncode == 0, output
+    counted = calls(kept)
+    assert sorted(call for call in counted if " 30" not in call) == ["0 1", "0 10", "0 20", "1 1", "1 10", "1 20"]
+    assert len(counted) == 9  # the cell at which the worker was killed began once more
+    assert "curve, seed 1, n=30, cap=1: " in output
+    assert tables(kept) == here
+
+
+@pytest.mark.parametrize("threads", [None, 2])
+def test_a_cluster_that_would_give_other_numbers_is_refused(kept: Toy, tmp_path: Path, threads: int | None) -> None:
+    distributed = pytest.importorskip("distributed")
+    if threads is None:
+        result = cli(kept, "paper", "--cluster", "nowhere://")
+        assert "cluster: no scheduler with workers at 'nowhere://'" in result.stdout
+    else:
+        with distributed.LocalCluster(
+            n_workers=1,
+            threads_per_worker=threads,
+            processes=True,
+            dashboard_address=None,
+            local_directory=str(tmp_path),
+        ) as cluster:
+            result = cli(kept, "paper", "--cluster", cluster.scheduler_address)
+        assert "has 2 threads and OMP_NUM_THREADS 1: expected 1 and 1" in result.stdout
+    assert result.returncode == 1
+    assert calls(kept) == []
+
+
 def test_a_chapter_reads_its_tables_and_nobody_else_changes_them(kept: Toy) -> None:
     # Nothing is kept: the first seed is computed.
     assert cli(kept, "run").returncode == 0

@@ -1,0 +1,167 @@
+"""The page *At the papers' size*: what the kept tables answer at both sizes, what they cost, how to run them again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from book_tools.book import Book, Chapter
+from book_tools.site.scoreboard import link_to
+from book_tools.site.tables import table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cfltr_core.reporting.kept_tables import Table
+
+SCALES = ("ci", "paper")
+REMEDY = "compute it anew with 'make paper'"
+INTRODUCTION = (
+    "# At the papers' size\n",
+    "The numbers of this book are those of scale `ci`, which runs in minutes: on `yahoo-like` {ci[0]:,} training "
+    "queries of {ci[1]} features, where scale `paper` has the {paper[0]:,} of {paper[1]} of a published collection. "
+    "Two questions follow. *Does it come out the same at the papers' own size?* And *what did the long experiments "
+    "cost?* An experiment that is too long for each build is computed once and kept as a *table*, "
+    "with the revision that made it; each build computes some of its cells again and fails where one differs.\n",
+)
+QUESTIONS = (
+    "## The same question at two sizes\n",
+    "Differences on generated data, over seeds that each have a population and a log of their own, with 95 % "
+    "intervals. Where the interval contains 0, nothing is decided; one seed has no interval.\n",
+)
+COSTS = (
+    "## What is kept, and what it cost\n",
+    "Time is that of one core, summed over the cells; memory is the most that one worker held. *Seeds* are those "
+    "computed, of those that the chapter asks for.\n",
+)
+AGAIN = (
+    "## Run them again\n",
+    "On one machine, which goes on where it was stopped:\n",
+    "```bash\nmake paper CHAPTER=07 SCALE=paper TABLES=learning-curves SEEDS=5 JOBS=2\n```\n",
+    "On a cluster, whose machines share the disk with this checkout (`dask scheduler` on one of them, and for each "
+    "worker `OMP_NUM_THREADS=1 dask worker ADDRESS --nthreads 1`):\n",
+    "```bash\nmake paper CHAPTER=07 SCALE=paper TABLES=learning-curves SEEDS=5 CLUSTER=tcp://host:8786\n```\n",
+    "The numbers are the same on any number of workers. A run without `TABLES` and `SEEDS` computes all that the "
+    "chapter asks for; multiply the seconds above by the missing seeds before you start it.\n",
+)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A difference that a kept table answers: ``differences`` gives its values over the seeds, case by case."""
+
+    chapter: str
+    table: str
+    corpus: str
+    text: str
+    differences: Callable[[pd.DataFrame], dict[str, list[float]]]
+
+
+def _prop_dcg(frame: pd.DataFrame) -> dict[str, list[float]]:
+    chosen = frame[(frame.weights == "ips") & (frame.eta == 1) & (frame.assumed == 1) & (frame.n_clicks > 0)]
+    by_size = (chosen.propdcg_dcg - chosen.proprank_dcg).groupby(chosen.n_clicks)
+    return {f"{size:,} clicks": list(values) for size, values in by_size}
+
+
+def _policy_aware(frame: pd.DataFrame) -> dict[str, list[float]]:
+    learnt = frame[(frame.epsilon > 0) & ~frame.whole]
+    by_gains = learnt.pivot_table(index=["epsilon", "n_clicks", "seed"], columns="gains", values="ndcg")
+    if not {"policy-aware", "oblivious"} <= {*by_gains.columns}:
+        return {}
+    difference = (by_gains["policy-aware"] - by_gains["oblivious"]).dropna()
+    return {
+        f"{size:,} clicks, last place random in {share:.0%} of sessions": list(values)
+        for (share, size), values in difference.groupby(level=["epsilon", "n_clicks"])
+    }
+
+
+ASKED = (
+    Question("07", "learning-curves", "yahoo-like", "DCG of SVM PropDCG − that of SVM PropRank", _prop_dcg),
+    Question("12", "all-queries", "yahoo-like", "nDCG@5 of policy-aware − oblivious gains", _policy_aware),
+)
+
+
+def papers_size(book: Book) -> str:
+    """Return the page, from the tables that are kept for the chapters of the book."""
+    from cfltr_core.data.scales import SCALES as SCALES_OF
+
+    sizes = {scale: (SCALES_OF[scale].generated[0], SCALES_OF[scale].features) for scale in SCALES}
+    parts = [part.format(**sizes) for part in INTRODUCTION]
+    asked = [
+        (chapter, question) for chapter in book.chapters() for question in ASKED if question.chapter == chapter.number
+    ]
+    compared = [(chapter, question, list(_compared(book, chapter, question))) for chapter, question in asked]
+    if any(rows for *_, rows in compared):
+        parts += QUESTIONS
+    for chapter, question, rows in compared:
+        if rows:
+            parts += [f"**{question.text}** (`{question.corpus}`, {link_to(chapter)}):\n"]
+            parts += [table(["", *(f"`{scale}`" for scale in SCALES)], rows)]
+    kept = [(chapter, path) for chapter in book.chapters() for path in sorted(book.kept(chapter).rglob("*.csv"))]
+    if not kept:
+        return "\n".join([*parts, "No table is kept.\n"])
+    rows, seconds = [], 0.0
+    for chapter, path in kept:
+        about = _read(path).about
+        seconds += about["seconds_in_all"]
+        rows.append(_row(chapter, path.stem, about))
+    header = ["Chapter", "Table", "Scale, corpus", "Seeds", "Time", "Memory", "Revision"]
+    total = f"All together: {_time(seconds)} of one core.\n"
+    return "\n".join([*parts, *COSTS, table(header, rows), total, *AGAIN])
+
+
+def _row(chapter: Chapter, name: str, about: Mapping[str, Any]) -> list[str]:
+    return [
+        f"[{chapter.number}]({chapter.name}.ipynb)",
+        name,
+        f"`{about['scale']}`, `{about['corpus']}`",
+        f"{len(about['seeds'])} of {len(about['seeds_asked'])}",
+        _time(about["seconds_in_all"]),
+        f"{about['peak_bytes'] / 2**30:.1f} GiB",
+        f"`{str(about.get('revision') or 'unknown')[:7]}`",
+    ]
+
+
+def _compared(book: Book, chapter: Chapter, question: Question) -> Iterator[list[str]]:
+    from cfltr_core.reporting.kept_tables import frame_of, place_of
+
+    found: dict[str, dict[str, list[float]]] = {}
+    for scale in SCALES:
+        path = place_of(book.kept(chapter), scale, question.corpus) / f"{question.table}.csv"
+        if path.is_file():
+            kept = _read(path)
+            found[scale] = question.differences(frame_of(kept.rows, [*kept.rows[0]], kept.about["columns"]))
+    if len(found) == len(SCALES):
+        for case in found["paper"]:
+            yield [case, *(_answer(found[scale].get(case)) for scale in SCALES)]
+
+
+def _answer(values: list[float] | None) -> str:
+    """The mean of a difference, its interval, and in words which side of 0 it lies on."""
+    from cfltr_core.reporting.intervals import mean_interval
+
+    if not values:
+        return "not asked"
+    if len(values) == 1:
+        return f"{values[0]:+.4f}, one seed"
+    mean, low, high = mean_interval(values)
+    side = "ahead" if low > 0 else "behind" if high < 0 else "undecided"
+    return f"{mean:+.4f} [{low:+.4f}, {high:+.4f}], {len(values)} seeds: {side}"
+
+
+def _read(path: Path) -> Table:
+    from cfltr_core.reporting.kept_tables import read_table
+
+    return read_table(path, remedy=REMEDY)
+
+
+def _time(seconds: float) -> str:
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 120
+        else f"{seconds / 60:.0f} min"
+        if seconds < 7200
+        else f"{seconds / 3600:.1f} h"
+    )

@@ -1,0 +1,70 @@
+"""The page of the papers' size: what kept tables answer, and what they cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from toy import Toy
+
+from book_tools.book import Book
+from book_tools.site.papers_size import ASKED, papers_size
+from cfltr_core.reporting.kept_tables import Row, frame_of, kinds_of, place_of, write_table
+
+
+def learning_curve(seed: int, n_clicks: int, propdcg: float, weights: str = "ips") -> Row:
+    rest = {"eta": 1.0, "assumed": 1.0, "weights": weights, "proprank_dcg": 0.25, "propdcg_dcg": propdcg}
+    return {"seed": seed, "n_clicks": n_clicks, **rest}
+
+
+def about(scale: str, corpus: str, seeds: list[int]) -> dict[str, object]:
+    cost = {"seconds_in_all": 5400.0, "peak_bytes": 3 * 2**30, "revision": "0123456789abcdef"}
+    return {"scale": scale, "corpus": corpus, "seeds": seeds, "seeds_asked": [0, 1, 2], **cost}
+
+
+def test_a_question_is_answered_at_both_sizes(toy: Toy) -> None:
+    toy.chapter("07_far", "import cfltr_core as cf")
+    toy.contents("07_far", "papers_size", "scoreboard", "status")
+    kept = toy.root / "tests" / "reference" / "kept" / "07"
+    at_ci = [learning_curve(seed, 1700, 0.25 + 0.125 * seed) for seed in (1, 2)]
+    at_ci += [learning_curve(1, 1700, 9.0, weights="naive")]
+    at_paper = [learning_curve(seed, 1700, 0.5 + 2**-10 * seed) for seed in (0, 1, 2)]
+    at_paper += [learning_curve(0, 45000, 0.125)]
+    for scale, rows in (("ci", at_ci), ("paper", at_paper)):
+        seeds = sorted({int(str(row["seed"])) for row in rows})
+        path = place_of(kept, scale, "yahoo-like") / "learning-curves.csv"
+        path.parent.mkdir(parents=True)
+        write_table(path, rows, about(scale, "yahoo-like", seeds))
+    text = papers_size(Book(toy.root))
+    # Two seeds: t = 12.706 on one degree of freedom, differences .125 and .25, so .1875 ± 12.706 · .0884 / √2.
+    assert "| 1,700 clicks | +0.1875 [-0.6066, +0.9816], 2 seeds: undecided | +0.2510 [+0.2486, +0.2534]" in text
+    assert "3 seeds: ahead |" in text
+    assert "| 45,000 clicks | not asked | -0.1250, one seed |" in text
+    assert "| learning-curves | `paper`, `yahoo-like` | 3 of 3 | 90 min | 3.0 GiB | `0123456` |" in text
+    assert "All together: 3.0 h of one core." in text
+    assert "make paper CHAPTER=07 SCALE=paper" in text
+
+
+def test_without_kept_tables_the_page_says_so(toy: Toy) -> None:
+    toy.contents("91_alpha", "papers_size", "scoreboard", "status")
+    toy.chapter("91_alpha", "import cfltr_core as cf")
+    assert papers_size(Book(toy.root)).endswith("No table is kept.\n")
+
+
+def test_the_difference_of_gains_needs_both() -> None:
+    (question,) = [question for question in ASKED if question.chapter == "12"]
+
+    def row(gains: str, ndcg: float, whole: bool = False) -> Row:
+        return {"seed": 0, "whole": whole, "epsilon": 0.01, "n_clicks": 1000, "gains": gains, "ndcg": ndcg}
+
+    both = [row("oblivious", 0.25), row("policy-aware", 0.75), row("policy-aware", 0.0, whole=True)]
+    assert question.differences(frame_of(both, [*both[0]], kinds_of(both, "both"))) == {
+        "1,000 clicks, last place random in 1% of sessions": [0.5]
+    }
+    assert question.differences(frame_of(both[:1], [*both[0]], kinds_of(both, "one"))) == {}
+
+
+def test_every_question_is_of_a_table_that_is_kept() -> None:
+    folder = Path(__file__).resolve().parents[3] / "tests" / "reference" / "kept"
+    for question in ASKED:
+        for scale in ("ci", "paper"):
+            assert (place_of(folder / question.chapter, scale, question.corpus) / f"{question.table}.csv").is_file()
