@@ -33,11 +33,16 @@ MISSING = """<!DOCTYPE html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
 <title>Page not found: {book}</title>
 <style>
 body {{font-family: system-ui, sans-serif; line-height: 1.5; margin: 3rem auto; max-width: 36rem; padding: 0 1rem;}}
-a {{color: LinkText;}}
+body {{background: #ffffff; color: #222832;}}
+a {{color: #0b5ac2;}}
+@media (prefers-color-scheme: dark) {{
+  body {{background: #121212; color: #ced6dd;}}
+  a {{color: #79b8ff;}}
+}}
 </style>
 </head>
 <body>
