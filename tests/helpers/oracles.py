@@ -6,6 +6,7 @@ that, and that every public function is compared with something from this file.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 import os
@@ -2445,3 +2446,15 @@ def display_share(events: Sequence[Event], query: int, document: int, position: 
     sessions = {event[0] for event in events if event[1] == query}
     shown = [event for event in events if event[1:4] == (query, document, position)]
     return len(shown) / len(sessions)
+
+
+def session_part(session: int | str, shares: Sequence[float]) -> int:
+    """The part of a session, by a number that its id decides: MD5 of text, two congruential steps of a whole number."""
+    prime = 2**31 - 1
+    if isinstance(session, str):
+        place = int(hashlib.md5(session.encode()).hexdigest()[:8], 16) / 16**8
+    else:
+        mixed = (session % prime * 48_271 + 1) % prime
+        place = (mixed ^ mixed // 2**15) * 69_621 % prime / prime
+    bounds = list(itertools.accumulate(shares))[:-1]
+    return sum(place >= bound for bound in bounds)
