@@ -228,7 +228,7 @@ def part_of(session: Any, shares: Sequence[float]) -> Any:
         number = session.cast("string").hexdigest("md5")
     else:
         # A remainder may be negative, or not, by database.
-        residue = ((session.cast("int64") % PRIME) + PRIME) % PRIME
+        residue = ((session % PRIME).cast("int64") + PRIME) % PRIME
         mixed = (residue * FIRST + 1) % PRIME
         number = ((mixed ^ (mixed >> 15)) * SECOND) % PRIME
     part = import_ibis().literal(0, "int64")

@@ -110,6 +110,31 @@ def test_every_source_gives_the_same(tmp_path: Path, text: bool) -> None:
 
 
 @pytest.mark.usefixtures("ibis")
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["2024-W1", "w2"], ("2024-W1", "w2")),
+        (pd.Categorical(["new", "old"]), ("new", "old")),
+        (pd.PeriodIndex(["2024-01", "2024-02"], freq="M"), ("2024-01", "2024-02")),
+        (pd.to_datetime(["2024-01-01", "2024-01-08"]), (pd.Timestamp("2024-01-01"), pd.Timestamp("2024-01-08"))),
+        (np.array([2**63, 2**64 - 1], dtype=np.uint64), (2**63, 2**64 - 1)),
+        (np.array([-5, 3], dtype=np.int8), (-5, 3)),
+    ],
+    ids=["text", "categories", "months", "times", "large", "small"],
+)
+def test_periods_and_sessions_of_many_kinds(names: pd.Index, found: tuple[object, ...]) -> None:
+    frame = rows()
+    some = pd.Series(names)
+    frame["period"] = some[(frame.session > 2).astype(int)].reset_index(drop=True)
+    events = cf.read_events(frame, features())
+    assert events.periods == found
+    assert events.n_sessions == len(PAGES)
+    if not isinstance(found[0], pd.Timestamp):
+        two = frame.assign(session=frame["period"])[frame.session.isin([1, 4])]
+        assert cf.read_events(two, features()).n_sessions == 2
+
+
+@pytest.mark.usefixtures("ibis")
 def test_names_that_look_like_sql_are_names() -> None:
     name = "x'; DROP TABLE events; --"
     frame = rows().replace({"shoes": name, "A": '"A"'})
