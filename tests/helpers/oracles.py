@@ -832,6 +832,50 @@ def support(lam: Sequence[float], exposure: Sequence[float], sessions: Sequence[
     return math.fsum(weight for weight, e in pairs if e > 0) / whole if whole > 0 else 1.0
 
 
+# --- doubly robust ------------------------------------------------------------------------------------------
+
+# A term of a log: document, rank, impressions, clicks.
+LogTerm = tuple[int, int, int, int]
+
+
+def robust_gain(
+    d: int,
+    terms: Sequence[LogTerm],
+    guess: Sequence[float],
+    exposure: Sequence[float],
+    theta: Curve,
+    cap: float,
+    sessions: int,
+) -> float:
+    """What one document gains in all sessions of its query: the guess, and what clicks correct."""
+    surprise = math.fsum(c - guess[d] * n * examined(theta, k) for e, k, n, c in terms if e == d)
+    return sessions * guess[d] + (min(1 / exposure[d], cap) * surprise if exposure[d] > 0 else 0.0)
+
+
+def ridge_by_looks(
+    features: Sequence[Sequence[float]],
+    clicks: Sequence[float],
+    looks: Sequence[float],
+    chosen: Sequence[int],
+    ridge: float,
+) -> list[float]:
+    """Guesses for all documents from those that are chosen, by weighted least squares on standardised features."""
+    columns = []
+    for column in zip(*features, strict=True):
+        mean = math.fsum(column) / len(column)
+        spread = math.sqrt(math.fsum((v - mean) ** 2 for v in column) / len(column)) + 1e-12
+        columns.append([(v - mean) / spread for v in column])
+    rows = [[1.0, *row] for row in zip(*columns, strict=True)]
+    m = len(rows[0])
+    penalty = ridge * math.fsum(looks[d] for d in chosen) / len(chosen)
+    normal = [
+        [math.fsum(looks[d] * rows[d][i] * rows[d][j] for d in chosen) + penalty * (i == j) for j in range(m)]
+        for i in range(m)
+    ]
+    w = solve(normal, [math.fsum(clicks[d] * rows[d][i] for d in chosen) for i in range(m)])
+    return [min(max(math.fsum(a * b for a, b in zip(row, w, strict=True)), 0.0), 1.0) for row in rows]
+
+
 # --- corpora ----------------------------------------------------------------------------------------------
 
 # The frozen numbers of the generated corpus, once more: a change of either copy must be made twice, on purpose.
