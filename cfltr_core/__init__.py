@@ -30,6 +30,8 @@ from cfltr_core.clicks.users import PositionBasedUser, power_examination
 from cfltr_core.data.corpora import load_corpus
 from cfltr_core.data.scales import SCALES
 from cfltr_core.evaluation.affine import affine
+from cfltr_core.evaluation.decisions import Decision, decide
+from cfltr_core.evaluation.doubly_robust import cross_fitted, doubly_robust
 from cfltr_core.evaluation.estimators import clipped, ips, naive, policy_aware, self_normalised
 from cfltr_core.evaluation.exact import enumerate_logs, expectation, mean_and_variance
 from cfltr_core.evaluation.variances import ips_variance
@@ -83,6 +85,7 @@ __all__ = [
     "AssumptionRange",
     "CascadeUser",
     "ClickLog",
+    "Decision",
     "DeterministicPolicy",
     "DisplayCounts",
     "DisplayShares",
@@ -124,9 +127,12 @@ __all__ = [
     "contextual_curve",
     "count_pages",
     "count_rows",
+    "cross_fitted",
     "curves",
     "dcg",
+    "decide",
     "display_counts",
+    "doubly_robust",
     "draw_sessions",
     "dual_learning",
     "dual_losses",
