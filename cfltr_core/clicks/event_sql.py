@@ -97,8 +97,8 @@ def event_rows(table: Any, index: Any) -> Any:
     >>> from cfltr_core.clicks.event_sql import event_rows
     >>> kinds = {"session": "int64", "query": "string", "document": "string", "position": "float64", "clicked": "int8"}
     >>> index = ibis.table({"of_query": "string", "of_document": "string", "row": "int64", "place": "int64"}, name="x")
-    >>> event_rows(ibis.table(kinds, name="events"), index).columns
-    ('session', 'query', 'document', 'position', 'clicked', 'row', 'place')
+    >>> list(event_rows(ibis.table(kinds, name="events"), index).columns)
+    ['session', 'query', 'document', 'position', 'clicked', 'row', 'place']
     """
     joined = _whole(table).left_join(index, [("query", "of_query"), ("document", "of_document")])
     return joined.select(*table.columns, "row", "place")
@@ -125,8 +125,8 @@ def page_table(rows: Any, longest: int) -> Any:
     >>> import ibis
     >>> from cfltr_core.clicks.event_sql import page_table
     >>> kinds = dict.fromkeys(("session", "query", "document", "position", "clicked", "row", "place"), "int64")
-    >>> page_table(ibis.table(kinds, name="rows"), longest=10).columns[:5]
-    ('session', 'rows', 'positions', 'incomplete', 'last_click')
+    >>> list(page_table(ibis.table(kinds, name="rows"), longest=10).columns)[:5]
+    ['session', 'rows', 'positions', 'incomplete', 'last_click']
     """
     one = import_ibis().literal(1, "int64")
 
@@ -204,8 +204,8 @@ def page_summary(pages: Any) -> Any:
     >>> from cfltr_core.clicks.event_sql import page_summary, page_table
     >>> kinds = dict.fromkeys(("session", "query", "document", "position", "clicked", "row", "place"), "int64")
     >>> summary = page_summary(page_table(ibis.table(kinds, name="rows"), longest=10))
-    >>> summary.columns[:5]
-    ('group', 'sessions', 'rows', 'positions', 'clicked')
+    >>> list(summary.columns)[:5]
+    ['group', 'sessions', 'rows', 'positions', 'clicked']
     """
     ibis = import_ibis()
     groups = [name for name in ("ranker", "period") if name in pages.columns]
