@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import time
+
 import numpy as np
 from scipy.stats import binomtest
 

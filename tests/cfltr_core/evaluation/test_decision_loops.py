@@ -78,7 +78,7 @@ def by_loops(log: ClickLog, shares: DisplayShares, gap: list[float], covariance:
     return {**parts, **{str(d): e for d, e in enumerate(exposure)}}
 
 
-@pytest.mark.oracle("decisions.decide", "decisions.Decision")
+@pytest.mark.oracle("decisions.decide")
 @given(case=cases(), known=st.booleans(), level=st.sampled_from([0.8, 0.95]), least=st.sampled_from([0, 10]))
 def test_decide(case: Any, known: bool, level: float, least: int) -> None:
     log, shares, new_scores, old_scores = case
