@@ -4,11 +4,12 @@
     python -m benchmarks.safety --logs 20
 
 A log of three rankers (60, 30, 10 % of the sessions, production the first, pages of ten, θ_r = 1/r, yahoo-like) is cut
-into halves by session.  Production was made from the labels of half of the queries, which is hard to beat, or of 1 %.  SVM PropRank learns from the first, policy-aware; the second judges.  θ̂ is the conditional
-Poisson estimate from 20,000 sessions of an earlier log.  *Unguarded*: what was learnt is deployed.  *Guarded*:
-``choose_safely``, δ = .03 DCG@10 a session.  For each number of clicks: how often the deployed ranker is worse than
-production by more than δ, with the interval of Clopper & Pearson 1934, the mean true difference of the deployed one,
-and what the guard loses of it where the learnt one is better.
+into halves by session.  Production was made from the labels of half of the queries, which is hard to beat, or of 1 %.
+SVM PropRank learns from the first half, policy-aware; the second judges.  θ̂ is the conditional Poisson estimate from
+20,000 sessions of an earlier log.  *Unguarded*: what was learnt is deployed.  *Guarded*: ``choose_safely``, δ = .03
+DCG@10 a session.  For each number of clicks: how often the deployed ranker is worse than production by more than δ,
+with the interval of Clopper & Pearson 1934, the mean true difference of the deployed one, and what the guard loses of
+it where the learnt one is better.
 
 Then the same decision by the sign of a capped estimate, policy-aware with weights of at most 10, of at most the root of
 the number of sessions, of any size, and with the cap that SLOPE chooses (Su, Srinath & Krishnamurthy 2020): from the
