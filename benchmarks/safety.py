@@ -12,8 +12,8 @@ with the interval of Clopper & Pearson 1934, the mean true difference of the dep
 it where the learnt one is better.
 
 Then the same decision by the sign of a capped estimate, policy-aware with weights of at most 10, of at most the root of
-the number of sessions, of any size, and with the cap that SLOPE chooses (Su, Srinath & Krishnamurthy 2020): from the
-smallest cap to the largest, the last whose interval meets all intervals of larger caps.  Regret is what the better one
+the number of sessions, of any size, and with the cap that SLOPE chooses (Su, Srinath & Krishnamurthy 2020): the
+smallest for which its interval and those of all larger caps share a point.  Regret is what the better one
 of the two rankers has more than the deployed one.
 """
 
