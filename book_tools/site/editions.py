@@ -127,6 +127,9 @@ REPAIRS = (
     (re.compile(r"<svg\b[^>]*\bsd-octicon\b.*?</svg>", re.DOTALL), ""),
 )
 SHEET = re.compile(r'<link rel="stylesheet"[^>]*?href="([^"?]*)[^>]*>')
+# The style of the site, in selectors that the standard of an ePub does not know yet.
+SITE_ONLY = ("_static/book.css", "_static/pages.css", "_static/previews.js")
+PATH = re.compile(rb"<path(?![^>]*\sd=)([^>]*)")
 DOCTYPE = re.compile(rb"<!DOCTYPE svg[^>]*>\s*")
 
 
@@ -139,6 +142,7 @@ def repaired(page: str) -> str:
 
 def mended(files: dict[str, bytes]) -> dict[str, bytes]:
     """Return the files of an ePub as its standard wants them: no foreign mark-up, and formulas declared."""
+    files = {name: content for name, content in files.items() if name not in SITE_ONLY}
     out, with_formulas = {}, set()
     for name, content in files.items():
         if name.endswith(".xhtml"):
@@ -151,10 +155,13 @@ def mended(files: dict[str, bytes]) -> dict[str, bytes]:
             with_formulas |= {name} if "<math " in text else set()
             content = text.encode("utf-8")
         elif name.endswith(".svg"):
-            content = DOCTYPE.sub(b"", content)
+            # An empty path is drawn nowhere, but has to say so.
+            content = PATH.sub(rb'<path d=""\1', DOCTYPE.sub(b"", content))
         out[name] = content
     for name in [name for name in out if name.endswith(".opf")]:
         text = DATE.sub(r"\g<1>2026-01-01T00:00:00Z\g<2>", out[name].decode("utf-8"))
+        for gone in SITE_ONLY:
+            text = re.sub(rf'\s*<item [^>]*href="{re.escape(gone)}"[^>]*/>', "", text)
         for page in sorted(with_formulas):
             item = f'href="{page}" media-type="application/xhtml+xml"'
             text = text.replace(f"{item} />", f'{item} properties="mathml" />')

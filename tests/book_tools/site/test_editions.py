@@ -103,7 +103,8 @@ def test_an_epub_declares_formulas_and_loads_nothing_that_is_not_there() -> None
     files = {
         "chapters/a.xhtml": page.encode(),
         "_static/here.css": b"",
-        "a.svg": b'<?xml version="1.0"?>\n<!DOCTYPE svg PUBLIC "x"\n "y">\n<svg/>',
+        "a.svg": b'<?xml version="1.0"?>\n<!DOCTYPE svg PUBLIC "x"\n "y">\n<svg><path id="p"/><path d="M0"/></svg>',
+        "_static/book.css": b"a:is(b, c) {}",
         "content.opf": f"<dc:date>2026-11-22T23:59:59Z</dc:date>{item}".encode(),
     }
     out = {name: content.decode() for name, content in editions.mended(files).items()}
@@ -111,6 +112,8 @@ def test_an_epub_declares_formulas_and_loads_nothing_that_is_not_there() -> None
     assert "here" in out["chapters/a.xhtml"]
     assert 'href="b.xhtml#c"' in out["chapters/a.xhtml"]
     assert "DOCTYPE" not in out["a.svg"]
+    assert out["a.svg"].endswith('<svg><path d="" id="p"/><path d="M0"/></svg>')
+    assert "_static/book.css" not in out
     assert 'properties="mathml"' in out["content.opf"]
     assert "23:59:59" not in out["content.opf"]
 
