@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 import shutil
 import subprocess
@@ -57,7 +58,7 @@ ELEMENTS = {
     ),
 }
 # When an ePub was made, as it says itself.
-DATE = re.compile(rb'((?:<dc:date>|<meta property="dcterms:modified">))[^<]*(<)')
+DATE = re.compile(r'((?:<dc:date>|<meta property="dcterms:modified">))[^<]*(<)')
 Change = Callable[[dict[str, Any]], None]
 
 
@@ -107,19 +108,65 @@ def make_epub(book: Book) -> None:
         with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
             # This one comes first, and as it is: by it a file is known to be an ePub.
             _add(archive, "mimetype", files.pop("mimetype"), zipfile.ZIP_STORED)
-            for name, content in sorted(files.items()):
-                if name.endswith(".xhtml"):
-                    content = repaired(content.decode("utf-8")).encode("utf-8")
-                elif name.endswith(".opf"):
-                    content = DATE.sub(rb"\g<1>2026-01-01T00:00:00Z\g<2>", content)
+            for name, content in sorted(mended(files).items()):
                 _add(archive, name, content)
         _keep(book, made, f"{NAME}.epub", f", {len(files)} files")
 
 
+# What an ePub may not hold, and what takes its place: what pandas writes round a table, the buttons of the scoreboard,
+# names that only HTML knows, links to pages of the site, numbers of boxes that stand on every page.
+REPAIRS = (
+    (re.compile(r"<style scoped>.*?</style>", re.DOTALL), ""),
+    (re.compile(r'(<table\b[^>]*?) border="\d+"'), r"\1"),
+    (re.compile(r'<fieldset class="claim-filter">.*?</fieldset>', re.DOTALL), ""),
+    (re.compile("&nbsp;"), "&#160;"),
+    (re.compile(r'(href="(?!https?:)[^"#:]*)\.html(?=[#"])'), r"\1.xhtml"),
+    (re.compile(r' id="(?:proof|exercise|solution)(?:-content)?"'), ""),
+    (re.compile(r' (?:v|h)align="[^"]*"'), ""),
+    # The arrows of folds.
+    (re.compile(r"<svg\b[^>]*\bsd-octicon\b.*?</svg>", re.DOTALL), ""),
+)
+SHEET = re.compile(r'<link rel="stylesheet"[^>]*?href="([^"?]*)[^>]*>')
+# The style of the site, in selectors that the standard of an ePub does not know yet.
+SITE_ONLY = ("_static/book.css", "_static/pages.css", "_static/previews.js")
+PATH = re.compile(rb"<path(?![^>]*\sd=)([^>]*)")
+DOCTYPE = re.compile(rb"<!DOCTYPE svg[^>]*>\s*")
+
+
 def repaired(page: str) -> str:
-    """Return a page of the ePub without what is no XHTML: what pandas writes round a table."""
-    page = re.sub(r"<style scoped>.*?</style>", "", page, flags=re.DOTALL)
-    return re.sub(r'(<table\b[^>]*?) border="\d+"', r"\1", page)
+    """Return a page of the ePub without what is no XHTML."""
+    for pattern, replacement in REPAIRS:
+        page = pattern.sub(replacement, page)
+    return page
+
+
+def mended(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Return the files of an ePub as its standard wants them: no foreign mark-up, and formulas declared."""
+    files = {name: content for name, content in files.items() if name not in SITE_ONLY}
+    out, with_formulas = {}, set()
+    for name, content in files.items():
+        if name.endswith(".xhtml"):
+            folder = posixpath.dirname(name)
+
+            def sheet(link: re.Match[str], folder: str = folder) -> str:
+                return link[0] if posixpath.normpath(posixpath.join(folder, link[1])) in files else ""
+
+            text = SHEET.sub(sheet, repaired(content.decode("utf-8")))
+            with_formulas |= {name} if "<math " in text else set()
+            content = text.encode("utf-8")
+        elif name.endswith(".svg"):
+            # An empty path is drawn nowhere, but has to say so.
+            content = PATH.sub(rb'<path d=""\1', DOCTYPE.sub(b"", content))
+        out[name] = content
+    for name in [name for name in out if name.endswith(".opf")]:
+        text = DATE.sub(r"\g<1>2026-01-01T00:00:00Z\g<2>", out[name].decode("utf-8"))
+        for gone in SITE_ONLY:
+            text = re.sub(rf'\s*<item [^>]*href="{re.escape(gone)}"[^>]*/>', "", text)
+        for page in sorted(with_formulas):
+            item = f'href="{page}" media-type="application/xhtml+xml"'
+            text = text.replace(f"{item} />", f'{item} properties="mathml" />')
+        out[name] = text.encode("utf-8")
+    return out
 
 
 def make_offline(book: Book) -> None:

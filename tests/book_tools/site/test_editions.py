@@ -96,6 +96,28 @@ def test_what_is_no_xhtml_is_taken_out() -> None:
     assert editions.repaired(page) == '<div><table class="dataframe"><tr><td>1</td></tr></table></div>'
 
 
+def test_an_epub_declares_formulas_and_loads_nothing_that_is_not_there() -> None:
+    sheet = '<link rel="stylesheet" type="text/css" href="../_static/{}.css" />'
+    item = '<item id="a" href="chapters/a.xhtml" media-type="application/xhtml+xml" />'
+    page = f'{sheet.format("here")}{sheet.format("gone")}<math ></math><a href="b.html#c">d</a>'
+    files = {
+        "chapters/a.xhtml": page.encode(),
+        "_static/here.css": b"",
+        "a.svg": b'<?xml version="1.0"?>\n<!DOCTYPE svg PUBLIC "x"\n "y">\n<svg><path id="p"/><path d="M0"/></svg>',
+        "_static/book.css": b"a:is(b, c) {}",
+        "content.opf": f"<dc:date>2026-11-22T23:59:59Z</dc:date>{item}".encode(),
+    }
+    out = {name: content.decode() for name, content in editions.mended(files).items()}
+    assert "gone" not in out["chapters/a.xhtml"]
+    assert "here" in out["chapters/a.xhtml"]
+    assert 'href="b.xhtml#c"' in out["chapters/a.xhtml"]
+    assert "DOCTYPE" not in out["a.svg"]
+    assert out["a.svg"].endswith('<svg><path d="" id="p"/><path d="M0"/></svg>')
+    assert "_static/book.css" not in out
+    assert 'properties="mathml"' in out["content.opf"]
+    assert "23:59:59" not in out["content.opf"]
+
+
 def test_without_its_package_the_epub_says_what_installs_it(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(editions, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match="'make epub' installs it"):
