@@ -15,6 +15,7 @@ floor  folder                          what lives there
 =====  ==============================  ==============================================================================
 """
 
+from cfltr_core.clicks.display_shares import DisplayShares
 from cfltr_core.clicks.epsilon_greedy import EpsilonGreedyPolicy
 from cfltr_core.clicks.loggers import fit_linear_ranker
 from cfltr_core.clicks.logs import ClickLog, aggregate_clicks
@@ -82,6 +83,7 @@ __all__ = [
     "ClickLog",
     "DeterministicPolicy",
     "DisplayCounts",
+    "DisplayShares",
     "EpsilonGreedyPolicy",
     "JointFit",
     "LinearRanker",

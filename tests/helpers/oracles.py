@@ -587,6 +587,44 @@ def impression_table(pages: Sequence[tuple[int, ...]]) -> tuple[tuple[int, int, 
     return tuple((d, r, n) for (d, r), n in sorted(counts.items()))
 
 
+def share_fault(
+    document: Sequence[int], rank: Sequence[int], share: Sequence[float], offsets: Sequence[int]
+) -> str | None:
+    """The argument that is wrong, None when shares of displays are possible ones."""
+    if not all(0 <= d < offsets[-1] for d in document):
+        return "document"
+    if not all(k >= 1 for k in rank):
+        return "rank"
+    if not all(0 <= s <= 1 for s in share):
+        return "share"
+    terms = list(zip(document, rank, strict=True))
+    if len(set(terms)) < len(terms):
+        return "rank"
+    for d in set(document):
+        if math.fsum(s for e, s in zip(document, share, strict=True) if e == d) > 1 + 1e-9:
+            return "share"
+    for place in {(list_of(d, offsets), k) for d, k in terms}:
+        here = [s for (d, k), s in zip(terms, share, strict=True) if (list_of(d, offsets), k) == place]
+        if math.fsum(here) > 1 + 1e-9:
+            return "share"
+    return None
+
+
+def share_table(pages: Sequence[tuple[float, Sequence[int]]]) -> dict[tuple[int, int], float]:
+    """P(document stands at rank) from every page with its probability, documents and ranks that occur only."""
+    table: dict[tuple[int, int], float] = {}
+    for probability, page in pages:
+        for place, d in enumerate(page, start=1):
+            if d >= 0 and probability > 0:
+                table[d, place] = table.get((d, place), 0.0) + probability
+    return dict(sorted(table.items()))
+
+
+def shared_exposure(table: dict[tuple[int, int], float], n_docs: int, theta: Curve) -> list[float]:
+    """Exposure of each document from its shares."""
+    return [math.fsum(s * examined(theta, k) for (e, k), s in table.items() if e == d) for d in range(n_docs)]
+
+
 # --- standard errors and intervals ------------------------------------------------------------------------
 
 
