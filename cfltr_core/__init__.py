@@ -17,6 +17,8 @@ floor  folder                          what lives there
 
 from cfltr_core.clicks.display_shares import DisplayShares
 from cfltr_core.clicks.epsilon_greedy import EpsilonGreedyPolicy
+from cfltr_core.clicks.event_counts import Events
+from cfltr_core.clicks.events import read_events
 from cfltr_core.clicks.loggers import fit_linear_ranker
 from cfltr_core.clicks.logs import ClickLog, aggregate_clicks
 from cfltr_core.clicks.other_users import CascadeUser, TrustUser
@@ -85,6 +87,7 @@ __all__ = [
     "DisplayCounts",
     "DisplayShares",
     "EpsilonGreedyPolicy",
+    "Events",
     "JointFit",
     "LinearRanker",
     "MixturePolicy",
@@ -167,6 +170,7 @@ __all__ = [
     "rank_weights",
     "ranks",
     "rbp",
+    "read_events",
     "record",
     "regression_em",
     "regret",
