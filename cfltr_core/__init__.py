@@ -30,6 +30,7 @@ from cfltr_core.clicks.users import PositionBasedUser, power_examination
 from cfltr_core.data.corpora import load_corpus
 from cfltr_core.data.scales import SCALES
 from cfltr_core.evaluation.affine import affine
+from cfltr_core.evaluation.decisions import Decision, decide
 from cfltr_core.evaluation.estimators import clipped, ips, naive, policy_aware, self_normalised
 from cfltr_core.evaluation.exact import enumerate_logs, expectation, mean_and_variance
 from cfltr_core.evaluation.variances import ips_variance
@@ -83,6 +84,7 @@ __all__ = [
     "AssumptionRange",
     "CascadeUser",
     "ClickLog",
+    "Decision",
     "DeterministicPolicy",
     "DisplayCounts",
     "DisplayShares",
@@ -126,6 +128,7 @@ __all__ = [
     "count_rows",
     "curves",
     "dcg",
+    "decide",
     "display_counts",
     "draw_sessions",
     "dual_learning",

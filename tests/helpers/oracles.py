@@ -716,7 +716,7 @@ def effective_queries(clicks: list[list[float]]) -> list[float]:
     return out
 
 
-def student_cdf(x: float, df: int) -> float:
+def student_cdf(x: float, df: float) -> float:
     """Distribution function of Student's t for x >= 0, by Simpson's rule on t = √df · tan(φ)."""
     steps = 500
     end = math.atan(x / math.sqrt(df))
@@ -759,6 +759,77 @@ def verdict(low: float, high: float, bottom: float, top: float) -> str:
     if high < bottom or low > top:
         return "contradicted"
     return "inconclusive"
+
+
+# --- decisions ----------------------------------------------------------------------------------------------
+
+# A term of a log: document, rank, clicks.
+ClickTerm = tuple[int, int, int]
+
+
+def paired_difference(
+    terms: Sequence[ClickTerm], gap: Sequence[float], exposure: Sequence[float], sessions: Sequence[int]
+) -> float:
+    """Minus the sum over clicks of gap / exposure, by sessions: how much better the new ranker is."""
+    return -math.fsum(c * gap[d] / exposure[d] for d, _, c in terms if c) / sum(sessions)
+
+
+def decision_parts(
+    terms: Sequence[ClickTerm],
+    gap: Sequence[float],
+    table: dict[tuple[int, int], float],
+    theta: Sequence[float],
+    covariance: Sequence[Sequence[float]],
+    sessions: Sequence[int],
+    offsets: Sequence[int],
+) -> dict[str, float]:
+    """The difference, both parts of its variance, and the effective numbers of clicks and of queries."""
+    n, n_docs = sum(sessions), int(offsets[-1])
+    exposure = shared_exposure(table, n_docs, theta)
+    difference = paired_difference(terms, gap, exposure, sessions)
+    residuals, sizes = [], []
+    for q, documents in enumerate(lists(offsets)):
+        if sessions[q] > 0:
+            mine = [(c * gap[d] / exposure[d]) for d, _, c in terms if d in documents and c]
+            residuals.append(-math.fsum(mine) - sessions[q] * difference)
+            sizes.append(math.fsum(map(abs, mine)))
+    asked = len(residuals)
+    slope = []
+    for k in range(1, len(theta) + 1):
+        rows = [c * gap[d] / exposure[d] ** 2 * table.get((d, k), 0.0) * theta[k - 1] for d, _, c in terms if c]
+        slope.append(math.fsum(rows) / n)
+    weights = [abs(gap[d]) / exposure[d] for d, _, c in terms for _ in range(c)]
+    squares = math.fsum(w * w for w in weights)
+    return {
+        "difference": difference,
+        "of clicks": asked / (asked - 1) * math.fsum(r * r for r in residuals) / n**2 if asked > 1 else math.nan,
+        "of theta": math.fsum(
+            a * v * b for a, row in zip(slope, covariance, strict=True) for v, b in zip(row, slope, strict=True)
+        ),
+        "clicks": math.fsum(weights) ** 2 / squares if squares > 0 else 0.0,
+        "queries": effective_queries([[s] for s in sizes])[0] if any(sizes) else 0.0,
+    }
+
+
+def student_quantile(level: float, df: float) -> float:
+    """Where Student's law with ``df`` degrees of freedom leaves (1 − level)/2 above."""
+    return bisect(lambda x: student_cdf(x, df), 0.5 + level / 2, 0.0, 1e6)
+
+
+def answer(low: float, high: float, smallest: float) -> str:
+    """One of the four answers to an interval."""
+    if low > 0:
+        return "better"
+    if high < 0:
+        return "worse"
+    return "no difference larger than δ" if low > -smallest and high < smallest else "undecided"
+
+
+def support(lam: Sequence[float], exposure: Sequence[float], sessions: Sequence[int], offsets: Sequence[int]) -> float:
+    """Share of |λ|, session by session, on documents that can be seen."""
+    pairs = [(abs(lam[d]) * sessions[q], exposure[d]) for q, documents in enumerate(lists(offsets)) for d in documents]
+    whole = math.fsum(weight for weight, _ in pairs)
+    return math.fsum(weight for weight, e in pairs if e > 0) / whole if whole > 0 else 1.0
 
 
 # --- corpora ----------------------------------------------------------------------------------------------
