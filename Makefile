@@ -58,7 +58,7 @@ $(WHOLE): pyproject.toml $(LOCK)
 	  { echo "PYTHON=$(PYTHON): Python 3.11 or newer is needed; name one, as in 'make setup PYTHON=python3.12'" >&2; exit 1; }
 	@if [ -e $(WHOLE) ]; then rm $(WHOLE); else $(PYTHON) -m venv --clear $(VENV); fi
 	$(PIP) --quiet --retries 0 $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch
-	$(PIP) --quiet --editable '.[book,browser,test,lint]'
+	$(PIP) --quiet --editable '.[book,browser,test,lint,logs]'
 	@touch $(WHOLE)
 
 book: $(WHOLE) ## execute the chapters and build the site into _build/html

@@ -37,10 +37,11 @@ def import_ibis() -> Any:
     'ibis'
     """
     try:
-        # The back end is imported too, so that the message comes before any work.
-        import duckdb  # noqa: F401
         import ibis
-    except ModuleNotFoundError:
+
+        # The back end is imported too, so that the message comes before any work.
+        ibis.duckdb  # noqa: B018
+    except ImportError:
         raise ModuleNotFoundError(INSTALL) from None
     return ibis
 
@@ -87,22 +88,25 @@ def event_table(source: Any, columns: Mapping[str, str] | None = None, *, memory
     with tempfile.TemporaryDirectory(prefix="cfltr-events-") as folder:
         try:
             database = ibis.duckdb.connect(memory_limit=memory, temp_directory=folder)
-        except Exception as error:
+        except Exception as error:  # of DuckDB, which is not imported by name
             raise ValueError(f"memory is {memory!r}: expected a size as in '1GB' ({_line(error)})") from None
         try:
-            yield _named(_opened(source, ibis, database), columns)
+            yield _named(_opened(source, database), columns)
         finally:
             database.disconnect()
 
 
-def _opened(source: Any, ibis: Any, database: Any) -> Any:
+def _opened(source: Any, database: Any) -> Any:
     """A data frame or files as a table of ``database``."""
     import pandas as pd
 
     if isinstance(source, pd.DataFrame):
         _check_frame(source)
-        # A view ties the frame to this database, so that it is counted there.
-        return database.create_view("events", ibis.memtable(_plain(source)), overwrite=True)
+        import pyarrow as pa
+
+        # By way of Arrow, where nan in pandas is nothing in SQL.
+        database.con.register("events", pa.Table.from_pandas(source, preserve_index=False))
+        return database.table("events")
     if not isinstance(source, (str, Path, list, tuple)):
         raise TypeError(f"source is {type(source).__name__}: expected {SOURCES}")
     paths = _files([str(path) for path in ([source] if isinstance(source, (str, Path)) else source)])
@@ -138,17 +142,6 @@ def _files(patterns: list[str]) -> list[str]:
             raise ValueError(f"source: there is no Parquet or CSV file at {pattern!r}; correct the path")
         paths += found
     return paths
-
-
-def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """``frame`` with text columns as text: Arrow takes those of Python objects for what the first one is."""
-    import pandas as pd
-
-    out = frame.reset_index(drop=True)
-    for name in out.columns:
-        if isinstance(out[name].dtype, pd.CategoricalDtype):
-            out[name] = out[name].astype(out[name].cat.categories.dtype)
-    return out
 
 
 def _check_frame(frame: pd.DataFrame) -> None:
