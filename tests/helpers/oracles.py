@@ -2461,3 +2461,58 @@ def above_value(rows: Sequence[Above], u: Sequence[float], delta: float) -> floa
         size = math.fsum(row[3] * math.exp(r) for row, r in zip(mine, rate, strict=True))
         total -= sum(row[4] for row in mine) * math.log(size)
     return total
+
+
+# --- events -----------------------------------------------------------------------------------------------
+
+# Session, query, document, position, clicked, ranker, period; None where a value is missing.
+Event = tuple[int, int, int, float | None, float | None, str, int]
+
+
+def event_fault(event: Event) -> str | None:
+    """What is wrong with one event by itself."""
+    _, _, _, position, clicked, _, _ = event
+    if position is None:
+        return "a click has no position" if clicked == 1 else "position is missing"
+    if clicked is None:
+        return "clicked is missing"
+    if position != int(position):
+        return "position is no whole number"
+    if position < 1:
+        return "position is 0" if position == 0 else "position is negative"
+    if clicked not in (0, 1):
+        return "clicked is neither 0 nor 1"
+    return None
+
+
+def page_faults(page: Sequence[Event], known: set[tuple[int, int]]) -> set[str]:
+    """What is wrong with the events of one session together."""
+    faults = set()
+    for name, at in (("querys", 1), ("rankers", 5), ("periods", 6)):
+        if any(event[at] != page[0][at] for event in page):
+            faults.add(name)
+    if sorted(event[3] for event in page) != list(range(1, len(page) + 1)):
+        faults.add("incomplete")
+    for i, event in enumerate(page):
+        if (event[1], event[2]) not in known:
+            faults.add("unknown")
+        elif any(other[1:3] == event[1:3] for other in page[:i]):
+            faults.add("again")
+    return faults
+
+
+def event_counts(events: Sequence[Event]) -> dict[tuple[int, int, int, str, int], list[int]]:
+    """Impressions and clicks by query, document, position, ranker and period."""
+    counts: dict[tuple[int, int, int, str, int], list[int]] = {}
+    for _, query, document, position, clicked, ranker, period in events:
+        term = counts.setdefault((query, document, int(position), ranker, period), [0, 0])
+        term[0] += 1
+        term[1] += int(clicked)
+    return counts
+
+
+def display_share(events: Sequence[Event], query: int, document: int, position: int) -> float:
+    """In which share of the sessions of a query a document stood at a position."""
+    sessions = {event[0] for event in events if event[1] == query}
+    shown = [event for event in events if event[1:4] == (query, document, position)]
+    return len(shown) / len(sessions)
