@@ -6,7 +6,7 @@
 
 A generated log of a shop, ten documents a page, three rankers, four periods, is written to Parquet in pieces, in a
 temporary folder that is removed in the end.  Each reading runs in a process of its own, whose largest memory is
-reported.  pandas is given the first tenth; once it counts only, once it makes the same checks.  All counts are compared.
+reported.  pandas is given the first tenth; once it counts only, once it makes the same checks.  Counts are compared.
 Spark reads the same tenth in local mode, where pyspark is installed.
 
 A damaged table is one to three pages after up to two damages.  What the package says of each row and of each page, and

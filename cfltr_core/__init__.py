@@ -31,6 +31,7 @@ from cfltr_core.data.corpora import load_corpus
 from cfltr_core.data.scales import SCALES
 from cfltr_core.evaluation.affine import affine
 from cfltr_core.evaluation.decisions import Decision, decide
+from cfltr_core.evaluation.doubly_robust import cross_fitted, doubly_robust
 from cfltr_core.evaluation.estimators import clipped, ips, naive, policy_aware, self_normalised
 from cfltr_core.evaluation.exact import enumerate_logs, expectation, mean_and_variance
 from cfltr_core.evaluation.variances import ips_variance
@@ -126,10 +127,12 @@ __all__ = [
     "contextual_curve",
     "count_pages",
     "count_rows",
+    "cross_fitted",
     "curves",
     "dcg",
     "decide",
     "display_counts",
+    "doubly_robust",
     "draw_sessions",
     "dual_learning",
     "dual_losses",

@@ -168,7 +168,7 @@ keep all displayed documents of a page, clicked or not; number them without what
             "keep all displayed documents of a page, clicked or not; number them without what is no result",
         )
     if total["again"] > 0:
-        doubtful = found_twice(rows, pages.filter(pages.again), "document")
+        doubtful = found_twice(rows, pages.filter(pages.again), "row")
         count = len(run_query(doubtful))
         if count > 0:
             page = _first_page(rows, doubtful)

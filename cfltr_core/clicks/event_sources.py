@@ -104,8 +104,11 @@ def _opened(source: Any, database: Any) -> Any:
         _check_frame(source)
         import pyarrow as pa
 
+        # A month of pandas would become its number.
+        months = [name for name in source.columns if isinstance(source[name].dtype, pd.PeriodDtype)]
         # By way of Arrow, where nan in pandas is nothing in SQL.
-        database.con.register("events", pa.Table.from_pandas(source, preserve_index=False))
+        frame = source.astype(dict.fromkeys(months, str))
+        database.con.register("events", pa.Table.from_pandas(frame, preserve_index=False))
         return database.table("events")
     if not isinstance(source, (str, Path, list, tuple)):
         raise TypeError(f"source is {type(source).__name__}: expected {SOURCES}")

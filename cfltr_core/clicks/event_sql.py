@@ -73,7 +73,7 @@ def row_faults(table: Any) -> dict[str, tuple[str, Any, str]]:
         column = table[name]
         whole = f"expected a whole number from 1; correct the {name}"
         if not column.type().is_integer():
-            out[f"{name} is no whole number"] = (name, (column != column.floor()) | (column > DEEPEST), whole)
+            out[f"{name} is no whole number"] = (name, (column % 1 != 0) | (column > DEEPEST), whole)
         zero = "positions start at 1; add 1 to positions that start at 0" if name == "position" else whole
         out[f"{name} is 0"] = (name, column == 0, zero)
         out[f"{name} is negative"] = (name, column < 0, whole)
@@ -165,7 +165,7 @@ def page_table(rows: Any, longest: int) -> Any:
 
 
 def found_twice(rows: Any, sessions: Any, key: str) -> Any:
-    """The session of each ``key`` of ``rows`` that a page of ``sessions`` has twice: exact, by counting each.
+    """The ``sessions`` whose page has a ``key`` of its ``rows`` twice: exact, by counting each; null is no key.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def found_twice(rows: Any, sessions: Any, key: str) -> Any:
     >>> run_query(found_twice(rows, rows.select("session"), "document")).session.tolist()
     [1]
     """
-    chosen = rows.semi_join(sessions, "session").select("session", key)
+    chosen = rows.filter(rows[key].notnull()).semi_join(sessions, "session").select("session", key)
     table = chosen.group_by("session", key).agg(times=chosen.count())
     return table.filter(table.times > 1).select("session").distinct()
 
@@ -228,7 +228,7 @@ def part_of(session: Any, shares: Sequence[float]) -> Any:
         number = session.cast("string").hexdigest("md5")
     else:
         # A remainder may be negative, or not, by database.
-        residue = ((session.cast("int64") % PRIME) + PRIME) % PRIME
+        residue = ((session % PRIME).cast("int64") + PRIME) % PRIME
         mixed = (residue * FIRST + 1) % PRIME
         number = ((mixed ^ (mixed >> 15)) * SECOND) % PRIME
     part = import_ibis().literal(0, "int64")

@@ -6,6 +6,7 @@ that, and that every public function is compared with something from this file.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 import os
@@ -830,6 +831,50 @@ def support(lam: Sequence[float], exposure: Sequence[float], sessions: Sequence[
     pairs = [(abs(lam[d]) * sessions[q], exposure[d]) for q, documents in enumerate(lists(offsets)) for d in documents]
     whole = math.fsum(weight for weight, _ in pairs)
     return math.fsum(weight for weight, e in pairs if e > 0) / whole if whole > 0 else 1.0
+
+
+# --- doubly robust ------------------------------------------------------------------------------------------
+
+# A term of a log: document, rank, impressions, clicks.
+LogTerm = tuple[int, int, int, int]
+
+
+def robust_gain(
+    d: int,
+    terms: Sequence[LogTerm],
+    guess: Sequence[float],
+    exposure: Sequence[float],
+    theta: Curve,
+    cap: float,
+    sessions: int,
+) -> float:
+    """What one document gains in all sessions of its query: the guess, and what clicks correct."""
+    surprise = math.fsum(c - guess[d] * n * examined(theta, k) for e, k, n, c in terms if e == d)
+    return sessions * guess[d] + (min(1 / exposure[d], cap) * surprise if exposure[d] > 0 else 0.0)
+
+
+def ridge_by_looks(
+    features: Sequence[Sequence[float]],
+    clicks: Sequence[float],
+    looks: Sequence[float],
+    chosen: Sequence[int],
+    ridge: float,
+) -> list[float]:
+    """Guesses for all documents from those that are chosen, by weighted least squares on standardised features."""
+    columns = []
+    for column in zip(*features, strict=True):
+        mean = math.fsum(column) / len(column)
+        spread = math.sqrt(math.fsum((v - mean) ** 2 for v in column) / len(column)) + 1e-12
+        columns.append([(v - mean) / spread for v in column])
+    rows = [[1.0, *row] for row in zip(*columns, strict=True)]
+    m = len(rows[0])
+    penalty = ridge * math.fsum(looks[d] for d in chosen) / len(chosen)
+    normal = [
+        [math.fsum(looks[d] * rows[d][i] * rows[d][j] for d in chosen) + penalty * (i == j) for j in range(m)]
+        for i in range(m)
+    ]
+    w = solve(normal, [math.fsum(clicks[d] * rows[d][i] for d in chosen) for i in range(m)])
+    return [min(max(math.fsum(a * b for a, b in zip(row, w, strict=True)), 0.0), 1.0) for row in rows]
 
 
 # --- corpora ----------------------------------------------------------------------------------------------
@@ -2516,3 +2561,15 @@ def display_share(events: Sequence[Event], query: int, document: int, position: 
     sessions = {event[0] for event in events if event[1] == query}
     shown = [event for event in events if event[1:4] == (query, document, position)]
     return len(shown) / len(sessions)
+
+
+def session_part(session: int | str, shares: Sequence[float]) -> int:
+    """The part of a session, by a number that its id decides: MD5 of text, two congruential steps of a whole number."""
+    prime = 2**31 - 1
+    if isinstance(session, str):
+        place = int(hashlib.md5(session.encode()).hexdigest()[:8], 16) / 16**8
+    else:
+        mixed = (session % prime * 48_271 + 1) % prime
+        place = (mixed ^ mixed // 2**15) * 69_621 % prime / prime
+    bounds = list(itertools.accumulate(shares))[:-1]
+    return sum(place >= bound for bound in bounds)
