@@ -30,10 +30,11 @@ from cfltr_core.clicks.users import PositionBasedUser, power_examination
 from cfltr_core.data.corpora import load_corpus
 from cfltr_core.data.scales import SCALES
 from cfltr_core.evaluation.affine import affine
-from cfltr_core.evaluation.decisions import Decision, decide
+from cfltr_core.evaluation.decisions import decide
 from cfltr_core.evaluation.doubly_robust import cross_fitted, doubly_robust
 from cfltr_core.evaluation.estimators import clipped, ips, naive, policy_aware, self_normalised
 from cfltr_core.evaluation.exact import enumerate_logs, expectation, mean_and_variance
+from cfltr_core.evaluation.safe_choice import choose_safely
 from cfltr_core.evaluation.variances import ips_variance
 from cfltr_core.learning.bounds import bound_loss, surrogate_ranks
 from cfltr_core.learning.certified import certified_optimum, label_log
@@ -85,7 +86,6 @@ __all__ = [
     "AssumptionRange",
     "CascadeUser",
     "ClickLog",
-    "Decision",
     "DeterministicPolicy",
     "DisplayCounts",
     "DisplayShares",
@@ -117,6 +117,7 @@ __all__ = [
     "band",
     "bound_loss",
     "certified_optimum",
+    "choose_safely",
     "claim",
     "click_gains",
     "click_rates",

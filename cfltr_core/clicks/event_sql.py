@@ -97,20 +97,25 @@ def event_rows(table: Any, index: Any) -> Any:
     >>> from cfltr_core.clicks.event_sql import event_rows
     >>> kinds = {"session": "int64", "query": "string", "document": "string", "position": "float64", "clicked": "int8"}
     >>> index = ibis.table({"of_query": "string", "of_document": "string", "row": "int64", "place": "int64"}, name="x")
-    >>> event_rows(ibis.table(kinds, name="events"), index).columns
-    ('session', 'query', 'document', 'position', 'clicked', 'row', 'place')
+    >>> list(event_rows(ibis.table(kinds, name="events"), index).columns)
+    ['session', 'query', 'document', 'position', 'clicked', 'row', 'place']
     """
-    whole = {name: table[name].cast("int64") for name in ("position", "clicked", "length") if name in table.columns}
-    joined = table.mutate(**whole).left_join(index, [("query", "of_query"), ("document", "of_document")])
+    joined = _whole(table).left_join(index, [("query", "of_query"), ("document", "of_document")])
     return joined.select(*table.columns, "row", "place")
+
+
+def _whole(table: Any) -> Any:
+    """Positions, clicks and lengths as whole numbers, which was checked."""
+    numbers = ("position", "clicked", "length")
+    return table.mutate(**{name: table[name].cast("int64") for name in numbers if name in table.columns})
 
 
 def page_table(rows: Any, longest: int) -> Any:
     """One row for each session: what tells whether its page is whole, and how it was clicked.
 
-    The positions 1 … n of a whole page, as powers of two, add up to 2ⁿ⁺¹ − 2 and are n; no other n positions do and
-    are.  The documents of a page are different if the powers of two of their places add up to what they make when each
-    counts once.  Both sums are exact, cost no memory for a page's rows, and are the same on every database.
+    A whole page has n rows, and its positions, as bits of a number, are the bits 1 … n: n rows that have them all have
+    none twice.  The documents of a page are different if their places set as many bits as there are documents.  That is
+    exact, needs a few bytes a page, and is the same on every database.
 
     ``longest`` is the length of the longest list.  In a longer list than 61 documents places share powers, so that
     different documents may look like one: ``doubtful`` pages are counted by :func:`found_twice`.
@@ -120,8 +125,8 @@ def page_table(rows: Any, longest: int) -> Any:
     >>> import ibis
     >>> from cfltr_core.clicks.event_sql import page_table
     >>> kinds = dict.fromkeys(("session", "query", "document", "position", "clicked", "row", "place"), "int64")
-    >>> page_table(ibis.table(kinds, name="rows"), longest=10).columns[:5]
-    ('session', 'rows', 'positions', 'incomplete', 'last_click')
+    >>> list(page_table(ibis.table(kinds, name="rows"), longest=10).columns)[:5]
+    ['session', 'rows', 'positions', 'incomplete', 'last_click']
     """
     one = import_ibis().literal(1, "int64")
 
@@ -131,7 +136,7 @@ def page_table(rows: Any, longest: int) -> Any:
     measured = {
         "rows": rows.count(),
         "positions": rows.position.max(),
-        "powers": power(rows.position, BITS).sum(),
+        "places": power(rows.position, BITS).bit_or(),
         "last_click": (rows.clicked * rows.position).max(),
         "known": rows.row.count(),
     }
@@ -140,20 +145,19 @@ def page_table(rows: Any, longest: int) -> Any:
         measured |= {f"{name}_low": rows[name].min(), f"{name}_high": rows[name].max()}
     masks = LENGTHS if longest > BITS else (BITS,)
     for length in masks:
-        bits = power(rows.place, length)
-        measured |= {f"sum_{length}": bits.sum(), f"union_{length}": bits.bit_or()}
+        measured |= {f"union_{length}": power(rows.place, length).bit_or()}
     pages = rows.group_by("session").agg(**measured)
     deep = pages.positions >= BITS
     # The shift is asked for where it fits only.
     complete = (one << (deep.ifelse(0, pages.positions) + 1)) - 2
-    again = pages[f"sum_{masks[0]}"] != pages[f"union_{masks[0]}"]
+    again = pages.known > _bits_set(pages[f"union_{masks[0]}"])
     for length in masks[1:]:
-        again &= pages[f"sum_{length}"] != pages[f"union_{length}"]
+        again &= pages.known > _bits_set(pages[f"union_{length}"])
     return pages.select(
         "session",
         "rows",
         "positions",
-        incomplete=(pages.rows != pages.positions) | (~deep & (pages.powers != complete)),
+        incomplete=(pages.rows != pages.positions) | (~deep & (pages.places != complete)),
         last_click=pages.last_click,
         unknown=pages.rows - pages.known,
         again=again,
@@ -162,6 +166,16 @@ def page_table(rows: Any, longest: int) -> Any:
         **{name: pages[f"{name}_low"] for name in ("ranker", "period") if name in varying},
         **({"short": pages.rows != pages.length_low} if "length" in varying else {}),
     )
+
+
+def _bits_set(number: Any) -> Any:
+    """How many bits of a whole number >= 0 are set: added up in pairs, then in fours …; no bits if it is null."""
+    bits = number.coalesce(0)
+    for step, mask in ((1, 0x5555555555555555), (2, 0x3333333333333333), (4, 0x0F0F0F0F0F0F0F0F)):
+        bits = (bits & mask) + ((bits >> step) & mask)
+    for step in (8, 16, 32):
+        bits = bits + (bits >> step)
+    return bits & 0x7F
 
 
 def found_twice(rows: Any, sessions: Any, key: str) -> Any:
@@ -190,8 +204,8 @@ def page_summary(pages: Any) -> Any:
     >>> from cfltr_core.clicks.event_sql import page_summary, page_table
     >>> kinds = dict.fromkeys(("session", "query", "document", "position", "clicked", "row", "place"), "int64")
     >>> summary = page_summary(page_table(ibis.table(kinds, name="rows"), longest=10))
-    >>> summary.columns[:5]
-    ('group', 'sessions', 'rows', 'positions', 'clicked')
+    >>> list(summary.columns)[:5]
+    ['group', 'sessions', 'rows', 'positions', 'clicked']
     """
     ibis = import_ibis()
     groups = [name for name in ("ranker", "period") if name in pages.columns]
@@ -241,13 +255,15 @@ def part_of(session: Any, shares: Sequence[float]) -> Any:
     return part
 
 
-def term_counts(rows: Any, shares: Sequence[float], names: Mapping[str, Any]) -> Any:
+def term_counts(table: Any, index: Any, shares: Sequence[float], names: Mapping[str, Any]) -> Any:
     """Impressions and clicks of every document, by position, ranker, period and part: all that leaves the database.
 
     Parameters
     ----------
-    rows : Ibis table
-        Of :func:`event_rows`.
+    table : Ibis table
+        Events whose documents all have features.
+    index : Ibis table
+        Of :func:`list_index`.
     shares : (n_parts,)
         Of the parts, as for :func:`part_of`.
     names : mapping
@@ -258,15 +274,18 @@ def term_counts(rows: Any, shares: Sequence[float], names: Mapping[str, Any]) ->
     >>> import ibis
     >>> from cfltr_core.clicks.event_sources import run_query
     >>> from cfltr_core.clicks.event_sql import term_counts
-    >>> rows = ibis.memtable({"session": [1, 2], "row": [0, 0], "position": [1, 1], "clicked": [0, 1]})
-    >>> run_query(term_counts(rows, [1.0], {})).values.tolist()  # row, position, part, impressions, clicks
+    >>> index = ibis.memtable({"of_query": [7], "of_document": [5], "row": [0], "place": [0]})
+    >>> events = {"session": [1, 2], "query": [7, 7], "document": [5, 5], "position": [1, 1], "clicked": [0, 1]}
+    >>> run_query(term_counts(ibis.memtable(events), index, [1.0], {})).values.tolist()
     [[0, 1, 0, 2, 1]]
     """
-    keys = ["row", "position", *names]
+    rows = _whole(table)
     part = part_of(rows.session, shares)
+    keys = ["query", "document", "position", *names]
     counts = rows.group_by(*keys, part=part).agg(impressions=rows.count(), clicks=rows.clicked.sum())
     # Names become numbers after the counting, when there are few of them.
-    for name, table in names.items():
-        counts = counts.join(table.rename(**{f"of_{name}": name}), [(name, f"of_{name}")])
+    counts = counts.join(index, [("query", "of_query"), ("document", "of_document")])
+    for name, numbered in names.items():
+        counts = counts.join(numbered.rename(**{f"of_{name}": name}), [(name, f"of_{name}")])
     numbers = {name: counts[f"{name}_number"] for name in names}
     return counts.select("row", "position", "part", "impressions", "clicks", **numbers)

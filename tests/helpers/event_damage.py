@@ -171,7 +171,7 @@ def _compare(all_tables: list[list[Event]], lists: EventLists) -> tuple[dict[str
         numbers = {
             name: _numbers(name, sorted({event[NAMES.index(name)] for event in sound})) for name in ("ranker", "period")
         }
-        counts = run_query(term_counts(event_rows(table, list_index(lists)), [1.0], numbers))
+        counts = run_query(term_counts(table, list_index(lists), [1.0], numbers))
     rankers = sorted({event[5] for event in sound})
     periods = sorted({event[6] for event in sound})
     keys = lists.index.to_numpy()[counts["row"].to_numpy(dtype=int)]

@@ -826,6 +826,15 @@ def answer(low: float, high: float, smallest: float) -> str:
     return "no difference larger than δ" if low > -smallest and high < smallest else "undecided"
 
 
+def safest(looks: Sequence[tuple[str, float, float]], smallest: float) -> str | None:
+    """Of (name, difference, low): the largest difference above 0 whose low end is above −δ."""
+    best: tuple[str, float] | None = None
+    for name, difference, low in looks:
+        if low > -smallest and difference > 0 and (best is None or difference > best[1]):
+            best = name, difference
+    return best[0] if best else None
+
+
 def support(lam: Sequence[float], exposure: Sequence[float], sessions: Sequence[int], offsets: Sequence[int]) -> float:
     """Share of |λ|, session by session, on documents that can be seen."""
     pairs = [(abs(lam[d]) * sessions[q], exposure[d]) for q, documents in enumerate(lists(offsets)) for d in documents]

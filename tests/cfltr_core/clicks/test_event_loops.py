@@ -168,7 +168,7 @@ def test_damaged_tables_are_seen_as_by_a_loop() -> None:
         assert {name for name in ("incomplete", "again") if total[name]} == oracles.page_faults(page, KNOWN)
         assert run_query(found_twice(joined, pages, "row")).session.tolist() == [2]
         names = {"ranker": import_ibis().memtable({"ranker": ["A"], "ranker_number": [0]})}
-        counts = run_query(term_counts(joined.filter(joined.session == 1), [1.0], names))
+        counts = run_query(term_counts(table.filter(table.session == 1), list_index(lists), [1.0], names))
         assert counts.impressions.tolist() == [n for n, _ in oracles.event_counts(rows[:1]).values()]
 
 

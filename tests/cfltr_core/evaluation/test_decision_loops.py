@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from cfltr_core import (
     ClickLog,
-    Decision,
     DeterministicPolicy,
     DisplayShares,
     MixturePolicy,
@@ -22,6 +21,7 @@ from cfltr_core import (
     PositionBasedUser,
     PropensityCurve,
     average_rank,
+    choose_safely,
     conditional_poisson,
     dcg,
     decide,
@@ -32,6 +32,7 @@ from cfltr_core import (
     simulate_clicks,
 )
 from cfltr_core.evaluation import decisions
+from cfltr_core.evaluation.decisions import Decision
 
 THETA = [1.0, 0.6, 0.3]
 USER = PositionBasedUser(THETA, epsilon_minus=0.2)
@@ -77,7 +78,7 @@ def by_loops(log: ClickLog, shares: DisplayShares, gap: list[float], covariance:
     return {**parts, **{str(d): e for d, e in enumerate(exposure)}}
 
 
-@pytest.mark.oracle("decisions.decide", "decisions.Decision")
+@pytest.mark.oracle("decisions.decide")
 @given(case=cases(), known=st.booleans(), level=st.sampled_from([0.8, 0.95]), least=st.sampled_from([0, 10]))
 def test_decide(case: Any, known: bool, level: float, least: int) -> None:
     log, shares, new_scores, old_scores = case
@@ -179,6 +180,43 @@ def test_the_four_answers() -> None:
     tiny = decide(near, bad, smallest=small.standard_error / 10, **case)
     assert tiny.answer == "undecided"
     assert tiny.sessions_more > log.n_sessions
+
+
+@pytest.mark.oracle("decisions.Decision.summary")
+@pytest.mark.parametrize("smallest", [0.01, 0.1, 1.0])
+@pytest.mark.parametrize("pair", [("good", "bad"), ("bad", "good"), ("near", "bad")])
+def test_the_summary_begins_with_the_answer(smallest: float, pair: tuple[str, str]) -> None:
+    log, shares, rankers = world(200, 10)
+    found = decide(rankers[pair[0]], rankers[pair[1]], log=log, shares=shares, user=USER, smallest=smallest)
+    assert found.summary.lower().startswith(oracles.answer(*found.interval, smallest))
+
+
+@pytest.mark.oracle("safe_choice.choose_safely")
+@given(seed=st.integers(0, 2**20), smallest=st.sampled_from([0.02, 0.1, 0.5]), n=st.integers(1, 4))
+def test_choose_safely(seed: int, smallest: float, n: int) -> None:
+    log, shares, rankers = world(30, 8, seed=seed % 50)
+    rng = np.random.default_rng(seed)
+    cuts = log.offsets
+    candidates = {str(i): rank_weights(rng.random(cuts[-1]), cuts, metric=dcg()) for i in range(n - 1)}
+    candidates["good"] = rankers["good"]
+    case = {"log": log, "shares": shares, "smallest": smallest, "user": USER}
+    looks = []
+    for name, new in candidates.items():
+        one = decide(new, rankers["bad"], level=1 - 0.1 / n, **case)
+        looks.append((name, one.difference, one.interval[0]))
+    found = choose_safely(candidates, rankers["bad"], level=0.9, **case)
+    assert found.chosen == oracles.safest(looks, smallest)
+    assert {name: d.interval[0] for name, d in found.decisions.items()} == pytest.approx(
+        {name: low for name, _, low in looks}
+    )
+    stays = "production stays" if found.chosen is None else f"'{found.chosen}'"
+    assert repr(found) == f"SafeChoice({stays}, of {n} candidate{'s' * (n > 1)})"
+
+
+def test_no_candidate_is_no_choice() -> None:
+    log, shares, rankers = world(3, 1)
+    with pytest.raises(ValueError, match=r"^candidates: expected at least one ranker, by its name, got none"):
+        choose_safely({}, rankers["bad"], log=log, shares=shares, smallest=0.1, user=USER)
 
 
 @given(smallest=st.floats(0.005, 0.05), share=st.floats(0, 1))
