@@ -4,11 +4,12 @@
     python -m benchmarks.safety --logs 20
 
 A log of three rankers (60, 30, 10 % of the sessions, production the first, pages of ten, θ_r = 1/r, yahoo-like) is cut
-into halves by session.  SVM PropRank learns from the first, policy-aware; the second judges.  θ̂ is the conditional
-Poisson estimate from 20,000 sessions of an earlier log.  *Unguarded*: what was learnt is deployed.  *Guarded*:
-``choose_safely``, δ = .03 DCG@10 a session.  For each number of clicks: how often the deployed ranker is worse than
-production by more than δ, with the interval of Clopper & Pearson 1934, the mean true difference of the deployed one,
-and what the guard loses of it where the learnt one is better.
+into halves by session.  Production was made from the labels of half of the queries, which is hard to beat, or of 1 %.
+SVM PropRank learns from the first half, policy-aware; the second judges.  θ̂ is the conditional Poisson estimate from
+20,000 sessions of an earlier log.  *Unguarded*: what was learnt is deployed.  *Guarded*: ``choose_safely``, δ = .03
+DCG@10 a session.  For each number of clicks: how often the deployed ranker is worse than production by more than δ,
+with the interval of Clopper & Pearson 1934, the mean true difference of the deployed one, and what the guard loses of
+it where the learnt one is better.
 
 Then the same decision by the sign of a capped estimate, policy-aware with weights of at most 10, of at most the root of
 the number of sessions, of any size, and with the cap that SLOPE chooses (Su, Srinath & Krishnamurthy 2020): from the
@@ -65,14 +66,13 @@ def slope(log: ClickLog, gap: RankWeights) -> float:
     return -chosen.value
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--logs", type=int, default=200)
-    logs = parser.parse_args().logs
+def measure(trained_on: float, logs: int) -> None:
+    """Print the figures for a production ranker that knows the labels of this share of the queries."""
     data, rng = load_corpus("yahoo-like", "ci", seed=0).train, np.random.default_rng(0)
     cuts, metric = data.offsets, dcg(K)
     n_queries = len(cuts) - 1
-    scores = [fit_linear_ranker(data, 0.01, rng=rng).decision_function(data.features) for _ in SHARES]
+    parts = [trained_on, *[0.01] * (len(SHARES) - 1)]
+    scores = [fit_linear_ranker(data, part, rng=rng).decision_function(data.features) for part in parts]
     policy = MixturePolicy([DeterministicPolicy.rank_by(f, cuts, rng=rng, cutoff=K) for f in scores], SHARES)
     shares = DisplayShares.of_policy(policy)
     shown = shares.exposure(PLAIN) > 0
@@ -134,6 +134,15 @@ def main() -> None:
             + ", ".join(f"{name} {value:.4f}" for name, value in zip(signs, table.mean(axis=0), strict=True))
         )
         print(f"    {time.perf_counter() - start:.0f} s", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--logs", type=int, default=200)
+    logs = parser.parse_args().logs
+    for trained_on in (0.5, 0.01):
+        print(f"production knows the labels of {trained_on:.0%} of the queries")
+        measure(trained_on, logs)
 
 
 if __name__ == "__main__":
