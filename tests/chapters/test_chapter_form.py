@@ -22,7 +22,8 @@ CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
 COMMITTED = ROOT / "tests" / "reference" / "ci" / "records.json"
 # What a bare Colab offers, beside the package itself and the standard library.
 IMPORTS = {"cfltr_core", "numpy", "scipy", "pandas", "matplotlib", "seaborn", "sklearn", "torch"}
-STANDARD = {"itertools", "math", "functools", "collections", "dataclasses", "importlib"}
+# A chapter that writes files does so in a temporary folder.
+STANDARD = {"itertools", "math", "functools", "collections", "dataclasses", "importlib", "tempfile"}
 
 
 def cells(path: Path) -> list[tuple[str, str, list[str]]]:
