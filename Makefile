@@ -46,7 +46,7 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export NUMEXPR_NUM_THREADS := 1
 
-.PHONY: help setup book chapter paper axe browser colab publish test mutants verify lint format lock serve clean
+.PHONY: help setup book chapter paper pdf epub offline axe browser colab publish test mutants verify lint format lock serve clean
 
 help: ## list the targets
 	@echo "make TARGET [VARIABLE=value …]"
@@ -60,7 +60,7 @@ $(WHOLE): pyproject.toml $(LOCK)
 	  { echo "PYTHON=$(PYTHON): Python 3.11 or newer is needed; name one, as in 'make setup PYTHON=python3.12'" >&2; exit 1; }
 	@if [ -e $(WHOLE) ]; then rm $(WHOLE); else $(PYTHON) -m venv --clear $(VENV); fi
 	$(PIP) --quiet --retries 0 $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch
-	$(PIP) --quiet --editable '.[book,browser,test,lint]'
+	$(PIP) --quiet --editable '.[book,browser,test,lint,logs]'
 	@touch $(WHOLE)
 
 book: $(WHOLE) ## execute the chapters and build the site into _build/html
@@ -75,6 +75,17 @@ paper: $(WHOLE) ## compute kept tables, or go on, at SCALE (ci unless given): ma
 	@[ -n '$(CHAPTER)' ] || { echo "CHAPTER is not set; name one, as in 'make paper CHAPTER=07'" >&2; exit 2; }
 	$(TOOLS) paper $(RUN_OPTIONS) --chapter '$(CHAPTER)' --tables '$(TABLES)' --seeds '$(SEEDS)' \
 	  --cluster '$(CLUSTER)'
+
+pdf: $(WHOLE) ## after make book: the book as a PDF (needs TeX; says what to install)
+	$(TOOLS) pdf
+
+# Its own package is installed when it is first run.
+epub: $(WHOLE) ## after make book: the book as an ePub
+	@$(BIN)/python -c 'import latex2mathml' 2> /dev/null || $(PIP) --quiet --editable '.[epub]'
+	$(TOOLS) epub
+
+offline: $(WHOLE) ## after make book: the site as one archive that works from a folder
+	$(TOOLS) offline
 
 axe: ## install axe-core, the judge of how accessible the pages are, with npm
 	npm install --global --no-audit --no-fund --loglevel=error axe-core@4

@@ -12,7 +12,11 @@ import yaml
 from book_tools.errors import BookError, UsageError
 
 # Pages that the pipeline writes while staging; they have no source file.
-GENERATED = ("chapters/papers_size", "chapters/scoreboard", "chapters/status")
+API = ("index", "ranking", "clicks", "data", "evaluation", "propensity", "learning", "reporting")
+GENERATED = (
+    *("chapters/papers_size", "chapters/scoreboard", "chapters/status"),
+    *(f"api/{name}" for name in API),
+)
 
 
 @dataclass(frozen=True)

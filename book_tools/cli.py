@@ -111,6 +111,24 @@ def _reference(book: Book, options: argparse.Namespace) -> None:
     update_reference(book)
 
 
+def _pdf(book: Book, options: argparse.Namespace) -> None:
+    from book_tools.site.editions import make_pdf
+
+    make_pdf(book, latex_only=options.latex)
+
+
+def _epub(book: Book, options: argparse.Namespace) -> None:
+    from book_tools.site.editions import make_epub
+
+    make_epub(book)
+
+
+def _offline(book: Book, options: argparse.Namespace) -> None:
+    from book_tools.site.editions import make_offline
+
+    make_offline(book)
+
+
 def _serve(book: Book, options: argparse.Namespace) -> None:
     from book_tools.site.serve import serve
 
@@ -154,6 +172,10 @@ def _parser() -> argparse.ArgumentParser:
         help="compute on this dask cluster, as tcp://host:8786 (default: here)",
     )
     add("site", _site, "build the site from a complete run")
+    pdf = add("pdf", _pdf, "make a PDF from a complete run; needs TeX")
+    pdf.add_argument("--latex", action="store_true", help="stop at the LaTeX, which needs no TeX")
+    add("epub", _epub, "make an ePub from a complete run")
+    add("offline", _offline, "pack the built site into one archive that works from a folder")
     add("verify", _verify, "check claims and numbers of the run; non-zero exit when one changed")
     add("browser", _browser, "open every built page in a headless browser; non-zero exit when one is faulty")
     colab = add("colab-check", _colab_check, "run the chapters' copies as Colab would, and compare what they compute")

@@ -15,7 +15,10 @@ floor  folder                          what lives there
 =====  ==============================  ==============================================================================
 """
 
+from cfltr_core.clicks.display_shares import DisplayShares
 from cfltr_core.clicks.epsilon_greedy import EpsilonGreedyPolicy
+from cfltr_core.clicks.event_counts import Events
+from cfltr_core.clicks.events import read_events
 from cfltr_core.clicks.loggers import fit_linear_ranker
 from cfltr_core.clicks.logs import ClickLog, aggregate_clicks
 from cfltr_core.clicks.other_users import CascadeUser, TrustUser
@@ -27,8 +30,11 @@ from cfltr_core.clicks.users import PositionBasedUser, power_examination
 from cfltr_core.data.corpora import load_corpus
 from cfltr_core.data.scales import SCALES
 from cfltr_core.evaluation.affine import affine
+from cfltr_core.evaluation.decisions import decide
+from cfltr_core.evaluation.doubly_robust import cross_fitted, doubly_robust
 from cfltr_core.evaluation.estimators import clipped, ips, naive, policy_aware, self_normalised
 from cfltr_core.evaluation.exact import enumerate_logs, expectation, mean_and_variance
+from cfltr_core.evaluation.safe_choice import choose_safely
 from cfltr_core.evaluation.variances import ips_variance
 from cfltr_core.learning.bounds import bound_loss, surrogate_ranks
 from cfltr_core.learning.certified import certified_optimum, label_log
@@ -82,7 +88,9 @@ __all__ = [
     "ClickLog",
     "DeterministicPolicy",
     "DisplayCounts",
+    "DisplayShares",
     "EpsilonGreedyPolicy",
+    "Events",
     "JointFit",
     "LinearRanker",
     "MixturePolicy",
@@ -109,6 +117,7 @@ __all__ = [
     "band",
     "bound_loss",
     "certified_optimum",
+    "choose_safely",
     "claim",
     "click_gains",
     "click_rates",
@@ -119,9 +128,12 @@ __all__ = [
     "contextual_curve",
     "count_pages",
     "count_rows",
+    "cross_fitted",
     "curves",
     "dcg",
+    "decide",
     "display_counts",
+    "doubly_robust",
     "draw_sessions",
     "dual_learning",
     "dual_losses",
@@ -165,6 +177,7 @@ __all__ = [
     "rank_weights",
     "ranks",
     "rbp",
+    "read_events",
     "record",
     "regression_em",
     "regret",

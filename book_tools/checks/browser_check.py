@@ -34,6 +34,7 @@ PATIENCE = 30.0
 
 SETTLE = Path(__file__).with_name("browser_settle.js").read_text(encoding="utf-8")
 PROBE = Path(__file__).with_name("browser_probe.js").read_text(encoding="utf-8")
+PREVIEWS = Path(__file__).with_name("browser_previews.js").read_text(encoding="utf-8")
 # Addresses that stand for data in the page itself.
 INLINE = {"data", "blob", "about"}
 # Remarks by which the theme and the folding of solutions say that they work; anything else is a finding.
@@ -101,6 +102,8 @@ def _visit(browser: Chrome, address: str, origin: str, view: View, written: int,
         if failure:
             yield f"the page failed while loading: {failure}"
         yield from _page_problems(browser.execute_script(PROBE), view, written)
+        if view.theme == THEMES[0]:
+            yield from browser.execute_async_script(PREVIEWS)["problems"]
         if view.width == DESK:
             yield from axe_problems(browser, axe)
     except TimeoutException:

@@ -17,6 +17,8 @@ CONSTRAINTS = "constraints-colab.txt"
 PREINSTALLED = (
     *("ipykernel", "papermill", "torch", "numpy", "scipy", "pandas", "matplotlib", "seaborn", "scikit-learn"),
     *("PyYAML", "tqdm", "joblib"),
+    # The extra "logs" of the package is there too: chapter 16 must run with Colab's own versions.
+    *("ibis-framework", "duckdb", "pyarrow", "pyarrow-hotfix", "rich"),
 )
 WHOLE = ".whole"
 

@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 from book_tools.book import Book, Chapter
-from book_tools.colab.install_cell import install_source, is_guard, stamp_of
+from book_tools.colab.install_cell import extras_of, install_source, is_guard, stamp_of
 from book_tools.colab.labels import Labels, Target, read_labels
 from book_tools.colab.myst import LEFTOVER, split_code
 from book_tools.colab.portable import Portable
@@ -186,7 +186,7 @@ def _introduce(cells: list[NotebookNode], page: str, origin: Origin, parameters:
 
 
 def _insert_install(cells: list[NotebookNode], origin: Origin) -> None:
-    cell = new_code_cell(install_source(origin), id=INSTALL_ID, metadata=_fold())  # type: ignore[no-untyped-call]
+    cell = new_code_cell(install_source(origin, extras_of(cells)), id=INSTALL_ID, metadata=_fold())  # type: ignore[no-untyped-call]
     first = next((index for index, other in enumerate(cells) if other.cell_type == "code"), len(cells))
     cells.insert(first, cell)
 

@@ -17,11 +17,16 @@ from book_tools.execution.state import state_of
 from book_tools.files import remove_tree, replace_tree
 from book_tools.messages import builder_messages
 from book_tools.site.access import mend_access
+from book_tools.site.api_links import link_names
+from book_tools.site.found import make_findable
 from book_tools.site.html import html_problems
 from book_tools.site.pages import generated_pages, write_accompanying
+from book_tools.site.previews import write_previews
 from book_tools.site.stage import stage
 
 SCRATCH_PREFIX = ".site."
+# Builders that Jupyter Book calls by their names; it takes any other one of Sphinx as a custom one.
+KNOWN = ("html", "latex")
 
 
 def build_site(book: Book) -> None:
@@ -42,8 +47,11 @@ def build_site(book: Book) -> None:
         stage(book, generated_pages(book, state.parameters), origin, state.parameters)
         write_accompanying(book, state.parameters)
         with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=book.build) as scratch:
-            html = _jupyter_book(book, Path(scratch))
+            html = jupyter_book(book, Path(scratch))
             mend_access(html)
+            link_names(html)
+            write_previews(html)
+            make_findable(html, origin)
             write_copies(book, html, html / FOLDER, origin, state.parameters)
             problems = html_problems(html)
             if problems:
@@ -52,8 +60,8 @@ def build_site(book: Book) -> None:
     print(f"site: {book.html.relative_to(book.root)}/index.html", flush=True)
 
 
-def _jupyter_book(book: Book, scratch: Path) -> Path:
-    """Run a clean, strict build into ``scratch`` and return the folder of its pages.
+def jupyter_book(book: Book, scratch: Path, builder: str = "html") -> Path:
+    """Run a clean, strict build into ``scratch`` and return the folder of what it made.
 
     Clean, because the builder reports a warning only for pages that it reads anew: a second, incremental
     build of a broken book would succeed.
@@ -62,6 +70,7 @@ def _jupyter_book(book: Book, scratch: Path) -> Path:
         # The builder has no "-m" entry point, and the one on PATH may belong to another environment.
         *(sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build"),
         *("-W", "-n", "--keep-going", "-q"),
+        *(("--builder", builder) if builder in KNOWN else ("--builder", "custom", "--custom-builder", builder)),
         *("--path-output", str(scratch)),
         # The builder resolves these against its own idea of a source folder unless they are absolute.
         *("--config", str(book.stage / book.config.name)),
@@ -76,8 +85,9 @@ def _jupyter_book(book: Book, scratch: Path) -> Path:
     done = subprocess.run(
         command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
     )
-    html = scratch / "_build" / "html"
-    if done.returncode != 0 or not (html / "index.html").is_file():
+    made = scratch / "_build" / builder
+    if done.returncode != 0 or not made.is_dir():
         messages = builder_messages(done.stdout, book.stage)
-        raise BookError(messages, "no site: the strict build failed; every warning is an error")
-    return html
+        what = "site" if builder == "html" else builder
+        raise BookError(messages, f"no {what}: the strict build failed; every warning is an error")
+    return made

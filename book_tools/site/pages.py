@@ -7,6 +7,7 @@ from importlib.metadata import version
 from book_tools.book import Book
 from book_tools.files import read_json
 from book_tools.parameters import Parameters
+from book_tools.site.api import INDEX, api_pages
 from book_tools.site.front import write_front
 from book_tools.site.papers_size import papers_size
 from book_tools.site.scoreboard import link_to, numbers_files, scoreboard
@@ -23,6 +24,7 @@ def generated_pages(book: Book, parameters: Parameters) -> dict[str, str]:
         "chapters/papers_size": papers_size(book),
         "chapters/scoreboard": scoreboard(book, parameters),
         "chapters/status": status(book, parameters),
+        **(api_pages() if INDEX in book.pages() else {}),
     }
 
 

@@ -26,14 +26,20 @@ from book_tools.site.dress import (
     quote_records,
     rewrite_claims,
 )
+from book_tools.site.found import BOOK, add_closing, bibtex, closing
 from cfltr_core.files import write_whole
 
 # What the builder reads beside the pages; each may be absent in a small book.
 ACCOMPANYING = ("references.bib", "_static")
 
 
-def stage(book: Book, generated: Mapping[str, str], origin: Origin, parameters: Parameters) -> None:
-    """Fill ``_build/stage`` anew; ``generated`` holds the text of each generated page."""
+def stage(
+    book: Book, generated: Mapping[str, str], origin: Origin, parameters: Parameters, launch: bool = True
+) -> None:
+    """Fill ``_build/stage`` anew; ``generated`` holds the text of each generated page.
+
+    Without ``launch`` no chapter leads to its copies: what is printed has none beside it.
+    """
     remove_tree(book.stage)
     book.stage.mkdir(parents=True)
     write_whole(book.stage / book.config.name, configuration(book.config, parameters))
@@ -52,7 +58,11 @@ def stage(book: Book, generated: Mapping[str, str], origin: Origin, parameters: 
             target = book.stage / source_file.relative_to(book.root)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source_file, target)
-    _stage_chapters(book, origin)
+    first = book.stage / f"{book.pages()[0]}.md"
+    if launch and first.is_file():
+        text = first.read_text(encoding="utf-8")
+        write_whole(first, f"{text}\n{closing(book.pages()[0], BOOK, bibtex('cfltr', origin), origin)}")
+    _stage_chapters(book, origin, launch)
 
 
 def configuration(config: Path, parameters: Parameters) -> str:
@@ -70,7 +80,7 @@ def configuration(config: Path, parameters: Parameters) -> str:
     return str(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
 
 
-def _stage_chapters(book: Book, origin: Origin) -> None:
+def _stage_chapters(book: Book, origin: Origin, launch: bool) -> None:
     from cfltr_core.reporting.claims import NO_VERDICT
 
     problems: list[str] = []
@@ -98,7 +108,9 @@ def _stage_chapters(book: Book, origin: Origin) -> None:
             for line in drop_numeric_warnings(notebook):
                 print(f"  {chapter.name}, {line} (not shown on the page)", flush=True)
         page = chapter.source.relative_to(book.root).with_suffix("").as_posix()
-        add_launch_line(notebook, page, origin)
+        if launch:
+            add_launch_line(notebook, page, origin)
+            add_closing(notebook, chapter, page, origin)
         write_notebook(target, notebook)
         for figure in figures:
             shutil.copy2(figure.data, data)

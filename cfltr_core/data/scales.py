@@ -70,6 +70,7 @@ class _Scales(Mapping[str, Scale]):
         return len(self._scales)
 
 
+#: The sizes at which the book runs, by name: smoke (everything runs), ci (as on the site), paper (as in the papers).
 SCALES: Mapping[str, Scale] = _Scales(
     {
         "smoke": Scale(

@@ -36,7 +36,7 @@ from cfltr_core.ranking.rank_weight import RankWeight, dcg
 if TYPE_CHECKING:
     import torch
 
-# How the network of Agarwal et al. 2018, §5.7, was trained; the network itself is ``two_layer(n_features)``.
+#: How the network of Agarwal et al. 2018, §5.7, was trained; the network itself is ``two_layer(n_features)``.
 AGARWAL_DEEP: Mapping[str, Any] = MappingProxyType(
     {
         "optimizer": "adam",

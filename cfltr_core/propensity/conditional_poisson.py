@@ -35,6 +35,8 @@ from cfltr_core.propensity.strata import DisplayCounts
 
 # Strata × ranks are filled into tables, this many cells at once, unless that were many more cells than terms.
 CELLS, MOST_EMPTY = 1 << 17, 8
+# Strata are taken this many at once where their terms have a number for each rank.
+STRATA = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,6 +250,48 @@ def query_gradients(terms: LinkedTerms, share: FloatArray, n_clusters: int) -> F
     return np.asarray(cells.reshape(n_clusters, n), dtype=np.float64)
 
 
+def query_noise(terms: LinkedTerms, share: FloatArray, inverse: ArrayLike, *, n_clusters: int) -> FloatArray:
+    """v_qk = Σ_{s ∈ q} Σ_j b_sj (A_jk − Σ_i π_si A_ik)², the variance of query q's part in log θ̂_k: (n_clusters, n).
+
+    A is the ``inverse`` of minus the Hessian, (n, n), and π the ``share`` of each of ``terms``.  The clicks of a term
+    are Binomial: with the fitted mean μ_sj = C_s π_sj their variance is b_sj = μ_sj (1 − μ_sj/n_sj), at least 0.
+
+    Clicks are no measure of it: a wanted document at rank 1 is clicked nearly always, so that its many clicks hardly
+    vary, and a swap compares two documents, of which either may be the one that is seldom seen.  Σ_q of the squared
+    parts, from which the sandwich is made, has about the law of χ² with (Σ_q v_qk)² / Σ_q v_qk² − 1 degrees of freedom.
+
+    Source: Satterthwaite 1946; for clustered covariances Bell & McCaffrey 2002, here with the Binomial law of clicks.
+
+    Examples
+    --------
+    >>> from cfltr_core.propensity.conditional_poisson import fit_ranks, linked_terms, query_noise, shares
+    >>> from cfltr_core.propensity.strata import DisplayCounts
+    >>> rows = dict(query=[0, 0, 1, 1], document=[0, 0, 1, 1], rank=[1, 2, 1, 2], impressions=[40, 40, 10, 10])
+    >>> terms = linked_terms(DisplayCounts(**rows, clicks=[20, 10, 5, 3]), [1, 2])
+    >>> u, inverse = fit_ranks(terms)
+    >>> query_noise(terms, shares(terms, u[terms.place]), inverse, n_clusters=2).round(3)  # four times the sessions
+    array([[0.   , 0.061],
+           [0.   , 0.016]])
+    """
+    table = np.asarray(inverse, dtype=np.float64)
+    pi = checks.finite_vector(share, len(terms.place), "share")
+    mean = terms.total * pi
+    noise = np.maximum(mean * (1.0 - mean / terms.impressions), 0.0)
+    found = np.zeros((n_clusters, table.shape[1]))
+    for low in range(0, len(terms.start) - 1, STRATA):
+        cuts = terms.start[low : low + STRATA + 1]
+        first, last = cuts[0], cuts[-1]
+        slope = table[terms.place[first:last]]
+        centre = np.add.reduceat(slope * pi[first:last, None], cuts[:-1] - first, axis=0)
+        slope -= np.repeat(centre, np.diff(cuts), axis=0)
+        slope *= slope
+        slope *= noise[first:last, None]
+        cluster = terms.cluster[first:last]
+        begin = np.flatnonzero(np.append(True, cluster[1:] != cluster[:-1]))
+        found[cluster[begin]] += np.add.reduceat(slope, begin, axis=0)
+    return found
+
+
 def clustered_covariance(influence: FloatArray, n_queries: int) -> FloatArray:
     """Covariance Q/(Q−1) Σ_q i_q i_qᵀ of an estimate whose error is Σ_q i_q; NaN for a single query.
 
@@ -308,7 +352,8 @@ def conditional_poisson(counts: DisplayCounts) -> PropensityCurve:
     require_comparable(links, links.log)
     n = counts.n_ranks
     n_clusters = 1 + int(np.count_nonzero(np.diff(counts.query)))
-    log_theta, covariance, clicks = np.zeros(n), np.full((n, n), np.nan), np.zeros((n_clusters, n))
+    log_theta, covariance, clicks = np.zeros(n), np.full((n, n), np.nan), np.zeros(n)
+    queries = np.full(n, np.inf)  # at the first rank of each group, which is fixed
     for part in parts_of(links.log):
         if len(part) == 1:
             continue
@@ -319,13 +364,14 @@ def conditional_poisson(counts: DisplayCounts) -> PropensityCurve:
         log_theta[at] = u
         influence = query_gradients(terms, share, n_clusters) @ inverse
         covariance[np.ix_(at, at)] = clustered_covariance(influence, 1 + int(np.count_nonzero(np.diff(terms.cluster))))
-        np.add.at(clicks, (terms.cluster, at[terms.place]), terms.clicks)
+        clicks[at] = np.bincount(terms.place, terms.clicks, minlength=len(at))
+        queries[at[1:]] = effective_queries(query_noise(terms, share, inverse, n_clusters=n_clusters))[1:]
     return grouped_curve(
         "conditional Poisson",
         log_theta,
         covariance=covariance,
         component=links.log,
-        clicks=clicks.sum(axis=0),
+        clicks=clicks,
         notes=links.diagnosis,
-        queries=effective_queries(clicks),
+        queries=queries,
     )

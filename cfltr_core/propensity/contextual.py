@@ -26,7 +26,7 @@ from cfltr_core.propensity.conditional_poisson import (
     shares,
 )
 from cfltr_core.propensity.curves import PropensityCurve, grouped_curve
-from cfltr_core.propensity.identifiability import rank_links, require_comparable
+from cfltr_core.propensity.identifiability import rank_links, require_comparable, words_for
 from cfltr_core.propensity.strata import DisplayCounts
 
 
@@ -201,7 +201,6 @@ def contextual_curve(counts: DisplayCounts, context: ArrayLike) -> ContextualCur
                 "clicks; leave it out"
             )
     n, width = len(ranks), 1 + x.shape[1]
-    n, width = len(ranks), 1 + x.shape[1]
 
     def likelihood(beta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         value, gradient, minus_hessian = contextual_likelihood(terms, rows, beta.reshape(n, width))
@@ -211,8 +210,8 @@ def contextual_curve(counts: DisplayCounts, context: ArrayLike) -> ContextualCur
         flat, inverse = maximise(likelihood, np.zeros(n * width), free=np.arange(n * width) >= width)
     except ValueError:
         raise ValueError(
-            "counts: the likelihood has no finite maximum: with this context some rank has clicks in one kind of query "
-            "only; use fewer features, or collect more sessions"
+            f"counts: the likelihood has no finite maximum: with this context {_one_sided(terms, spread)} has clicks "
+            f"in one kind of query only; use fewer features, or collect more sessions. {' '.join(links.diagnosis)}"
         ) from None
     beta = flat.reshape(n, width)
     share = shares(terms, (beta[terms.place] * spread).sum(axis=1))
@@ -228,3 +227,14 @@ def contextual_curve(counts: DisplayCounts, context: ArrayLike) -> ContextualCur
         clicks=np.bincount(terms.place, terms.clicks, minlength=n).astype(np.float64),
         notes=links.diagnosis,
     )
+
+
+def _one_sided(terms: LinkedTerms, spread: FloatArray) -> str:
+    """The ranks with clicks only where a column of ``spread``, (n_terms, width), follows from the others."""
+    width = spread.shape[1]
+    told = [
+        int(rank)
+        for place, rank in enumerate(terms.ranks)
+        if np.linalg.matrix_rank(spread[(terms.place == place) & (terms.clicks > 0)]) < width
+    ]
+    return words_for(told) if told else "some rank"

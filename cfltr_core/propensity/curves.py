@@ -35,8 +35,10 @@ class PropensityCurve:
     notes : tuple of str
         What the estimator found in the log, in sentences.
     queries : (n_ranks,), optional
-        To how many queries of equal weight the clicks at each rank amount, for a covariance that was estimated from as
-        many: :func:`effective_queries`.
+        To how many queries of equal weight the log amounts at each rank, for a covariance that was estimated from as
+        many: :func:`effective_queries`, of the queries' parts in the variance of ``log_ratio``
+        (:func:`~cfltr_core.propensity.conditional_poisson.query_noise`; infinite at the first rank of a group, which is
+        fixed), or of their clicks at the rank.
 
     Raises
     ------
@@ -107,8 +109,9 @@ class PropensityCurve:
         those of rank k and rank 1; it is infinite if one query holds all clicks at a rank.  It matters below a hundred
         queries: with 25, the normal quantile, which curves without ``queries`` get, covers .92 in place of .95.
 
-        Source: Student's law for few clusters of unequal weight, Carter, Schnepel & Steigerwald 2017, "Asymptotic
-        Behavior of a t-Test Robust to Cluster Heterogeneity", here with clicks as the weights.
+        Source: Student's law for few clusters of unequal weight, Satterthwaite 1946; Bell & McCaffrey 2002; with clicks
+        as the weights, Carter, Schnepel & Steigerwald 2017, "Asymptotic Behavior of a t-Test Robust to Cluster
+        Heterogeneity".
 
         ValueError for a level that is not strictly between 0 and 1.
         """
@@ -123,9 +126,9 @@ class PropensityCurve:
 
         if not 0 < level < 1:
             raise ValueError(f"level is {level}: expected a probability strictly between 0 and 1")
-        if self.queries is None:
+        degrees = np.inf if self.queries is None else min(self.queries[k], self.queries[other]) - 1.0
+        if degrees == np.inf:
             return float(ndtri(0.5 + level / 2))
-        degrees = min(self.queries[k], self.queries[other]) - 1.0
         return float(stdtrit(degrees, 0.5 + level / 2)) if degrees > 1e-9 else float("inf")
 
     def ratio(self, rank: int, other: int, *, level: float = 0.95) -> tuple[float, float, float]:
@@ -187,12 +190,13 @@ class PropensityCurve:
         )
 
 
-def effective_queries(clicks: ArrayLike) -> FloatArray:
-    """(Σ_q c_qk)² / Σ_q c_qk² of ``clicks`` (n_queries, n_ranks): as many queries of equal weight speak of each rank.
+def effective_queries(weights: ArrayLike) -> FloatArray:
+    """(Σ_q w_qk)² / Σ_q w_qk² of ``weights`` (n_queries, n_ranks): as many queries of equal weight speak of each rank.
 
-    It is the number of queries if all have equally many clicks, and 1 if one has them all; 0 for a rank without clicks.
+    Weights are the parts of the queries in a variance, or clicks.  It is the number of queries if all weigh alike, and
+    1 if one has all the weight; 0 for a rank without any.
 
-    Source: Kish 1965, *Survey Sampling*, for samples of unequal weight.
+    Source: Kish 1965, *Survey Sampling*, for samples of unequal weight; Satterthwaite 1946, for parts of a variance.
 
     Examples
     --------
@@ -200,7 +204,7 @@ def effective_queries(clicks: ArrayLike) -> FloatArray:
     >>> effective_queries([[6, 3, 0], [6, 1, 0]])
     array([2. , 1.6, 0. ])
     """
-    c = np.asarray(clicks, dtype=np.float64)
+    c = np.asarray(weights, dtype=np.float64)
     square = (c**2).sum(axis=0)
     return np.asarray(np.divide(c.sum(axis=0) ** 2, square, out=np.zeros_like(square), where=square > 0))
 

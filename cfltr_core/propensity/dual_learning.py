@@ -121,7 +121,9 @@ class _Pages:
         self.start, self.page = np.flatnonzero(new), np.cumsum(new) - 1
         self.n_clicks = float(self.clicks.sum())
         if self.n_clicks == 0:
-            raise ValueError("logs: there is no click, so neither ranker nor examination can be learnt")
+            raise ValueError(
+                "logs: there is no click, so neither ranker nor examination can be learnt; collect more sessions"
+            )
 
     def weights(self, given: FloatArray) -> FloatArray:
         """c_d e^{v₁ − v_d} / Σc of each row, v the ``given`` numbers of the rows and v₁ that of the page's top."""
@@ -262,7 +264,7 @@ def dual_learning(
     checks.positive_int(rounds, "rounds")
     checks.positive_int(steps, "steps")
     pages, counts = _Pages(logs), pooled_counts(logs)
-    links = joint_links(counts)
+    links = joint_links(counts, name="logs")
     documents = counts.document[counts.start[:-1]]  # one stratum each
     of = np.searchsorted(documents, pages.document)
     model = score_model(features, documents, module=module, seed=seed)

@@ -69,7 +69,7 @@ class PlacePolicy(LoggingPolicy):
         """Σ_j θ_j a_σ(j) of the worst arrangement σ of each page: ``theta`` (m,), ``attraction`` (n, m) → (n,)."""
 
     def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
-        """Σ_j P(rank(d) = j) · ``value``(j) of each document, (n_docs,), from the law of its place."""
+        """Σ_j P(rank(d) = j) · ``value(j)`` of each document, (n_docs,), from the law of its place."""
         values = place_values(value, np.arange(1.0, self.cutoff + 1))
         rank, size = self.base.displayed_rank, self._sizes()
         shown = np.flatnonzero(rank)

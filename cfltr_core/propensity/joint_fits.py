@@ -117,8 +117,10 @@ def joint_fit(
     )
 
 
-def joint_links(counts: DisplayCounts) -> RankLinks:
+def joint_links(counts: DisplayCounts, *, name: str = "counts") -> RankLinks:
     """:func:`~cfltr_core.propensity.identifiability.rank_links` of ``counts`` that a joint model can be fitted to.
+
+    ``name`` is the argument that messages begin with.
 
     Raises
     ------
@@ -135,10 +137,12 @@ def joint_links(counts: DisplayCounts) -> RankLinks:
     links = rank_links(counts)
     clicked = (np.flatnonzero(links.clicks) + 1).tolist()
     if not clicked:
-        raise ValueError("counts: there is no click, so neither examination nor relevance shows; collect more sessions")
+        raise ValueError(
+            f"{name}: there is no click, so neither examination nor relevance shows; collect more sessions"
+        )
     if len(clicked) == 1:
         raise ValueError(
-            f"counts: clicks are at {words_for(clicked)} only, so there is no ratio of examinations to estimate; keep "
+            f"{name}: clicks are at {words_for(clicked)} only, so there is no ratio of examinations to estimate; keep "
             "the rows of the other ranks, or collect more sessions"
         )
     return links

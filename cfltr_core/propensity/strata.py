@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cfltr_core import checks
 from cfltr_core.checks import BoolArray, IntArray
+from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.logs import ClickLog
 
 # Rows that are sorted at once when a log is counted.
@@ -163,11 +164,12 @@ def require_counts(counts: object) -> None:
         )
 
 
-def display_counts(logs: ClickLog | Sequence[ClickLog]) -> DisplayCounts:
+def display_counts(logs: ClickLog | Sequence[ClickLog] | Events) -> DisplayCounts:
     """Strata of a click log: one (query, document) each, or one (query, document, period) each of several ``logs``.
 
     Several logs are those of successive periods on the same lists.  A document then forms a new stratum in each
-    period, so that its relevance may change from one to the next, and the ranker may have followed it.
+    period, so that its relevance may change from one to the next, and the ranker may have followed it.  Events, which
+    :func:`read_events` counts from your own log, have their periods in themselves.
 
     Raises
     ------
@@ -190,6 +192,8 @@ def display_counts(logs: ClickLog | Sequence[ClickLog]) -> DisplayCounts:
     >>> display_counts([log, log])  # last week and this week
     DisplayCounts(296 clicks, 600 impressions, 6 strata, 3 ranks)
     """
+    if isinstance(logs, Events):
+        return DisplayCounts(**logs.columns())
     parts = [logs] if isinstance(logs, ClickLog) else list(logs)
     if not parts:
         raise ValueError("logs: expected a ClickLog, or one for each period, got none")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -16,6 +17,8 @@ from cfltr_core.files import write_json
 
 # Numbers that are taken to double precision at once.
 BLOCK = 1 << 20
+# Bytes of a column's name that every common database keeps.
+LONGEST_NAME = 63
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,6 +46,8 @@ class LinearRanker:
     ...     ranker.save(f"{folder}/ranker.json")
     ...     cf.LinearRanker.load(f"{folder}/ranker.json").weights
     array([ 2., -1.])
+    >>> ranker.sql(["clicks last year", "price"])  # SELECT … AS score, in the database where the features are
+    '(2.0e+00 * "clicks last year" + -1.0e+00 * "price")'
     """
 
     weights: FloatArray
@@ -73,6 +78,56 @@ class LinearRanker:
         for i in range(0, len(x), rows):
             out[i : i + rows] = x[i : i + rows].astype(np.float64, copy=False) @ self.weights
         return out
+
+    def sql(self, feature_names: Sequence[str]) -> str:
+        """The score as an SQL expression of columns with these ``feature_names``, one for each weight.
+
+        Names are quoted as the standard asks ("double" quotes, doubled inside), numbers are written in full and with an
+        exponent, which makes them floating-point numbers, and sums are nested in pairs, since databases limit how deep
+        an expression may be.  A weight of 0 is left out, and with it its column.
+
+        Raises
+        ------
+        TypeError
+            For a name that is not text, or text in place of a list of names.
+        ValueError
+            For another number of names, a name that is empty, has a control character or more than 63 bytes, where
+            some databases cut it off, and for two names that differ in capitals only, or not at all.
+        """
+        if isinstance(feature_names, str):
+            raise TypeError("feature_names is str: expected a list of names, one for each weight")
+        names = list(feature_names)
+        if len(names) != len(self.weights):
+            raise ValueError(
+                f"feature_names: expected {len(self.weights)} names, one for each weight, got {len(names)}"
+            )
+        first: dict[str, int] = {}
+        for i, name in enumerate(names):
+            if not isinstance(name, str):
+                raise TypeError(f"feature_names[{i}] is {type(name).__name__}: expected the name of a column")
+            if not name.strip() or not all(c.isprintable() for c in name):
+                raise ValueError(
+                    f"feature_names[{i}] is {name!r}: empty, or with a control character; rename the column"
+                )
+            if len(name.encode("utf-8", errors="replace")) > LONGEST_NAME:
+                raise ValueError(
+                    f"feature_names[{i}] has more than {LONGEST_NAME} bytes: databases cut longer names off; rename it"
+                )
+            same = first.setdefault(name.casefold(), i)
+            if same != i:
+                raise ValueError(
+                    f"feature_names[{i}] is {name!r}, feature_names[{same}] is {names[same]!r}: databases that ignore "
+                    "capitals take them for one; rename one"
+                )
+        terms = [
+            f'{np.format_float_scientific(w, trim="0")} * "{name.replace(chr(34), 2 * chr(34))}"'
+            for name, w in zip(names, self.weights, strict=True)
+            if w != 0
+        ]
+        while len(terms) > 1:
+            pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
+            terms = [f"({' + '.join(pair)})" if len(pair) == 2 else pair[0] for pair in pairs]
+        return terms[0] if terms else "0.0e+00"
 
     def save(self, path: str | Path) -> None:
         """Keep the scorer at ``path`` as JSON, whole or not at all; :meth:`load` gives the same digits."""

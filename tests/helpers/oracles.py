@@ -6,6 +6,7 @@ that, and that every public function is compared with something from this file.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 import os
@@ -587,6 +588,44 @@ def impression_table(pages: Sequence[tuple[int, ...]]) -> tuple[tuple[int, int, 
     return tuple((d, r, n) for (d, r), n in sorted(counts.items()))
 
 
+def share_fault(
+    document: Sequence[int], rank: Sequence[int], share: Sequence[float], offsets: Sequence[int]
+) -> str | None:
+    """The argument that is wrong, None when shares of displays are possible ones."""
+    if not all(0 <= d < offsets[-1] for d in document):
+        return "document"
+    if not all(k >= 1 for k in rank):
+        return "rank"
+    if not all(0 <= s <= 1 for s in share):
+        return "share"
+    terms = list(zip(document, rank, strict=True))
+    if len(set(terms)) < len(terms):
+        return "rank"
+    for d in set(document):
+        if math.fsum(s for e, s in zip(document, share, strict=True) if e == d) > 1 + 1e-9:
+            return "share"
+    for place in {(list_of(d, offsets), k) for d, k in terms}:
+        here = [s for (d, k), s in zip(terms, share, strict=True) if (list_of(d, offsets), k) == place]
+        if math.fsum(here) > 1 + 1e-9:
+            return "share"
+    return None
+
+
+def share_table(pages: Sequence[tuple[float, Sequence[int]]]) -> dict[tuple[int, int], float]:
+    """P(document stands at rank) from every page with its probability, documents and ranks that occur only."""
+    table: dict[tuple[int, int], float] = {}
+    for probability, page in pages:
+        for place, d in enumerate(page, start=1):
+            if d >= 0 and probability > 0:
+                table[d, place] = table.get((d, place), 0.0) + probability
+    return dict(sorted(table.items()))
+
+
+def shared_exposure(table: dict[tuple[int, int], float], n_docs: int, theta: Curve) -> list[float]:
+    """Exposure of each document from its shares."""
+    return [math.fsum(s * examined(theta, k) for (e, k), s in table.items() if e == d) for d in range(n_docs)]
+
+
 # --- standard errors and intervals ------------------------------------------------------------------------
 
 
@@ -678,7 +717,35 @@ def effective_queries(clicks: list[list[float]]) -> list[float]:
     return out
 
 
-def student_cdf(x: float, df: int) -> float:
+def query_noise(rows: list[tuple[int, int, int, int, int]], theta: list[float], n_queries: int) -> list[list[float]]:
+    """Variance of each query's part in log θ̂_k; rows are (query, document, rank, impressions, clicks)."""
+    n = len(theta)
+    strata: dict[int, list[tuple[int, int, int, int]]] = {}
+    for q, d, k, shown, c in rows:
+        strata.setdefault(d, []).append((q, k - 1, shown, c))
+    hessian, said = np.zeros((n, n)), []
+    for terms in strata.values():
+        mass = [shown * theta[k] for _, k, shown, _ in terms]
+        pi = [m / sum(mass) for m in mass]
+        clicked = sum(c for *_, c in terms)
+        said.append((terms, pi, clicked))
+        for (_, k, _, _), p in zip(terms, pi, strict=True):
+            hessian[k, k] += clicked * p
+            for (_, j, _, _), r in zip(terms, pi, strict=True):
+                hessian[k, j] -= clicked * p * r
+    inverse = np.zeros((n, n))
+    inverse[1:, 1:] = np.linalg.inv(hessian[1:, 1:])
+    out = [[0.0] * n for _ in range(n_queries)]
+    for terms, pi, clicked in said:
+        for column in range(1, n):
+            centre = sum(p * inverse[k, column] for (_, k, _, _), p in zip(terms, pi, strict=True))
+            for (q, k, shown, _), p in zip(terms, pi, strict=True):
+                spread = max(clicked * p * (1 - clicked * p / shown), 0.0)
+                out[q][column] += spread * float(inverse[k, column] - centre) ** 2
+    return out
+
+
+def student_cdf(x: float, df: float) -> float:
     """Distribution function of Student's t for x >= 0, by Simpson's rule on t = √df · tan(φ)."""
     steps = 500
     end = math.atan(x / math.sqrt(df))
@@ -721,6 +788,130 @@ def verdict(low: float, high: float, bottom: float, top: float) -> str:
     if high < bottom or low > top:
         return "contradicted"
     return "inconclusive"
+
+
+# --- decisions ----------------------------------------------------------------------------------------------
+
+# A term of a log: document, rank, clicks.
+ClickTerm = tuple[int, int, int]
+
+
+def paired_difference(
+    terms: Sequence[ClickTerm], gap: Sequence[float], exposure: Sequence[float], sessions: Sequence[int]
+) -> float:
+    """Minus the sum over clicks of gap / exposure, by sessions: how much better the new ranker is."""
+    return -math.fsum(c * gap[d] / exposure[d] for d, _, c in terms if c) / sum(sessions)
+
+
+def decision_parts(
+    terms: Sequence[ClickTerm],
+    gap: Sequence[float],
+    table: dict[tuple[int, int], float],
+    theta: Sequence[float],
+    covariance: Sequence[Sequence[float]],
+    sessions: Sequence[int],
+    offsets: Sequence[int],
+) -> dict[str, float]:
+    """The difference, both parts of its variance, and the effective numbers of clicks and of queries."""
+    n, n_docs = sum(sessions), int(offsets[-1])
+    exposure = shared_exposure(table, n_docs, theta)
+    difference = paired_difference(terms, gap, exposure, sessions)
+    residuals, sizes = [], []
+    for q, documents in enumerate(lists(offsets)):
+        if sessions[q] > 0:
+            mine = [(c * gap[d] / exposure[d]) for d, _, c in terms if d in documents and c]
+            residuals.append(-math.fsum(mine) - sessions[q] * difference)
+            sizes.append(math.fsum(map(abs, mine)))
+    asked = len(residuals)
+    slope = []
+    for k in range(1, len(theta) + 1):
+        rows = [c * gap[d] / exposure[d] ** 2 * table.get((d, k), 0.0) * theta[k - 1] for d, _, c in terms if c]
+        slope.append(math.fsum(rows) / n)
+    weights = [abs(gap[d]) / exposure[d] for d, _, c in terms for _ in range(c)]
+    squares = math.fsum(w * w for w in weights)
+    return {
+        "difference": difference,
+        "of clicks": asked / (asked - 1) * math.fsum(r * r for r in residuals) / n**2 if asked > 1 else math.nan,
+        "of theta": math.fsum(
+            a * v * b for a, row in zip(slope, covariance, strict=True) for v, b in zip(row, slope, strict=True)
+        ),
+        "clicks": math.fsum(weights) ** 2 / squares if squares > 0 else 0.0,
+        "queries": effective_queries([[s] for s in sizes])[0] if any(sizes) else 0.0,
+    }
+
+
+def student_quantile(level: float, df: float) -> float:
+    """Where Student's law with ``df`` degrees of freedom leaves (1 − level)/2 above."""
+    return bisect(lambda x: student_cdf(x, df), 0.5 + level / 2, 0.0, 1e6)
+
+
+def answer(low: float, high: float, smallest: float) -> str:
+    """One of the four answers to an interval."""
+    if low > 0:
+        return "better"
+    if high < 0:
+        return "worse"
+    return "no difference larger than δ" if low > -smallest and high < smallest else "undecided"
+
+
+def safest(looks: Sequence[tuple[str, float, float]], smallest: float) -> str | None:
+    """Of (name, difference, low): the largest difference above 0 whose low end is above −δ."""
+    best: tuple[str, float] | None = None
+    for name, difference, low in looks:
+        if low > -smallest and difference > 0 and (best is None or difference > best[1]):
+            best = name, difference
+    return best[0] if best else None
+
+
+def support(lam: Sequence[float], exposure: Sequence[float], sessions: Sequence[int], offsets: Sequence[int]) -> float:
+    """Share of |λ|, session by session, on documents that can be seen."""
+    pairs = [(abs(lam[d]) * sessions[q], exposure[d]) for q, documents in enumerate(lists(offsets)) for d in documents]
+    whole = math.fsum(weight for weight, _ in pairs)
+    return math.fsum(weight for weight, e in pairs if e > 0) / whole if whole > 0 else 1.0
+
+
+# --- doubly robust ------------------------------------------------------------------------------------------
+
+# A term of a log: document, rank, impressions, clicks.
+LogTerm = tuple[int, int, int, int]
+
+
+def robust_gain(
+    d: int,
+    terms: Sequence[LogTerm],
+    guess: Sequence[float],
+    exposure: Sequence[float],
+    theta: Curve,
+    cap: float,
+    sessions: int,
+) -> float:
+    """What one document gains in all sessions of its query: the guess, and what clicks correct."""
+    surprise = math.fsum(c - guess[d] * n * examined(theta, k) for e, k, n, c in terms if e == d)
+    return sessions * guess[d] + (min(1 / exposure[d], cap) * surprise if exposure[d] > 0 else 0.0)
+
+
+def ridge_by_looks(
+    features: Sequence[Sequence[float]],
+    clicks: Sequence[float],
+    looks: Sequence[float],
+    chosen: Sequence[int],
+    ridge: float,
+) -> list[float]:
+    """Guesses for all documents from those that are chosen, by weighted least squares on standardised features."""
+    columns = []
+    for column in zip(*features, strict=True):
+        mean = math.fsum(column) / len(column)
+        spread = math.sqrt(math.fsum((v - mean) ** 2 for v in column) / len(column)) + 1e-12
+        columns.append([(v - mean) / spread for v in column])
+    rows = [[1.0, *row] for row in zip(*columns, strict=True)]
+    m = len(rows[0])
+    penalty = ridge * math.fsum(looks[d] for d in chosen) / len(chosen)
+    normal = [
+        [math.fsum(looks[d] * rows[d][i] * rows[d][j] for d in chosen) + penalty * (i == j) for j in range(m)]
+        for i in range(m)
+    ]
+    w = solve(normal, [math.fsum(clicks[d] * rows[d][i] for d in chosen) for i in range(m)])
+    return [min(max(math.fsum(a * b for a, b in zip(row, w, strict=True)), 0.0), 1.0) for row in rows]
 
 
 # --- corpora ----------------------------------------------------------------------------------------------
@@ -2352,3 +2543,70 @@ def above_value(rows: Sequence[Above], u: Sequence[float], delta: float) -> floa
         size = math.fsum(row[3] * math.exp(r) for row, r in zip(mine, rate, strict=True))
         total -= sum(row[4] for row in mine) * math.log(size)
     return total
+
+
+# --- events -----------------------------------------------------------------------------------------------
+
+# Session, query, document, position, clicked, ranker, period; None where a value is missing.
+Event = tuple[int, int, int, float | None, float | None, str, int]
+
+
+def event_fault(event: Event) -> str | None:
+    """What is wrong with one event by itself."""
+    _, _, _, position, clicked, _, _ = event
+    if position is None:
+        return "a click has no position" if clicked == 1 else "position is missing"
+    if clicked is None:
+        return "clicked is missing"
+    if position != int(position):
+        return "position is no whole number"
+    if position < 1:
+        return "position is 0" if position == 0 else "position is negative"
+    if clicked not in (0, 1):
+        return "clicked is neither 0 nor 1"
+    return None
+
+
+def page_faults(page: Sequence[Event], known: set[tuple[int, int]]) -> set[str]:
+    """What is wrong with the events of one session together."""
+    faults = set()
+    for name, at in (("querys", 1), ("rankers", 5), ("periods", 6)):
+        if any(event[at] != page[0][at] for event in page):
+            faults.add(name)
+    if sorted(event[3] for event in page) != list(range(1, len(page) + 1)):
+        faults.add("incomplete")
+    for i, event in enumerate(page):
+        if (event[1], event[2]) not in known:
+            faults.add("unknown")
+        elif any(other[1:3] == event[1:3] for other in page[:i]):
+            faults.add("again")
+    return faults
+
+
+def event_counts(events: Sequence[Event]) -> dict[tuple[int, int, int, str, int], list[int]]:
+    """Impressions and clicks by query, document, position, ranker and period."""
+    counts: dict[tuple[int, int, int, str, int], list[int]] = {}
+    for _, query, document, position, clicked, ranker, period in events:
+        term = counts.setdefault((query, document, int(position), ranker, period), [0, 0])
+        term[0] += 1
+        term[1] += int(clicked)
+    return counts
+
+
+def display_share(events: Sequence[Event], query: int, document: int, position: int) -> float:
+    """In which share of the sessions of a query a document stood at a position."""
+    sessions = {event[0] for event in events if event[1] == query}
+    shown = [event for event in events if event[1:4] == (query, document, position)]
+    return len(shown) / len(sessions)
+
+
+def session_part(session: int | str, shares: Sequence[float]) -> int:
+    """The part of a session, by a number that its id decides: MD5 of text, two congruential steps of a whole number."""
+    prime = 2**31 - 1
+    if isinstance(session, str):
+        place = int(hashlib.md5(session.encode()).hexdigest()[:8], 16) / 16**8
+    else:
+        mixed = (session % prime * 48_271 + 1) % prime
+        place = (mixed ^ mixed // 2**15) * 69_621 % prime / prime
+    bounds = list(itertools.accumulate(shares))[:-1]
+    return sum(place >= bound for bound in bounds)

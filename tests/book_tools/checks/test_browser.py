@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from importlib.metadata import files
@@ -23,6 +24,9 @@ PAGE = """<!doctype html>
 <script>window.MathJax = {"options": {"processHtmlClass": "tex2jax_process|math"}}</script>
 <script defer src="_static/mathjax/tex-chtml.js"></script></head>
 <body><article class="bd-article tex2jax_ignore mathjax_ignore">CONTENT</article></body></html>"""
+# A link with a preview, as staged pages have it, and what the previews of these pages are.
+LINKED = """<script>DOCUMENTATION_OPTIONS = {pagename: "NAME"}</script><script src="_static/previews.js"></script>
+<p>By <a href="#t" data-preview>Theorem 1</a>.</p>"""
 LONGER, LONG = ("+".join(f"x_{{{i}}}" for i in range(n)) for n in (16, 60))
 CLEAN = rf"""<h1>T</h1>
 <p>An inline formula <span class="math">\(\frac12\)</span> and a price of 5$ or <code>\(x\)</code>.</p>
@@ -31,7 +35,13 @@ CLEAN = rf"""<h1>T</h1>
 <img src="_static/logo.svg" alt="A drawing of three bars, each shorter than the one before." width="90">
 <style>@keyframes appear {{0% {{opacity: 0}}}} details[open] p {{animation: appear 60s linear -20s}}</style>
 <details><summary>Solution</summary><p>With <span class="math">\(\hat R\)</span>.</p></details>
+{LINKED}
 <script>console.info("[PST]: Changed to auto mode using the light theme.")</script>"""
+PREVIEWS = {
+    "index": r'<p>Theorem 1: <span class="math">\(x\)</span></p>',
+    "preview-empty": "",
+    "preview-formula": r'<p>So <span class="math">\(a \nosuch b\)</span>.</p>',
+}
 WIDE = '<div style="width: 500px">x</div>'
 ALT = 'alt="A drawing of three bars, each shorter."'
 
@@ -95,6 +105,8 @@ FAULTS = {
         "1280 *",
         ["axe, serious: .*contrast.*1 places, as '<p style="],
     ),
+    "preview-empty": (LINKED, "* light", ["preview of #t is empty"]),
+    "preview-formula": (LINKED, "* light", ["preview of #t has a formula with an error"]),
     "nameless": ("<button></button>", "1280 *", ["axe, critical: Buttons must have discernible text"]),
     "lost-formula": (
         '<p id="g">A <span class="math">\\(x\\)</span>.</p><script>document.getElementById("g").remove()</script>',
@@ -110,7 +122,12 @@ def write_site(folder: Path, pages: dict[str, str]) -> Path:
     (mathjax,) = (f for f in files("sphinx-mathjax-offline") or () if f.name == "tex-chtml.js")
     (folder / "_static" / "mathjax").symlink_to(Path(str(mathjax.locate())).parent)
     for name, content in pages.items():
-        (folder / f"{name}.html").write_text(PAGE.replace("CONTENT", content), encoding="utf-8")
+        text = PAGE.replace("CONTENT", content).replace('"NAME"', f'"{name}"')
+        (folder / f"{name}.html").write_text(text, encoding="utf-8")
+    (folder / "previews").mkdir()
+    for name, content in PREVIEWS.items():
+        script = f"bookPreviews.take({json.dumps({'#t': content})})"
+        (folder / "previews" / f"{name}.js").write_text(script, encoding="utf-8")
     return folder
 
 

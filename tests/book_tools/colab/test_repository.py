@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
+from nbformat.v4 import new_code_cell, new_markdown_cell
+from toy import REPOSITORY
 
-from book_tools.colab.install_cell import install_source, stamp_of
+from book_tools.colab.install_cell import EXTRAS, extras_of, install_source, stamp_of
 from book_tools.colab.repository import VARIABLE, Origin, Repository, find_repository
 from book_tools.errors import UsageError
 
@@ -100,6 +103,16 @@ def test_the_install_cell_installs_the_stamped_revision_once(repository: Reposit
     assert run_install_cell(origin, "no_such_module") == [
         f'%pip install -q "cfltr-core @ git+{repository.address}@abc123"'
     ]
+
+
+def test_a_notebook_that_reads_events_installs_the_extra_for_it() -> None:
+    cells = [new_code_cell("events = cf.read_events(source, features)"), new_markdown_cell("`read_events()`")]
+    assert extras_of(cells) == ("logs",)
+    assert extras_of(cells[1:]) == ()
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    assert set(EXTRAS) <= set(project["optional-dependencies"])
+    assert '"cfltr-core[logs] @ git+' in install_source(Origin(GITHUB, "abc123", False), ("logs",))
+    assert "run `pip install '.[logs]'` in its folder" in install_source(Origin(None, "abc123", False), ("logs",))
 
 
 @pytest.mark.parametrize(

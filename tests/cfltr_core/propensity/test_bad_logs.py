@@ -156,3 +156,99 @@ def test_two_documents_at_one_rank_of_a_page() -> None:
     log = cf.ClickLog(**fields, propensity=[1.0, 1.0, 0.5], sessions=[6], offsets=[0, 3])
     with pytest.raises(ValueError, match=r"^logs: documents 0 and 1 of query 0 both stood at rank 1"):
         cf.dual_learning(log, np.eye(3))
+
+
+def logs_of(*clicks: list[int]) -> list[cf.ClickLog]:
+    """A log of one ranker for each list: A, B, C stood at ranks 1, 2, 3 in nine sessions."""
+    fields = {"document": [0, 1, 2], "rank": [1, 2, 3], "impressions": [9] * 3, "propensity": [1.0, 0.5, 0.3]}
+    return [cf.ClickLog(**fields, clicks=c, sessions=[9], offsets=[0, 3]) for c in clicks]
+
+
+@pytest.mark.parametrize(
+    ("clicks", "words"),
+    [
+        ([0, 0, 0], r"^logs: there is no click, so .*; collect more sessions$"),
+        (
+            [0, 4, 0],
+            r"^logs: clicks are at rank 2 only, .*; keep the rows of the other ranks, or collect more sessions$",
+        ),
+    ],
+)
+def test_dual_learning_without_clicks_to_compare(clicks: list[int], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        cf.dual_learning(logs_of(clicks), np.eye(3))
+
+
+def test_dual_learning_of_one_ranker_and_of_a_rank_without_clicks() -> None:
+    notes = " ".join(cf.dual_learning(logs_of([5, 3, 0]), np.eye(3), rounds=2).diagnosis.splitlines())
+    assert "these ratios are the model's, not the log's: no document was shown in two of them" in notes
+    assert re.search(r"Shown but never clicked: rank 3.* collect more sessions", notes)
+
+
+def test_a_context_with_clicks_on_one_side_names_the_rank() -> None:
+    """Rank 3 is clicked in the even queries only, so that its slope is minus infinity."""
+    clicks = np.where((TWO["rank"] == 3) & (TWO["query"] % 2 == 1), 0, TWO["clicks"])
+    counts, context = cf.DisplayCounts(**{**TWO, "clicks": clicks}), (np.arange(40) % 2)[:, None]
+    words = r"^counts: the likelihood has no finite maximum: with this context rank 3 has clicks in one kind of query "
+    with pytest.raises(ValueError, match=words + r"only; use fewer features, or collect more sessions\. "):
+        cf.contextual_curve(counts, context)
+
+
+BAD_ROWS = [
+    ("rank", [0, 1, 1, 0], r"^rank\[0\] is 0: ranks start at 1; add 1 to positions that start at 0$"),
+    ("clicked", [1, 0, 2, 1], r"^clicked\[2\] is 2: expected 1 for a click and 0 for none; count a second click"),
+]
+BAD_TERMS = [
+    ("rank", [0, 1, 0, 1], r"^rank\[0\] is 0: ranks start at 1; add 1 to positions that start at 0$"),
+    ("clicks", [1, 0, 4, 1], r"^clicks\[2\] is 4: more clicks than impressions; count a display at most once"),
+    ("document", [0] * 4, r"^rank\[2\] is 1, but row 0 is of the same query, .*: add up impressions and clicks"),
+]
+
+
+@pytest.mark.parametrize(("column", "values", "words"), BAD_ROWS)
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_rows_that_no_estimator_sees(name: str, column: str, values: list[int], words: str) -> None:
+    """Positions from 0 and clicks outside {0, 1} are refused, with the row, on the way to each estimator."""
+    rows = {"query": [0, 0, 0, 0], "document": [0, 1, 0, 1], "rank": [1, 2, 2, 1], "clicked": [1, 0, 0, 1]}
+    with pytest.raises(ValueError, match=words):
+        ESTIMATORS[name](cf.count_rows(**{**rows, column: values}))
+
+
+@pytest.mark.parametrize(("column", "values", "words"), BAD_TERMS)
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_terms_that_no_estimator_sees(name: str, column: str, values: list[int], words: str) -> None:
+    """So are positions from 0, more clicks than displays, and a term that is there twice."""
+    terms = {"query": [0] * 4, "document": [0, 0, 1, 1], "rank": [1, 2, 1, 2], "impressions": [3] * 4}
+    with pytest.raises(ValueError, match=words):
+        ESTIMATORS[name](cf.DisplayCounts(**{**terms, "clicks": [1, 0, 1, 1], column: values}))
+
+
+@pytest.mark.parametrize(
+    ("shown", "clicked", "words"),
+    [
+        (
+            [[0, 1], [1, 1]],
+            [[1, 0], [0, 0]],
+            r"^shown\[1, 1\] is 1: the document stands on this page already; keep one",
+        ),
+        ([[0, 1], [1, 0]], [[1, 0], [0, 2]], r"^clicked\[1, 1\] is 2: expected 1 for a click and 0 for none; count"),
+        ([[0, 1], [1]], [[1, 0], [0]], r"^shown: the rows have different lengths; fill shorter pages up, with −1"),
+    ],
+)
+def test_pages_that_the_test_of_clicks_above_does_not_see(shown: list, clicked: list, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        cf.clicks_above_test(cf.count_pages([0, 0], shown, clicked=clicked))
+
+
+def test_clicks_above_of_one_ranker_and_of_pages_that_are_shown_once() -> None:
+    one = cf.count_pages([0, 0, 1, 1], [[0, 1], [0, 1], [2, 3], [2, 3]], clicked=[[1, 0], [0, 1], [1, 1], [0, 0]])
+    with pytest.raises(
+        ValueError, match=r"^counts: no two ranks can be compared, .* show one per cent of the sessions"
+    ):
+        cf.clicks_above_test(one)
+    silent = cf.count_pages([0, 0], [[0, 1], [0, 1]], clicked=[[0, 0], [0, 0]])
+    with pytest.raises(ValueError, match=r"Shown but never clicked: ranks 1–2; .* collect more sessions\.$"):
+        cf.clicks_above_test(silent)
+    once = cf.count_pages([0, 0], [[0, 1], [1, 0]], clicked=[[0, 0], [0, 0]])
+    with pytest.raises(ValueError, match=r"^pages: no page was shown in both halves; show pages more than once"):
+        cf.clicks_above_test(once)

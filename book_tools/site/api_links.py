@@ -1,0 +1,58 @@
+"""Lead from a public name of the package, wherever code on a page names it, to its description."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+
+from sphinx.util.inventory import InventoryFile
+
+from cfltr_core.files import write_whole
+
+ALIAS, PACKAGE = "cf", "cfltr_core"
+# What stands in a link already is left alone.
+LINK = re.compile(r"(<a\b.*?</a>)", re.DOTALL)
+# As the highlighter writes it, and as code within a sentence is written.
+NAMED = re.compile(rf'(<span class="n">{ALIAS}</span><span class="o">\.</span><span class="n">)(\w+)(</span>)')
+QUOTED = re.compile(rf'(<code class="[^"]*"><span class="pre">)({ALIAS}\.(\w+))')
+
+
+def link_names(html: Path) -> None:
+    """Link every ``cf.name`` in the code of the pages below ``html``, in place; without API pages nothing changes."""
+    with (html / "objects.inv").open("rb") as stream:
+        inventory = InventoryFile.load(stream, "", lambda _, place: place)
+    found = {
+        name.removeprefix(f"{PACKAGE}."): place
+        for kind, names in inventory.items()
+        if kind.startswith("py:") and kind != "py:module"
+        for name, (_, _, place, _) in names.items()
+    }
+    for path in sorted(html.rglob("*.html")):
+        page = path.relative_to(html)
+        if "_static" not in page.parts:
+            before = path.read_text(encoding="utf-8")
+            folder = page.parent.as_posix()
+            after = linked(before, {name: posixpath.relpath(place, folder) for name, place in found.items()})
+            if after != before:
+                write_whole(path, after)
+
+
+def linked(page: str, places: dict[str, str]) -> str:
+    """Return the HTML of ``page`` with a link around every name of the package that has a place."""
+
+    def link(text: str, place: str) -> str:
+        return f'<a class="api-name" href="{place}">{text}</a>'
+
+    def named(match: re.Match[str]) -> str:
+        place = places.get(match[2])
+        return match[0] if place is None else f"{match[1]}{link(match[2], place)}{match[3]}"
+
+    def quoted(match: re.Match[str]) -> str:
+        place = places.get(match[3])
+        return match[0] if place is None else f"{match[1]}{link(match[2], place)}"
+
+    parts = LINK.split(page)
+    return "".join(
+        part if index % 2 else QUOTED.sub(quoted, NAMED.sub(named, part)) for index, part in enumerate(parts)
+    )

@@ -1,0 +1,75 @@
+"""A Sphinx extension for the printed book: everything has the number that it has on the site; SVG is converted.
+
+LaTeX would count by itself, by the place of a chapter in the book and not by its number.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import Any
+
+from docutils import nodes  # type: ignore[import-untyped]
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.transforms.post_transforms.images import ImageConverter
+from sphinx.util.math import wrap_displaymath
+
+CONVERTER = "rsvg-convert"
+
+
+def number_of(env: BuildEnvironment, page: str, kind: str, node: Any) -> str | None:
+    """Return the number that the site gives to ``node`` of ``page``, or None when it gives none."""
+    numbers = env.toc_fignumbers.get(page, {}).get(kind, {})
+    found = next((numbers[name] for name in node["ids"] if name in numbers), None)
+    return ".".join(map(str, found)) if found else None
+
+
+def _page_of(node: Any) -> str:
+    """Return the page that ``node`` comes from; all are parts of one document here."""
+    while node is not None and "docname" not in getattr(node, "attributes", {}):
+        node = node.parent
+    return str(node["docname"]) if node is not None else ""
+
+
+def number_everything(app: Sphinx, document: Any, page: str) -> None:
+    """Write the numbers of equations and figures into the document for LaTeX, in place."""
+    if app.builder.name != "latex":
+        return
+    for node in list(document.findall(nodes.math_block)):
+        number = number_of(app.env, node.get("docname", ""), "displaymath", node) if node.get("label") else None
+        if number is not None:
+            label = f"equation:{node['docname']}:{node['label']}"
+            text = wrap_displaymath(node.astext(), label, False)
+            begin = r"\begin{align}" if text.startswith(r"\begin{align}") else r"\begin{equation}"
+            tagged = text.replace(begin, rf"{begin}\tag{{{number}}}", 1)
+            node.replace_self(nodes.raw("", f"\n{tagged}\n", format="latex"))
+    for node in list(document.findall(nodes.figure)):
+        number = number_of(app.env, _page_of(node), "figure", node)
+        if number is not None:
+            raw = nodes.raw("", rf"\renewcommand{{\thefigure}}{{{number}}}", format="latex")
+            node.parent.insert(node.parent.index(node), raw)
+
+
+class Converter(ImageConverter):
+    """Turns SVG, which LaTeX cannot read, into PDF."""
+
+    conversion_rules = [  # noqa: RUF012  (so it is declared there)
+        ("image/svg+xml", "application/pdf")
+    ]
+
+    def is_available(self) -> bool:
+        """Tell whether the program is there."""
+        return shutil.which(CONVERTER) is not None
+
+    def convert(self, _from: Any, _to: Any) -> bool:
+        """Convert one file."""
+        subprocess.run([CONVERTER, "--format=pdf", f"--output={_to}", str(_from)], check=True)
+        return True
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Number when all pages are one document; convert where the builder takes no SVG."""
+    app.connect("doctree-resolved", number_everything)
+    app.add_post_transform(Converter)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

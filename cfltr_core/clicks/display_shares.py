@@ -1,0 +1,239 @@
+"""How often each document stood at each rank, and the exposure that follows for any examination curve.
+
+A policy knows its exposure; a log of past rankers has their displays.  Shares of displays hold what exposure needs of
+either, so that the curve, which is estimated, can be put in later and its error carried on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cfltr_core import checks
+from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.clicks.logs import ClickLog
+from cfltr_core.clicks.pages import PageCounts
+from cfltr_core.clicks.policies import LoggingPolicy
+from cfltr_core.clicks.users import User
+from cfltr_core.ranking.ragged import query_of
+
+# Shares are sums of divisions: they may miss 1 by rounding.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class DisplayShares:
+    """P(rank(d) = k): in which share of its query's sessions document d stood at rank k.
+
+    The exposure of a document is Σ_k share_dk θ_k.  Shares come from the displays of a policy (:meth:`of_policy`), from
+    what a log counted (:meth:`of_log`, :meth:`of_pages`), or from several of these and the traffic that each had
+    (:meth:`mixed`).  Where a ranker shows one page a query, its page and its share of the traffic are known exactly;
+    what was counted is as good as that only with many sessions a query.
+
+    Source: the sum over displays in Oosterhuis & de Rijke 2020, Eq. 5, by rank.
+
+    Parameters
+    ----------
+    document : (n_terms,)
+        Flat document index; the query follows from ``offsets``.
+    rank : (n_terms,)
+        Displayed rank, from 1.
+    share : (n_terms,) in [0, 1]
+        Of the sessions of the query.  Those of a document add up to 1, or less if it was not always shown, and so do
+        those of a place.
+    offsets : (n_queries + 1,)
+
+    Raises
+    ------
+    ValueError
+        Naming the argument, the index and the remedy: for a rank below 1, a share that is no probability, shares of a
+        document or of a place that add up to more than 1, or a document and rank that come twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cfltr_core as cf
+    >>> shares = cf.DisplayShares(  # A B C in half of the sessions, C A B in the others
+    ...     document=[0, 0, 1, 1, 2, 2], rank=[1, 2, 2, 3, 1, 3], share=[1/2] * 6, offsets=[0, 3],
+    ... )
+    >>> shares, shares.n_ranks
+    (DisplayShares(6 terms, 3 of 3 documents shown, 3 ranks), 3)
+    >>> user = cf.PositionBasedUser([1, 1/2, 1/3])
+    >>> shares.exposure(user).round(3)  # of A: (1 + 1/2) / 2
+    array([0.75 , 0.417, 0.667])
+    >>> shares.exposure_slope(user).round(3)  # if rank 2 is seen 1 % more often, A is so .0025 more often
+    array([0.5  , 0.25 , 0.25 , 0.167, 0.5  , 0.167])
+
+    The same from the rankers and their traffic, and from a log of ten sessions:
+
+    >>> a_b_c, c_a_b = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.DeterministicPolicy([2, 3, 1], [0, 3])
+    >>> parts = [cf.DisplayShares.of_policy(policy) for policy in (a_b_c, c_a_b)]
+    >>> cf.DisplayShares.mixed(parts, traffic=[1/2, 1/2]).share
+    array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
+    >>> policy, rng = cf.MixturePolicy([a_b_c, c_a_b], [1/2, 1/2]), np.random.default_rng(0)
+    >>> log = cf.simulate_clicks(policy, user, relevance=[1, 0, 1], sessions=[10], rng=rng)
+    >>> cf.DisplayShares.of_log(log).share
+    array([0.6, 0.4, 0.6, 0.4, 0.4, 0.6])
+    >>> pages = cf.simulate_pages(policy, user, relevance=[1, 0, 1], sessions=[10], rng=rng)
+    >>> cf.DisplayShares.of_pages(pages, offsets=[0, 3]).share
+    array([0.2, 0.8, 0.2, 0.8, 0.8, 0.2])
+    """
+
+    document: IntArray
+    rank: IntArray
+    share: FloatArray
+    offsets: IntArray
+
+    def __post_init__(self) -> None:
+        offsets = checks.offsets_of(self.offsets)
+        n_terms = len(np.asarray(self.document))
+        document = checks.counts(self.document, n_terms, "document")
+        checks.within(document, 0, int(offsets[-1]) - 1, "document", "no such document")
+        rank = checks.counts(self.rank, n_terms, "rank")
+        checks.within(rank, 1, np.inf, "rank", "displayed ranks start at 1; add 1 to positions that start at 0")
+        share = np.asarray(self.share, dtype=np.float64)
+        if share.shape != (n_terms,):
+            raise ValueError(f"share: expected shape ({n_terms},), one number a term, got {share.shape}")
+        checks.within(share, 0, 1 + ROUNDING, "share", "a share of the sessions; divide displays by sessions")
+        width = int(rank.max(initial=0)) + 1
+        _, first, count = np.unique(document * width + rank, return_index=True, return_counts=True)
+        if (count > 1).any():
+            term = int(first[np.argmax(count > 1)])
+            raise ValueError(
+                f"rank[{term}] is {rank[term]}, but another term is of the same document and rank: add up the shares"
+            )
+        for what, owner in (("document", document), ("place", query_of(document, offsets) * width + rank)):
+            owners, number = np.unique(owner, return_inverse=True)
+            total = np.bincount(number, share, minlength=len(owners))
+            if (total > 1 + ROUNDING).any():
+                worst = int(np.argmax(total > 1 + ROUNDING))
+                term = int(np.argmax(number == worst))
+                where = f"document {document[term]}"
+                if what == "place":
+                    where = f"rank {rank[term]} in query {query_of(document, offsets)[term]}"
+                raise ValueError(
+                    f"share: those of {where} add up to {total[worst]:g}: a session shows one document at a place, and "
+                    "a document once; divide displays by the sessions of the query"
+                )
+        for name, value in (("document", document), ("rank", rank), ("share", share), ("offsets", offsets)):
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        shown = len(np.unique(self.document[self.share > 0]))
+        return (
+            f"DisplayShares({len(self.document)} terms, {shown} of {self.offsets[-1]} documents shown, "
+            f"{self.n_ranks} ranks)"
+        )
+
+    @property
+    def n_ranks(self) -> int:
+        """The deepest rank at which a document stood."""
+        return int(self.rank.max(initial=0))
+
+    def exposure(self, user: User) -> FloatArray:
+        """Σ_k share_dk θ_k of each document, shape (n_docs,): how likely it is seen; 0 if it was never shown.
+
+        θ is the ``user``'s; ``policy_aware`` takes the result.
+        """
+        seen = self.share * user.propensity(self.rank)
+        return np.bincount(self.document, seen, minlength=int(self.offsets[-1])).astype(np.float64)
+
+    def exposure_slope(self, user: User) -> FloatArray:
+        """∂ exposure_d / ∂ log θ_k = share_dk θ_k of each term (d, k), shape (n_terms,), for the θ of ``user``.
+
+        All other derivatives are 0: the exposure of a document depends on the ranks where it stood.
+        """
+        return np.asarray(self.share * user.propensity(self.rank))
+
+    @classmethod
+    def of_policy(cls, policy: LoggingPolicy) -> DisplayShares:
+        """The shares that a ``policy`` has in the long run: P(rank(d) = k), by ``policy.display_mean``."""
+        table = np.stack([policy.display_mean(partial(np.equal, k)) for k in range(1, policy.cutoff + 1)], axis=1)
+        return cls._of_table(np.clip(table, 0.0, 1.0), policy.offsets)
+
+    @classmethod
+    def of_log(cls, log: ClickLog) -> DisplayShares:
+        """Impressions divided by sessions, as the ``log`` counted them.
+
+        A document that the past rankers could have shown but did not, for want of sessions, has no share: with few
+        sessions a query take the rankers' pages and their traffic instead.
+        """
+        shown = log.impressions > 0
+        document = log.document[shown]
+        share = log.impressions[shown] / log.sessions[log.query[shown]]
+        return cls(document=document, rank=log.rank[shown], share=share, offsets=log.offsets)
+
+    @classmethod
+    def of_pages(cls, pages: PageCounts, *, offsets: ArrayLike) -> DisplayShares:
+        """Impressions divided by sessions, as ``pages`` counted them, both halves together.
+
+        The documents of ``pages`` are flat indices, cut into queries by ``offsets`` (n_queries + 1,).
+
+        Raises
+        ------
+        ValueError
+            For a document that ``offsets`` give to another query than ``pages`` do.
+        """
+        cuts = checks.offsets_of(offsets)
+        checks.within(pages.document, 0, int(cuts[-1]) - 1, "pages.document", "no such document in offsets")
+        wrong = query_of(pages.document, cuts) != pages.query
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ValueError(
+                f"pages.document[{row}] is {pages.document[row]}, of query {query_of(pages.document, cuts)[row]} by "
+                f"offsets and of query {pages.query[row]} by pages: number documents by their rows among the features"
+            )
+        times = pages.impressions.sum(axis=1)
+        sessions = np.bincount(pages.query[pages.rank == 1], times[pages.rank == 1], minlength=len(cuts) - 1)
+        width = int(pages.rank.max())
+        table = np.bincount(
+            pages.document * width + pages.rank - 1, times, minlength=int(cuts[-1]) * width
+        ) / np.maximum(np.repeat(np.repeat(sessions, np.diff(cuts)), width), 1)
+        return cls._of_table(table.reshape(-1, width), cuts)
+
+    @classmethod
+    def mixed(cls, parts: Sequence[DisplayShares], traffic: ArrayLike) -> DisplayShares:
+        """Σ_i traffic_i · share of ``parts[i]``: several rankers, each with its share of the sessions.
+
+        ``traffic`` is (n_parts,), or (n_parts, n_queries) where it differs by query; over the parts it adds up to 1.
+
+        Raises
+        ------
+        ValueError
+            For no part, parts on different lists, or traffic that does not add up to 1.
+        """
+        several = list(parts)
+        if not several:
+            raise ValueError("parts: expected the shares of at least one ranker, got none")
+        offsets = several[0].offsets
+        for i, part in enumerate(several):
+            if not np.array_equal(part.offsets, offsets):
+                raise ValueError(f"parts[{i}] has other offsets than parts[0]: mix shares on the same lists")
+        given = checks.within(traffic, 0, 1, "traffic", "a share of the sessions")
+        if given.shape not in ((len(several),), (len(several), len(offsets) - 1)):
+            raise ValueError(
+                f"traffic: expected shape ({len(several)},) or ({len(several)}, {len(offsets) - 1}), got {given.shape}"
+            )
+        per_query = given[:, None] if given.ndim == 1 else given
+        off = np.abs(per_query.sum(axis=0) - 1) > ROUNDING
+        if off.any():
+            query = int(np.argmax(off))
+            where = f"traffic[:, {query}] adds" if given.ndim == 2 else "traffic adds"
+            raise ValueError(f"{where} up to {per_query.sum(axis=0)[query]:g}: divide it by its sum")
+        per_query = np.broadcast_to(per_query, (len(several), len(offsets) - 1))
+        width = max(part.n_ranks for part in several)
+        table = np.zeros(int(offsets[-1]) * width)
+        for part, share in zip(several, per_query, strict=True):
+            # A part has each document and rank once.
+            table[part.document * width + part.rank - 1] += part.share * share[query_of(part.document, offsets)]
+        return cls._of_table(table.reshape(-1, width), offsets)
+
+    @classmethod
+    def _of_table(cls, table: FloatArray, offsets: IntArray) -> DisplayShares:
+        """The positive entries of ``table`` (n_docs, ranks), in the order of document and rank."""
+        document, place = np.nonzero(table)
+        return cls(document=document, rank=place + 1, share=table[document, place], offsets=offsets)

@@ -1,0 +1,310 @@
+"""Events, counted: how often each document was shown and clicked, by rank, ranker, period and part of the sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cfltr_core import checks
+from cfltr_core.checks import BoolArray, FloatArray, IntArray
+from cfltr_core.clicks.display_shares import DisplayShares
+from cfltr_core.clicks.event_report import EventReport
+from cfltr_core.clicks.logs import ClickLog
+from cfltr_core.clicks.users import User
+from cfltr_core.ranking.ragged import query_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TERMS = ("document", "rank", "ranker", "period", "part", "impressions", "clicks")
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Events:
+    """What :func:`read_events` counts: one *term* per (document, rank, ranker, period, part) that was shown.
+
+    Documents are rows of the features, sorted by query and document, so that a query's stand together.  Whole sessions
+    belong to a part, *train*, *validation* or *test*; :meth:`part` takes one of them, :meth:`subset` some queries,
+    rankers or periods.
+
+    Parameters
+    ----------
+    features : (n_docs, n_features) float32
+    feature_names : (n_features,)
+    offsets : (n_queries + 1,)
+        Query q owns the rows offsets[q] … offsets[q + 1] − 1.
+    index : data frame
+        Columns ``query`` and ``document``: the names of each row of the features.
+    rankers, periods, parts : tuples
+        Names, in order; one ``None`` where a log does not tell.
+    document, rank, ranker, period, part_number : (n_terms,)
+        Row of the features; displayed rank, from 1; numbers of the names, from 0.
+    impressions, clicks : (n_terms,)
+    report : EventReport
+        What was read, and what was left out.
+
+    Raises
+    ------
+    ValueError
+        Naming the argument and the row, for counts that no log can have.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import cfltr_core as cf
+    >>> features = pd.DataFrame({"query": ["shoes"] * 3, "document": ["A", "B", "C"], "age": [3, 1, 2]})
+    >>> shown = {1: "ABC", 2: "ABC", 3: "CAB", 4: "CAB"}
+    >>> clicked = {(1, "A"), (2, "A"), (2, "C"), (4, "C")}
+    >>> rows = [
+    ...     {"session": s, "query": "shoes", "document": d, "position": k, "clicked": (s, d) in clicked, "ranker": page}
+    ...     for s, page in shown.items() for k, d in enumerate(page, start=1)
+    ... ]
+    >>> events = cf.read_events(pd.DataFrame(rows), features, split=None)
+    >>> events
+    Events(4 clicks in 4 sessions, 1 queries, 3 documents, 2 rankers)
+    >>> events.n_sessions, events.n_clicks, events.n_queries, events.queries, events.rankers
+    (4, 4, 1, array(['shoes'], dtype=object), ('ABC', 'CAB'))
+    >>> log = events.log(cf.PositionBasedUser([1, 1/2, 1/3]))
+    >>> log, log.rank, log.clicks
+    (ClickLog(4 clicks in 4 sessions, 6 terms), array([1, 2, 2, 3, 1, 3]), array([2, 0, 0, 0, 1, 1]))
+    >>> cf.display_counts(events)  # strata: each document in each period
+    DisplayCounts(4 clicks, 12 impressions, 3 strata, 3 ranks)
+    >>> sorted(events.columns(period=False))
+    ['clicks', 'document', 'impressions', 'query', 'rank']
+    >>> events.displays().share  # each ranker had half of the sessions
+    array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
+    >>> events.sessions.values.tolist()  # query, ranker, period, part, sessions
+    [[0, 0, 0, 0, 2], [0, 1, 0, 0, 2]]
+    >>> events.subset(rankers=["CAB"])
+    Events(1 clicks in 2 sessions, 1 queries, 3 documents, 1 rankers)
+    >>> events.part(0).n_sessions
+    4
+    """
+
+    features: NDArray[np.float32]
+    feature_names: tuple[str, ...]
+    offsets: IntArray
+    index: pd.DataFrame
+    rankers: tuple[Any, ...]
+    periods: tuple[Any, ...]
+    parts: tuple[Any, ...]
+    document: IntArray
+    rank: IntArray
+    ranker: IntArray
+    period: IntArray
+    part_number: IntArray
+    impressions: IntArray
+    clicks: IntArray
+    report: EventReport
+
+    def __post_init__(self) -> None:
+        n_docs = len(self.features)
+        object.__setattr__(self, "offsets", checks.offsets_of(self.offsets, n_docs))
+        n_terms = len(np.asarray(self.document))
+        for name in ("document", "rank", "ranker", "period", "part_number", "impressions", "clicks"):
+            object.__setattr__(self, name, checks.counts(getattr(self, name), n_terms, name))
+        for name, low, high in (
+            ("document", 0, n_docs - 1),
+            ("rank", 1, np.inf),
+            ("ranker", 0, len(self.rankers) - 1),
+            ("period", 0, len(self.periods) - 1),
+            ("part_number", 0, len(self.parts) - 1),
+            ("impressions", 1, np.inf),
+        ):
+            checks.within(getattr(self, name), low, high, name, "no event has it; make Events with read_events")
+        more = self.clicks > self.impressions
+        if more.any():
+            row = int(np.argmax(more))
+            raise ValueError(
+                f"clicks[{row}] is {self.clicks[row]}: more than {self.impressions[row]} impressions; "
+                "count a display at most once as clicked"
+            )
+
+    def __repr__(self) -> str:
+        rankers = "" if self.rankers == (None,) else f", {len(np.unique(self.ranker))} rankers"
+        return (
+            f"Events({self.n_clicks} clicks in {self.n_sessions} sessions, {self.n_queries} queries, "
+            f"{len(self.features)} documents{rankers})"
+        )
+
+    @property
+    def n_sessions(self) -> int:
+        """Sessions over all queries: every page has one document at rank 1."""
+        return int(self.impressions[self.rank == 1].sum())
+
+    @property
+    def n_clicks(self) -> int:
+        """Clicks over all terms."""
+        return int(self.clicks.sum())
+
+    @property
+    def n_queries(self) -> int:
+        """Queries with candidates, asked or not."""
+        return len(self.offsets) - 1
+
+    @property
+    def queries(self) -> NDArray[Any]:
+        """Names of the queries, shape (n_queries,)."""
+        return np.asarray(self.index["query"].to_numpy()[self.offsets[:-1]])
+
+    @property
+    def sessions(self) -> pd.DataFrame:
+        """Sessions by ``query`` (its number), ``ranker``, ``period`` and ``part`` (theirs), those that there were."""
+        import pandas as pd
+
+        top = self.rank == 1
+        frame = pd.DataFrame(
+            {
+                "query": query_of(self.document[top], self.offsets),
+                "ranker": self.ranker[top],
+                "period": self.period[top],
+                "part": self.part_number[top],
+                "sessions": self.impressions[top],
+            }
+        )
+        return frame.groupby(["query", "ranker", "period", "part"], as_index=False, sort=True).sum()
+
+    def part(self, name: str | int) -> Events:
+        """The sessions of one part, by its ``name`` or number; lists and names stay as they are.
+
+        Raises
+        ------
+        ValueError
+            For a part that there is not, or that has no session.
+        """
+        if name in self.parts:
+            number = self.parts.index(name)
+        elif isinstance(name, (int, np.integer)) and 0 <= name < len(self.parts):
+            number = int(name)
+        else:
+            raise ValueError(f"name is {name!r}: the parts are {', '.join(map(repr, self.parts))}")
+        return self._only(self.part_number == number, f"part {name!r}")
+
+    def subset(
+        self,
+        *,
+        queries: Iterable[Any] | None = None,
+        rankers: Sequence[Any] | None = None,
+        periods: Sequence[Any] | None = None,
+    ) -> Events:
+        """The sessions of some ``queries``, ``rankers`` and ``periods``, by their names; lists and names stay.
+
+        Raises
+        ------
+        ValueError
+            For a name that there is not, or if no session is left.
+        """
+        chosen = np.ones(len(self.document), dtype=bool)
+        query = query_of(self.document, self.offsets)
+        for what, wanted, known, number in (
+            ("queries", queries, self.queries.tolist(), query),
+            ("rankers", rankers, list(self.rankers), self.ranker),
+            ("periods", periods, list(self.periods), self.period),
+        ):
+            if wanted is None:
+                continue
+            at = {name: i for i, name in enumerate(known)}
+            given = list(wanted)
+            missing = [i for i, name in enumerate(given) if name not in at]
+            if missing:
+                raise ValueError(
+                    f"{what}[{missing[0]}] is {given[missing[0]]!r}: there is none of that name; the first is "
+                    f"{known[0]!r}"
+                )
+            chosen &= np.isin(number, [at[name] for name in given])
+        return self._only(chosen, "what was chosen")
+
+    def _only(self, chosen: BoolArray, what: str) -> Events:
+        if not chosen.any():
+            raise ValueError(f"{what} has no session; choose more of them, or split more sessions")
+        names = ("document", "rank", "ranker", "period", "part_number", "impressions", "clicks")
+        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
+
+    def columns(self, *, period: bool = True) -> dict[str, IntArray]:
+        """The arguments of :class:`DisplayCounts`: impressions and clicks by query, document, rank and ``period``.
+
+        Without ``period`` those of all periods are added up, which is right only if neither the relevance of a
+        document nor its ranker changed with time.
+        """
+        keys = [self.document, self.rank, self.period] if period else [self.document, self.rank]
+        (document, rank, *when), impressions, clicks = _added(keys, self.impressions, self.clicks)
+        out = {
+            "query": query_of(document, self.offsets),
+            "document": document,
+            "rank": rank,
+            "impressions": impressions,
+            "clicks": clicks,
+        }
+        return {**out, "period": when[0]} if period else out
+
+    def log(self, user: User | None = None) -> ClickLog:
+        """The counts of all rankers, periods and parts as a :class:`ClickLog`, examined as by ``user``.
+
+        Without a user its propensities are 1: it then says what was clicked and nothing of what was examined, and
+        weighting it is naive.
+
+        Raises
+        ------
+        ValueError
+            For a ``user`` who never examines a rank at which there are clicks.
+        """
+        (document, rank), impressions, clicks = _added([self.document, self.rank], self.impressions, self.clicks)
+        top = rank == 1
+        sessions = np.bincount(
+            query_of(document[top], self.offsets), impressions[top], minlength=self.n_queries
+        ).astype(np.int64)
+        return ClickLog(
+            document=document,
+            rank=rank,
+            impressions=impressions,
+            clicks=clicks,
+            propensity=np.ones(len(rank)) if user is None else user.propensity(rank),
+            sessions=sessions,
+            offsets=self.offsets,
+        )
+
+    def displays(self, *, traffic: str = "query") -> DisplayShares:
+        """In which share of the sessions of its query each document stood at each rank.
+
+        With ``traffic="query"`` impressions are divided by the sessions of the query.  With ``traffic="log"`` each
+        ranker counts as often as it did in the whole log in that period, of the rankers that the query met: what it
+        showed stays what was seen, but who was asked is no longer left to chance.  That is better with few sessions a
+        query, and wrong if rankers were chosen by the query.
+
+        Raises
+        ------
+        ValueError
+            For another ``traffic``.
+        """
+        checks.one_of(traffic, "traffic", ("query", "log"))
+        if traffic == "query":
+            return DisplayShares.of_log(self.log())
+        query = query_of(self.document, self.offsets)
+        n_rankers, n_periods = len(self.rankers), len(self.periods)
+        top = self.rank == 1
+        shape = (self.n_queries, n_periods, n_rankers)
+        cell = (query * n_periods + self.period) * n_rankers + self.ranker
+        asked = np.bincount(cell[top], self.impressions[top], minlength=int(np.prod(shape))).reshape(shape)
+        whole: FloatArray = asked.sum(axis=0) / np.maximum(asked.sum(axis=(0, 2))[:, None], 1)
+        met = np.where(asked > 0, whole, 0.0)
+        met /= np.maximum(met.sum(axis=2, keepdims=True), np.finfo(np.float64).tiny)
+        when = asked.sum(axis=2) / np.maximum(asked.sum(axis=(1, 2))[:, None], 1)
+        # What one session of a ranker stands for, in its query and period.
+        each = np.divide(met * when[:, :, None], asked, out=np.zeros(shape), where=asked > 0)
+        share = self.impressions * each.ravel()[cell]
+        (document, rank), share, _ = _added([self.document, self.rank], share, share)
+        return DisplayShares(document=document, rank=rank, share=share, offsets=self.offsets)
+
+
+def _added(keys: list[IntArray], impressions: Any, clicks: Any) -> tuple[list[IntArray], Any, Any]:
+    """Sums over terms of equal ``keys``, in the order of the keys."""
+    order = np.lexsort(keys[::-1])
+    sorted_keys = [key[order] for key in keys]
+    new = np.append(True, np.any([key[1:] != key[:-1] for key in sorted_keys], axis=0))
+    first = np.flatnonzero(new)
+    sums = [np.add.reduceat(values[order], first) for values in (impressions, clicks)]
+    return [key[first] for key in sorted_keys], sums[0], sums[1]

@@ -1,0 +1,162 @@
+"""The lists that events are about: features of the candidates, sorted so that those of a query stand together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cfltr_core.checks import IntArray
+from cfltr_core.clicks.event_sources import import_ibis, run_query
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KEYS = ("query", "document")
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class EventLists:
+    """Candidates in the order of query and document: what :func:`event_lists` makes of a table of features.
+
+    Parameters
+    ----------
+    features : (n_docs, n_features) float32
+    names : (n_features,)
+        Names of the features.
+    offsets : (n_queries + 1,)
+    index : data frame
+        Columns ``query`` and ``document``: what row i of the features is about.
+    """
+
+    features: NDArray[np.float32]
+    names: tuple[str, ...]
+    offsets: IntArray
+    index: pd.DataFrame
+
+
+def event_lists(features: Any, columns: Mapping[str, str] | None = None) -> EventLists:
+    """Sort a table of ``features`` into lists: one row for each candidate document of each query.
+
+    Parameters
+    ----------
+    features : data frame, path or Ibis table
+        Columns ``query`` and ``document``, as in the events; all others are features, and numbers.
+    columns : mapping, optional
+        Other names of these two columns, as in :func:`~cfltr_core.clicks.event_sources.event_table`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For another kind of table, missing columns or values, a document twice in a query, features that are text or
+        not finite; with the first query and document that it concerns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from cfltr_core.clicks.event_lists import event_lists
+    >>> table = pd.DataFrame({"query": ["shoes", "hats", "shoes"], "document": ["B", "A", "A"], "age": [2, 3, 1]})
+    >>> lists = event_lists(table)
+    >>> lists.index.values.tolist(), lists.offsets, lists.features.ravel()
+    ([['hats', 'A'], ['shoes', 'A'], ['shoes', 'B']], array([0, 1, 3]), array([3., 1., 2.], dtype=float32))
+    """
+    import pandas as pd
+
+    frame = _frame(features)
+    keys = {}
+    for name in KEYS:
+        other = (columns or {}).get(name, name)
+        keys[name] = other if other in frame.columns else name
+        if keys[name] not in frame.columns:
+            has = ", ".join(map(str, frame.columns))
+            raise ValueError(f"features: there is no column {name!r}; it has {has}. Rename the one that holds it")
+    names = [name for name in frame.columns if name not in keys.values()]
+    if len(frame) == 0:
+        raise ValueError("features: there is no row; give one for each candidate document of each query")
+    if not names:
+        raise ValueError("features: there is no column beside query and document; a ranker needs at least one feature")
+    index = pd.DataFrame({name: _identities(frame[theirs], name) for name, theirs in keys.items()})
+    again = index.duplicated()
+    if again.any():
+        row = int(np.argmax(again))
+        raise ValueError(
+            f"features: {_where(index, row)} has two rows, the second is row {row}: keep one for each document of a "
+            "query"
+        )
+    for name in names:
+        if not pd.api.types.is_numeric_dtype(frame[name].dtype):
+            item = frame[name].iloc[0]
+            raise ValueError(
+                f"features: column {name!r} holds {frame[name].dtype}, as {item!r} of {_where(index, 0)}: features are "
+                "numbers; encode it, or drop the column"
+            )
+    order = index.sort_values(list(KEYS), kind="stable").index.to_numpy()
+    with np.errstate(over="ignore"):
+        table = np.stack([frame[name].to_numpy(dtype=np.float32, na_value=np.nan)[order] for name in names], axis=1)
+    index = index.iloc[order].reset_index(drop=True)
+    for column, name in enumerate(names):
+        finite = np.isfinite(table[:, column])
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise ValueError(
+                f"features: column {name!r} is {table[row, column]} for {_where(index, row)}: fill missing values, and "
+                "cap those that are too large for float32"
+            )
+    query = index["query"].to_numpy()
+    start = np.flatnonzero(np.append(True, query[1:] != query[:-1]))
+    return EventLists(
+        features=np.ascontiguousarray(table),
+        names=tuple(map(str, names)),
+        offsets=np.append(start, len(index)).astype(np.int64),
+        index=index,
+    )
+
+
+def is_text(column: pd.Series) -> bool:
+    """Whether a column of identities holds text; else it holds whole numbers."""
+    return column.dtype.kind not in "iu"
+
+
+def _where(index: pd.DataFrame, row: int) -> str:
+    query, document = index.iloc[row].tolist()
+    return f"query {query!r}, document {document!r}"
+
+
+def _frame(features: Any) -> pd.DataFrame:
+    """``features`` as a data frame."""
+    import pandas as pd
+
+    if isinstance(features, pd.DataFrame):
+        return features
+    if isinstance(features, (str, Path)):
+        path = str(features)
+        if not Path(path).exists():
+            raise ValueError(f"features: there is no file at {path!r}; correct the path")
+        return pd.read_csv(path) if path.removesuffix(".gz").endswith((".csv", ".tsv")) else pd.read_parquet(path)
+    if isinstance(features, import_ibis().Table):
+        return run_query(features)
+    raise TypeError(f"features is {type(features).__name__}: expected a pandas data frame, a path or an Ibis table")
+
+
+def _identities(column: pd.Series, name: str) -> NDArray[Any] | pd.Series:
+    """A column of names of things: whole numbers as int64, or text."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(column.cat.categories.dtype)
+    if column.isna().any():
+        row = int(np.argmax(column.isna().to_numpy()))
+        raise ValueError(f"features: {name} is missing in row {row}: drop rows without one, or fill it in")
+    if pd.api.types.is_integer_dtype(column.dtype):
+        return column.to_numpy().astype(np.int64)
+    wrong = [i for i, item in enumerate(column.tolist()) if not isinstance(item, str)]
+    if wrong:
+        item = column.iloc[wrong[0]]
+        raise ValueError(
+            f"features: {name} is {item!r} in row {wrong[0]}: expected whole numbers, or text, in all rows"
+        )
+    return column.astype(object).to_numpy()

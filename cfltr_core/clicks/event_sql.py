@@ -1,0 +1,291 @@
+"""The one expression that checks and counts events, in Ibis: DuckDB runs it here, other databases where they are.
+
+Nothing here looks at a row: every function takes an Ibis table and returns another, which the database computes when
+it is asked.  No name or value is pasted into SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cfltr_core.clicks.event_lists import EventLists
+from cfltr_core.clicks.event_sources import import_ibis
+
+# A whole number of 64 bits has this many places for positions, or for documents of a list, without its sign.
+BITS = 61
+# Lists longer than that are looked at through three such numbers, of lengths without a common divisor.
+LENGTHS = (61, 59, 53)
+# No page is that long: what is larger is no position.
+DEEPEST = 1_000_000_000
+# Prime, so that whole numbers are spread over all residues; and two multipliers of which powers are residues too.
+PRIME, FIRST, SECOND = 2**31 - 1, 48_271, 69_621
+
+
+def list_index(lists: EventLists) -> Any:
+    """The candidates as an Ibis table: query and document, the row of the features, its place in the list from 0.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from cfltr_core.clicks.event_lists import event_lists
+    >>> from cfltr_core.clicks.event_sources import run_query
+    >>> from cfltr_core.clicks.event_sql import list_index
+    >>> table = pd.DataFrame({"query": [1, 2, 2], "document": [5, 5, 7], "age": [3, 1, 2]})
+    >>> run_query(list_index(event_lists(table))).values.tolist()
+    [[1, 5, 0, 0], [2, 5, 1, 0], [2, 7, 2, 1]]
+    """
+    row = np.arange(len(lists.index))
+    start = np.repeat(lists.offsets[:-1], np.diff(lists.offsets))
+    named = lists.index.rename(columns={"query": "of_query", "document": "of_document"})
+    return import_ibis().memtable(named.assign(row=row, place=row - start))
+
+
+def row_faults(table: Any) -> dict[str, tuple[str, Any, str]]:
+    """What may be wrong with a single event: the column, a condition on ``table``, and the remedy, the worst first.
+
+    Conditions hold where something is wrong; a missing value makes none of the others true.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> from cfltr_core.clicks.event_sql import row_faults
+    >>> kinds = {"session": "int64", "query": "string", "document": "string", "position": "float64", "clicked": "int8"}
+    >>> list(row_faults(ibis.table(kinds, name="events")))[-4:]
+    ['position is no whole number', 'position is 0', 'position is negative', 'clicked is neither 0 nor 1']
+    """
+    out: dict[str, tuple[str, Any, str]] = {}
+    position, clicked = table.position, table.clicked
+    out["a click has no position"] = (
+        "position",
+        position.isnull() & (clicked == (True if clicked.type().is_boolean() else 1)),
+        "a click without an impression: give each click the position at which its document was displayed",
+    )
+    for name in table.columns:
+        column = table[name]
+        missing = column.isnull() | column.isnan() if column.type().is_floating() else column.isnull()
+        out[f"{name} is missing"] = (name, missing, f"fill in the {name}, or leave the whole session out")
+    for name in ("position", "length"):
+        if name not in table.columns:
+            continue
+        column = table[name]
+        whole = f"expected a whole number from 1; correct the {name}"
+        if not column.type().is_integer():
+            out[f"{name} is no whole number"] = (name, (column % 1 != 0) | (column > DEEPEST), whole)
+        zero = "positions start at 1; add 1 to positions that start at 0" if name == "position" else whole
+        out[f"{name} is 0"] = (name, column == 0, zero)
+        out[f"{name} is negative"] = (name, column < 0, whole)
+        if column.type().is_integer():
+            out[f"{name} is too large"] = (name, column > DEEPEST, whole)
+    if not clicked.type().is_boolean():
+        out["clicked is neither 0 nor 1"] = (
+            "clicked",
+            (clicked != 0) & (clicked != 1),
+            "expected 1 for a click and 0 for none; count a second click on the same display once",
+        )
+    return out
+
+
+def event_rows(table: Any, index: Any) -> Any:
+    """Events with whole positions and clicks, and the row and the place of their document; null if it has no features.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> from cfltr_core.clicks.event_sql import event_rows
+    >>> kinds = {"session": "int64", "query": "string", "document": "string", "position": "float64", "clicked": "int8"}
+    >>> index = ibis.table({"of_query": "string", "of_document": "string", "row": "int64", "place": "int64"}, name="x")
+    >>> list(event_rows(ibis.table(kinds, name="events"), index).columns)
+    ['session', 'query', 'document', 'position', 'clicked', 'row', 'place']
+    """
+    joined = _whole(table).left_join(index, [("query", "of_query"), ("document", "of_document")])
+    return joined.select(*table.columns, "row", "place")
+
+
+def _whole(table: Any) -> Any:
+    """Positions, clicks and lengths as whole numbers, which was checked."""
+    numbers = ("position", "clicked", "length")
+    return table.mutate(**{name: table[name].cast("int64") for name in numbers if name in table.columns})
+
+
+def page_table(rows: Any, longest: int) -> Any:
+    """One row for each session: what tells whether its page is whole, and how it was clicked.
+
+    A whole page has n rows, and its positions, as bits of a number, are the bits 1 … n: n rows that have them all have
+    none twice.  The documents of a page are different if their places set as many bits as there are documents.  That is
+    exact, needs a few bytes a page, and is the same on every database.
+
+    ``longest`` is the length of the longest list.  In a longer list than 61 documents places share powers, so that
+    different documents may look like one: ``doubtful`` pages are counted by :func:`found_twice`.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> from cfltr_core.clicks.event_sql import page_table
+    >>> kinds = dict.fromkeys(("session", "query", "document", "position", "clicked", "row", "place"), "int64")
+    >>> list(page_table(ibis.table(kinds, name="rows"), longest=10).columns)[:5]
+    ['session', 'rows', 'positions', 'incomplete', 'last_click']
+    """
+    one = import_ibis().literal(1, "int64")
+
+    def power(key: Any, length: int) -> Any:
+        return one << (key % length)
+
+    measured = {
+        "rows": rows.count(),
+        "positions": rows.position.max(),
+        "places": power(rows.position, BITS).bit_or(),
+        "last_click": (rows.clicked * rows.position).max(),
+        "known": rows.row.count(),
+    }
+    varying = [name for name in ("query", "ranker", "period", "length") if name in rows.columns]
+    for name in varying:
+        measured |= {f"{name}_low": rows[name].min(), f"{name}_high": rows[name].max()}
+    masks = LENGTHS if longest > BITS else (BITS,)
+    for length in masks:
+        measured |= {f"union_{length}": power(rows.place, length).bit_or()}
+    pages = rows.group_by("session").agg(**measured)
+    deep = pages.positions >= BITS
+    # The shift is asked for where it fits only.
+    complete = (one << (deep.ifelse(0, pages.positions) + 1)) - 2
+    again = pages.known > _bits_set(pages[f"union_{masks[0]}"])
+    for length in masks[1:]:
+        again &= pages.known > _bits_set(pages[f"union_{length}"])
+    return pages.select(
+        "session",
+        "rows",
+        "positions",
+        incomplete=(pages.rows != pages.positions) | (~deep & (pages.places != complete)),
+        last_click=pages.last_click,
+        unknown=pages.rows - pages.known,
+        again=again,
+        deep=deep,
+        **{f"{name}s": pages[f"{name}_low"] != pages[f"{name}_high"] for name in varying},
+        **{name: pages[f"{name}_low"] for name in ("ranker", "period") if name in varying},
+        **({"short": pages.rows != pages.length_low} if "length" in varying else {}),
+    )
+
+
+def _bits_set(number: Any) -> Any:
+    """How many bits of a whole number >= 0 are set: added up in pairs, then in fours …; no bits if it is null."""
+    bits = number.coalesce(0)
+    for step, mask in ((1, 0x5555555555555555), (2, 0x3333333333333333), (4, 0x0F0F0F0F0F0F0F0F)):
+        bits = (bits & mask) + ((bits >> step) & mask)
+    for step in (8, 16, 32):
+        bits = bits + (bits >> step)
+    return bits & 0x7F
+
+
+def found_twice(rows: Any, sessions: Any, key: str) -> Any:
+    """The ``sessions`` whose page has a ``key`` of its ``rows`` twice: exact, by counting each; null is no key.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> from cfltr_core.clicks.event_sources import run_query
+    >>> from cfltr_core.clicks.event_sql import found_twice
+    >>> rows = ibis.memtable({"session": [1, 1, 2, 2], "document": ["A", "A", "A", "B"]})
+    >>> run_query(found_twice(rows, rows.select("session"), "document")).session.tolist()
+    [1]
+    """
+    chosen = rows.filter(rows[key].notnull()).semi_join(sessions, "session").select("session", key)
+    table = chosen.group_by("session", key).agg(times=chosen.count())
+    return table.filter(table.times > 1).select("session").distinct()
+
+
+def page_summary(pages: Any) -> Any:
+    """How many pages are sound, clicked and faulty, one row for each ranker and period.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> from cfltr_core.clicks.event_sql import page_summary, page_table
+    >>> kinds = dict.fromkeys(("session", "query", "document", "position", "clicked", "row", "place"), "int64")
+    >>> summary = page_summary(page_table(ibis.table(kinds, name="rows"), longest=10))
+    >>> list(summary.columns)[:5]
+    ['group', 'sessions', 'rows', 'positions', 'clicked']
+    """
+    ibis = import_ibis()
+    groups = [name for name in ("ranker", "period") if name in pages.columns]
+    faults = ("incomplete", "again", "deep", "short", "querys", "rankers", "periods", "lengths")
+    return pages.group_by(*groups, **({} if groups else {"group": ibis.literal(0)})).agg(
+        sessions=pages.count(),
+        rows=pages.rows.sum(),
+        positions=pages.positions.max(),
+        clicked=(pages.last_click > 0).cast("int64").sum(),
+        ending=(pages.last_click == pages.positions).cast("int64").sum(),
+        unknown=(pages.unknown > 0).cast("int64").sum(),
+        unknown_rows=((pages.unknown > 0).ifelse(pages.rows, 0)).sum(),
+        **{name: pages[name].cast("int64").sum() for name in faults if name in pages.columns},
+    )
+
+
+def part_of(session: Any, shares: Sequence[float]) -> Any:
+    """The part of each ``session``, 0, 1, …: by a number that the session alone decides, spread evenly over [0, 1).
+
+    Of whole numbers that is a congruential step modulo 2³¹ − 1, its high half mixed into the low one, and another
+    step; of text it is MD5.  Every database computes the same, today and next year, whatever the order of the rows.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> from cfltr_core.clicks.event_sources import run_query
+    >>> from cfltr_core.clicks.event_sql import part_of
+    >>> table = ibis.range(100_000).unnest().name("session").as_table()
+    >>> run_query(table.group_by(part=part_of(table.session, [0.6, 0.2, 0.2])).agg(n=table.count())).n.sum()
+    np.int64(100000)
+    """
+    text = not session.type().is_integer()
+    if text:
+        number = session.cast("string").hexdigest("md5")
+    else:
+        # A remainder may be negative, or not, by database.
+        residue = ((session % PRIME).cast("int64") + PRIME) % PRIME
+        mixed = (residue * FIRST + 1) % PRIME
+        number = ((mixed ^ (mixed >> 15)) * SECOND) % PRIME
+    part = import_ibis().literal(0, "int64")
+    total = 0.0
+    for share in shares[:-1]:
+        total += share
+        # No digit of a hexadecimal number comes after f.
+        digits = f"{int(total * 16**8):08x}" if total < 1 else "g"
+        part += (number >= (digits if text else int(total * PRIME))).cast("int64")
+    return part
+
+
+def term_counts(table: Any, index: Any, shares: Sequence[float], names: Mapping[str, Any]) -> Any:
+    """Impressions and clicks of every document, by position, ranker, period and part: all that leaves the database.
+
+    Parameters
+    ----------
+    table : Ibis table
+        Events whose documents all have features.
+    index : Ibis table
+        Of :func:`list_index`.
+    shares : (n_parts,)
+        Of the parts, as for :func:`part_of`.
+    names : mapping
+        For ``ranker`` and ``period``, where they are known, an Ibis table of the name and its number.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> from cfltr_core.clicks.event_sources import run_query
+    >>> from cfltr_core.clicks.event_sql import term_counts
+    >>> index = ibis.memtable({"of_query": [7], "of_document": [5], "row": [0], "place": [0]})
+    >>> events = {"session": [1, 2], "query": [7, 7], "document": [5, 5], "position": [1, 1], "clicked": [0, 1]}
+    >>> run_query(term_counts(ibis.memtable(events), index, [1.0], {})).values.tolist()
+    [[0, 1, 0, 2, 1]]
+    """
+    rows = _whole(table)
+    part = part_of(rows.session, shares)
+    keys = ["query", "document", "position", *names]
+    counts = rows.group_by(*keys, part=part).agg(impressions=rows.count(), clicks=rows.clicked.sum())
+    # Names become numbers after the counting, when there are few of them.
+    counts = counts.join(index, [("query", "of_query"), ("document", "of_document")])
+    for name, numbered in names.items():
+        counts = counts.join(numbered.rename(**{f"of_{name}": name}), [(name, f"of_{name}")])
+    numbers = {name: counts[f"{name}_number"] for name in names}
+    return counts.select("row", "position", "part", "impressions", "clicks", **numbers)

@@ -1,0 +1,82 @@
+"""What a link leads to is kept for every page in a script that is the same in every build."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from book_tools.site.previews import FOLDER, element_at, preview_of, write_previews
+
+THEOREM = """<div class="proof theorem admonition" id="thm-x">
+<p class="admonition-title"><span class="caption-number">Theorem 2.1 </span></p>
+<section class="theorem-content" id="proof-content"><div>By <a class="reference internal" href="#eq">(2.1)</a>
+<img src="../_images/a.svg" alt="A line."/></div></section>
+</div>"""
+TERM = '<dl><dt id="term-log">log<a class="headerlink" href="#term-log">#</a></dt><dd><p>What is kept.</p></dd></dl>'
+HEADING = '<section id="sec-x"><h2>A heading</h2></section>'
+NAME = (
+    '<dt class="sig sig-object py" id="cfltr_core.ndcg"><span>ndcg</span>(scores)</dt>'
+    "<dd><p>nDCG of a list.</p><p>More of it.</p><dl><dt>Parameters</dt><dd>…</dd></dl></dd>"
+)
+
+
+def test_a_preview_has_neither_links_nor_anchors() -> None:
+    shown = preview_of(THEOREM, "thm-x", "chapters")
+    assert shown is not None
+    assert "Theorem 2.1" in shown
+    assert "By (2.1)" in shown
+    assert "<a" not in shown
+    assert "id=" not in shown
+    assert 'data-src="_images/a.svg"' in shown
+
+
+def test_a_term_comes_with_what_it_means() -> None:
+    assert preview_of(TERM, "term-log", "chapters") == "<dl><dt>log</dt><dd><p>What is kept.</p></dd></dl>"
+
+
+def test_of_a_name_the_signature_and_the_first_paragraph() -> None:
+    shown = preview_of(NAME, "cfltr_core.ndcg", "api")
+    assert shown is not None
+    assert "nDCG of a list." in shown
+    assert "More" not in shown
+    assert "Parameters" not in shown
+
+
+@pytest.mark.parametrize("anchor", ["sec-x", "nowhere"])
+def test_headings_and_what_is_not_there_have_none(anchor: str) -> None:
+    assert preview_of(HEADING, anchor, "chapters") is None
+
+
+def test_an_element_ends_where_it_ends() -> None:
+    text = "<p>a</p><div>b<div>c</div>d</div><div>e</div>"
+    assert element_at(text, 8) == "<div>b<div>c</div>d</div>"
+    with pytest.raises(ValueError, match="has no end"):
+        element_at("<div><div></div>", 0)
+
+
+def test_links_are_marked_and_one_script_is_written_for_each_page(tmp_path: Path) -> None:
+    (tmp_path / "chapters").mkdir()
+    (tmp_path / "chapters" / "a.html").write_text(THEOREM + TERM + HEADING)
+    link = '<a class="reference internal" href="chapters/a.html#{}">x</a>'
+    (tmp_path / "index.html").write_text("".join(map(link.format, ("thm-x", "sec-x", "term-log", "thm-x"))))
+    write_previews(tmp_path)
+    page = (tmp_path / "index.html").read_text()
+    assert page.count("data-preview") == 3
+    script = (tmp_path / FOLDER / "index.js").read_text()
+    assert "</" not in script
+    found = json.loads(script.removeprefix("bookPreviews.take(").removesuffix(");\n"))
+    assert list(found) == ["chapters/a.html#term-log", "chapters/a.html#thm-x"]
+    # The theorem refers to an equation that is not there, so its page has no script.
+    assert not (tmp_path / FOLDER / "chapters" / "a.js").exists()
+
+
+def test_the_built_pages_have_them(built: object) -> None:
+    root = built.root / "_build" / "html"  # type: ignore[attr-defined]
+    scripts = sorted((root / FOLDER).rglob("*.js"))
+    assert scripts
+    for script in scripts:
+        page = root / script.relative_to(root / FOLDER).with_suffix(".html")
+        assert "data-preview" in page.read_text()
+        assert "DOCUMENTATION_OPTIONS.pagename" in page.read_text()

@@ -1,0 +1,390 @@
+"""What read_events accepts and what it refuses: sources, messages, the report."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cfltr_core as cf
+from cfltr_core.clicks import event_sources
+from cfltr_core.clicks.event_report import EventReport
+
+PAGES = {1: "ABC", 2: "BCA", 3: "CAB", 4: "ABC"}
+CLICKED = {(1, "A"), (2, "B"), (2, "C"), (3, "C")}
+
+
+def rows() -> pd.DataFrame:
+    """Four sessions of one query; the last one without a click."""
+    return pd.DataFrame(
+        [
+            {"session": s, "query": "shoes", "document": d, "position": k, "clicked": int((s, d) in CLICKED)}
+            for s, page in PAGES.items()
+            for k, d in enumerate(page, start=1)
+        ]
+    )
+
+
+def features() -> pd.DataFrame:
+    return pd.DataFrame({"query": ["shoes"] * 3, "document": ["B", "C", "A"], "age": [2, 3, 1], "new": [True] * 3})
+
+
+def test_without_the_extra_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ibis", None)
+    with pytest.raises(ModuleNotFoundError, match=re.escape("pip install 'cfltr-core[logs]'")):
+        cf.read_events(rows(), features())
+    assert "make setup" in event_sources.INSTALL
+
+
+@pytest.fixture
+def ibis() -> object:
+    return pytest.importorskip("ibis", reason="the extra logs is not installed")
+
+
+def same(one: cf.Events, other: cf.Events) -> bool:
+    names = ("features", "offsets", "document", "rank", "ranker", "period", "part_number", "impressions", "clicks")
+    return (
+        all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
+        and one.report == other.report
+        and one.index.equals(other.index)
+    )
+
+
+@pytest.mark.usefixtures("ibis")
+@pytest.mark.parametrize("text", [True, False], ids=["text", "numbers"])
+def test_every_source_gives_the_same(tmp_path: Path, text: bool) -> None:
+    import ibis
+
+    frame, table = rows(), features()
+    if not text:
+        for each in (frame, table):
+            each["query"], each["document"] = 7, each["document"].map({"A": 1, "B": 2, "C": 3})
+    frame = frame.assign(ranker=["old", "new", "new", "old"] * 3, period=1).sort_values(["session", "position"])
+    frame["ranker"] = frame["session"].map({1: "old", 2: "new", 3: "new", 4: "old"})
+    frame.to_parquet(tmp_path / "events.parquet")
+    frame[:6].to_parquet(tmp_path / "part-1.parquet")
+    frame[6:].to_parquet(tmp_path / "part-2.parquet")
+    (tmp_path / "folder").mkdir()
+    frame.to_parquet(tmp_path / "folder" / "all.parquet")
+    frame.to_csv(tmp_path / "events.csv", index=False)
+    table.to_csv(tmp_path / "features.csv", index=False)
+    table.to_parquet(tmp_path / "features.parquet")
+    con = ibis.duckdb.connect()
+    con.con.register("log", frame)
+    con.con.register("candidates", table)
+    wanted = cf.read_events(frame, table)
+    categories = frame.astype({"query": "category", "document": "category", "ranker": "category"})
+    sources = {
+        "shuffled": frame.sample(frac=1, random_state=0),
+        "categories": categories,
+        "true and false": frame.assign(clicked=frame.clicked == 1),
+        "fractions": frame.assign(position=frame.position.astype(float), clicked=frame.clicked.astype(float)),
+        "more columns": frame.assign(other="x"),
+        "Parquet": tmp_path / "events.parquet",
+        "glob": str(tmp_path / "part-*.parquet"),
+        "list": [tmp_path / "part-2.parquet", tmp_path / "part-1.parquet"],
+        "folder": tmp_path / "folder",
+        "CSV": tmp_path / "events.csv",
+        "Ibis": con.table("log"),
+        "Ibis frame": ibis.memtable(frame),
+    }
+    for name, source in sources.items():
+        assert same(cf.read_events(source, table), wanted), name
+    for name, lists in {
+        "shuffled": table.sample(frac=1, random_state=1),
+        "categories": table.astype({"query": "category", "document": "category"}),
+        "CSV": str(tmp_path / "features.csv"),
+        "Parquet": tmp_path / "features.parquet",
+        "Ibis": con.table("candidates"),
+    }.items():
+        assert same(cf.read_events(frame, lists), wanted), name
+    theirs = {"session": "page id", "position": "the rank", "clicked": "drop table log", "ranker": 'a "b" c'}
+    renamed = frame.rename(columns=theirs)
+    assert same(cf.read_events(renamed, table, columns=theirs), wanted)
+    con.disconnect()
+
+
+@pytest.mark.usefixtures("ibis")
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["2024-W1", "w2"], ("2024-W1", "w2")),
+        (pd.Categorical(["new", "old"]), ("new", "old")),
+        (pd.PeriodIndex(["2024-01", "2024-02"], freq="M"), ("2024-01", "2024-02")),
+        (pd.to_datetime(["2024-01-01", "2024-01-08"]), (pd.Timestamp("2024-01-01"), pd.Timestamp("2024-01-08"))),
+        (np.array([2**63, 2**64 - 1], dtype=np.uint64), (2**63, 2**64 - 1)),
+        (np.array([-5, 3], dtype=np.int8), (-5, 3)),
+    ],
+    ids=["text", "categories", "months", "times", "large", "small"],
+)
+def test_periods_and_sessions_of_many_kinds(names: pd.Index, found: tuple[object, ...]) -> None:
+    frame = rows()
+    some = pd.Series(names)
+    frame["period"] = some[(frame.session > 2).astype(int)].reset_index(drop=True)
+    events = cf.read_events(frame, features())
+    assert events.periods == found
+    assert events.n_sessions == len(PAGES)
+    if not isinstance(found[0], pd.Timestamp):
+        two = frame.assign(session=frame["period"])[frame.session.isin([1, 4])]
+        assert cf.read_events(two, features()).n_sessions == 2
+
+
+@pytest.mark.usefixtures("ibis")
+def test_names_that_look_like_sql_are_names() -> None:
+    name = "x'; DROP TABLE events; --"
+    frame = rows().replace({"shoes": name, "A": '"A"'})
+    events = cf.read_events(frame, features().replace({"shoes": name, "A": '"A"'}), split=None)
+    assert events.queries.tolist() == [name]
+    assert events.n_clicks == len(CLICKED)
+
+
+@pytest.mark.usefixtures("ibis")
+def test_the_report_counts_what_was_seen_and_what_was_left_out() -> None:
+    more = pd.DataFrame(
+        [
+            {"session": 9, "query": "shoes", "document": d, "position": k, "clicked": 0}
+            for k, d in enumerate(["A", "gone"], 1)
+        ]
+    )
+    frame = pd.concat([rows(), more]).assign(period=lambda f: (f.session > 2).astype(int))
+    lists = pd.concat(
+        [features(), pd.DataFrame({"query": ["hats", "shoes"], "document": ["A", "Z"], "age": 1, "new": False})]
+    )
+    with pytest.raises(
+        ValueError, match=r"has no features in 1 of 5 sessions .session 9, query 'shoes', document 'gone"
+    ):
+        cf.read_events(frame, lists)
+    events = cf.read_events(frame, lists, unknown="drop")
+    assert isinstance(events.report, EventReport)
+    assert events.report == EventReport(
+        rows=12, sessions=4, clicks=4, without_click=1, positions=3, queries=2, unasked=1, single=1, documents=5,
+        unseen=2, changing=0, dropped_sessions=1, dropped_rows=2, groups=(("period 0", 2, 2), ("period 1", 2, 1)),
+        parts=events.report.parts, split=events.report.split,
+    )  # fmt: skip
+    assert sum(n for _, n in events.report.parts) == 4
+    assert "left out     1 sessions (2 events): a document had no features" in str(events.report)
+    assert repr(events.report) == str(events.report)
+
+
+@pytest.mark.usefixtures("ibis")
+def test_changing_candidates_are_counted_by_period() -> None:
+    frame = pd.DataFrame(
+        [
+            {"session": s, "query": "shoes", "document": d, "position": k, "clicked": c, "period": p}
+            for s, p, page, c in ((1, 0, "AB", 1), (2, 0, "BA", 0), (3, 1, "CB", 0), (4, 1, "BC", 0))
+            for k, d in enumerate(page, start=1)
+        ]
+    ).assign(clicked=lambda f: f.clicked * (f.position == 1))
+    events = cf.read_events(frame, features())
+    assert events.report.changing == 1
+    assert events.periods == (0, 1)
+    assert len(cf.display_counts(events).start) - 1 == 4  # A and B, then B and C
+    assert cf.read_events(frame[frame.session < 3], features()).report.changing == 0
+
+
+def put(column: str, row: int, value: object) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """A damage that changes one value."""
+
+    def damage(frame: pd.DataFrame) -> pd.DataFrame:
+        out = frame.astype({column: object})
+        out.loc[row, column] = value
+        return out
+
+    return damage
+
+
+def moved(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(position=frame.position - 1)
+
+
+def cut(frame: pd.DataFrame) -> pd.DataFrame:
+    last = frame.session.map(frame[frame.clicked == 1].groupby("session").position.max())
+    return frame[~(frame.position > last)]
+
+
+DAMAGES = {
+    "no column": (lambda f: f.drop(columns="position"), "there is no column 'position' for the position; it has sess"),
+    "two columns of a name": (
+        lambda f: f.rename(columns={"query": "clicked"}), "two columns are called 'clicked'; give each",
+    ),
+    "a column without a name": (lambda f: f.rename(columns={"query": 5}), "column 5 has no name in words"),
+    "no row": (lambda f: f[:0], "there is no row, so nothing can be counted"),
+    "null session": (put("session", 3, None), "session is missing in 1 of 12 rows (session missing, query 'shoes'"),
+    "null query": (put("query", 3, None), "query is missing in 1 of 12 rows (session 2, query missing, document 'B'"),
+    "null document": (put("document", 3, None), "document is missing in 1 of 12 rows (session 2, query 'shoes', docu"),
+    "null position": (put("position", 4, None), "a click has no position in 1 of 12 rows (session 2, query 'shoes', "),
+    "null position, no click": (put("position", 1, np.nan), "position is missing in 1 of 12 rows (session 1, query"),
+    "null clicked": (put("clicked", 1, None), "clicked is missing in 1 of 12 rows (session 1, query 'shoes', documen"),
+    "null ranker": (lambda f: f.assign(ranker=["a"] * 11 + [None]), "ranker is missing in 1 of 12 rows (session 4"),
+    "null period": (lambda f: f.assign(period=[1] * 11 + [None]), "period is missing (session 4, query 'shoes', docum"),
+    "text and numbers": (put("position", 2, "three"), "column 'position' holds numbers, but in row 2 text, 'three'"),
+    "text positions": (
+        lambda f: f.assign(position=f.position.astype(str).replace("3", "three")),
+        "column 'position' holds string, not numbers (session 1, query 'shoes', document 'C', position 'three'): corr",
+    ),
+    "numbers as text": (
+        lambda f: f.assign(position=f.position.astype(str)), "column 'position' holds string, not numbers (session 1",
+    ),
+    "true positions": (lambda f: f.assign(position=True), "column 'position' holds boolean, not numbers (session 1"),
+    "text clicks": (
+        lambda f: f.assign(clicked=f.clicked.map({0: "no", 1: "yes"})), "column 'clicked' holds string, not numbers (s",
+    ),
+    "fractions as names": (
+        lambda f: f.assign(session=f.session + 0.5), "column 'session' holds float64 (session 1.5, query 'shoes', docu",
+    ),
+    "objects as names": (lambda f: f.assign(session=f.session == 1), "column 'session' holds boolean (session False"),
+    "other names than the features": (
+        lambda f: f.assign(document=f.document.map({"A": 1, "B": 2, "C": 3})),
+        "column 'document' holds int64, but in the features it is text ('A'): cast one of them",
+    ),
+    "half positions": (put("position", 2, 2.5), "position is no whole number in 1 of 12 rows (session 1, query"),
+    "endless positions": (put("position", 2, np.inf), "position is no whole number in 1 of 12 rows (session 1, query"),
+    "huge positions": (put("position", 2, 10**12), "position is too large in 1 of 12 rows (session 1, query"),
+    "positions from 0": (moved, "position is 0 in 4 of 12 rows (session 1, query 'shoes', document 'A', position 0;"),
+    "negative positions": (put("position", 0, -1), "position is negative in 1 of 12 rows (session 1, query"),
+    "clicked twice": (put("clicked", 0, 2), "clicked is neither 0 nor 1 in 1 of 12 rows (session 1, query"),
+    "a gap": (
+        lambda f: f.drop(index=4),
+        "a page is not whole in 1 of 4 sessions (session 2, query 'shoes': positions 1, 3; 2 is missing): keep all",
+    ),
+    "two documents at one place": (
+        put("position", 4, 1), "in 1 of 4 sessions (session 2, query 'shoes': documents 'B', 'C' at position 1)",
+    ),
+    "a row twice": (lambda f: pd.concat([f, f[5:6]]), "documents 'A', 'A' at position 3): keep each display once"),
+    "asked twice": (
+        lambda f: f.assign(session=f.session.replace(4, 1)), "documents 'A', 'A' at position 1): keep each display onc",
+    ),
+    "a document twice": (
+        put("document", 5, "B"),
+        "a page has a document twice in 1 of 4 sessions (session 2, query 'shoes': document 'B' at positions 1, 3): ke",
+    ),
+    "several queries": (
+        put("query", 5, "hats"),
+        "there are several queries in 1 of 4 sessions (session 2, query 'hats': query 'hats', 'shoes'): a session is",
+    ),
+    "several rankers": (
+        lambda f: f.assign(ranker=list("aaabbcbbbaaa")), "there are several rankers in 1 of 4 sessions (session 2, que",
+    ),
+    "several periods": (
+        lambda f: f.assign(period=[1, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3]), "there are several periods in 1 of 4 sessions",
+    ),
+    "several lengths": (
+        lambda f: f.assign(length=[3, 3, 3, 3, 3, 4, *[3] * 6]), "there are several lengths in 1 of 4 sessions (sessi",
+    ),
+    "a page shorter than its length": (
+        lambda f: f.assign(length=[3] * 6 + [5] * 3 + [3] * 3),
+        "a page has not its length in 1 of 4 sessions (session 3, query 'shoes': length 5, but 3 rows): keep all disp",
+    ),
+    "a negative length": (lambda f: f.assign(length=-1), "length is negative in 12 of 12 rows (session 1, query 'shoe"),
+    "a document without features": (
+        put("document", 0, "Q"),
+        "a displayed document has no features in 1 of 4 sessions (session 1, query 'shoes', document 'Q', position 1)",
+    ),
+    "no click": (lambda f: f.assign(clicked=0), "none of 4 sessions has a click, so nothing can be learnt"),
+    "filtered": (lambda f: f[f.session < 4], "none of 3 sessions is without a click: the log was filtered, and what"),
+    "cut": (cut, "all 3 pages with a click end in one: the pages were cut at the last click, and what is examined"),
+    "many periods": (
+        lambda f: pd.concat([f.assign(session=f.session + 10 * p, period=p) for p in range(1001)]),
+        "there are 1001 periods, from 0 to 1000: ranks are compared within a period; make them weeks or months",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("ibis")
+@pytest.mark.parametrize("name", DAMAGES)
+def test_damaged_events_are_refused_by_name(name: str) -> None:
+    damage, message = DAMAGES[name]
+    with pytest.raises(ValueError, match=re.escape(message)) as found:
+        cf.read_events(damage(rows()), features())
+    assert str(found.value).startswith("source: ")
+
+
+@pytest.mark.usefixtures("ibis")
+@pytest.mark.parametrize("name", ["ranker", "period"])
+def test_a_part_of_the_log_that_was_filtered_is_refused(name: str) -> None:
+    """A hundred pages of each ranker, half of them clicked; of one the others are gone, or what stood below."""
+    rng = np.random.default_rng(0)
+    clicked = rng.random((300, 3)) < 0.25
+    frame = pd.DataFrame(
+        [
+            {"session": s, "query": "shoes", "document": d, "position": k, "clicked": int(c), name: s // 150}
+            for s, page in enumerate(clicked)
+            for k, (d, c) in enumerate(zip("ABC", page, strict=True), start=1)
+        ]
+    )
+    assert cf.read_events(frame, features()).n_sessions == 300
+    second = frame[name] == 1
+    some = frame.session.map(frame.groupby("session").clicked.sum()) > 0
+    with pytest.raises(ValueError, match=rf"none of \d+ sessions of {name} 1 is without a click: the log was filtered"):
+        cf.read_events(frame[~second | some], features())
+    last = frame.session.map(frame[frame.clicked == 1].groupby("session").position.max())
+    with pytest.raises(ValueError, match=rf"all \d+ pages of {name} 1 with a click end in one: the pages were cut"):
+        cf.read_events(frame[~second | ~(frame.position > last)], features())
+
+
+WRONG_FEATURES = {
+    "no column": (lambda f: f.drop(columns="query"), "features: there is no column 'query'; it has document, age, new"),
+    "no feature": (lambda f: f[["query", "document"]], "features: there is no column beside query and document"),
+    "no row": (lambda f: f[:0], "features: there is no row"),
+    "twice": (lambda f: pd.concat([f, f[:1]]), "features: query 'shoes', document 'B' has two rows, the second is row"),
+    "null": (put("document", 1, None), "features: document is missing in row 1"),
+    "mixed": (put("document", 1, 5), "features: document is 5 in row 1: expected whole numbers, or text, in all rows"),
+    "text": (lambda f: f.assign(age="old"), "features: column 'age' holds"),
+    "nan": (put("age", 1, np.nan), "features: column 'age'"),
+    "nan in numbers": (
+        lambda f: f.assign(age=[1.0, np.nan, 2.0]), "features: column 'age' is nan for query 'shoes', document 'C'",
+    ),
+    "too large": (lambda f: f.assign(age=1e300), "features: column 'age' is inf for query 'shoes', document 'A'"),
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("ibis")
+@pytest.mark.parametrize("name", WRONG_FEATURES)
+def test_wrong_features_are_refused_by_name(name: str) -> None:
+    damage, message = WRONG_FEATURES[name]
+    with pytest.raises(ValueError, match=re.escape(message)):
+        cf.read_events(rows(), damage(features()))
+
+
+@pytest.mark.usefixtures("ibis")
+def test_wrong_arguments(tmp_path: Path) -> None:
+    (tmp_path / "broken.parquet").write_text("no Parquet")
+    (tmp_path / "some.csv").write_text("session\n1\n")
+    for call, error, message in (
+        (lambda: cf.read_events(5, features()), TypeError, "source is int: expected a pandas data frame, the path of"),
+        (lambda: cf.read_events(rows(), 5), TypeError, "features is int: expected a pandas data frame, a path or an"),
+        (lambda: cf.read_events(tmp_path / "no.parquet", features()), ValueError, "source: there is no Parquet or CSV"),
+        (lambda: cf.read_events(rows(), tmp_path / "no.csv"), ValueError, "features: there is no file at"),
+        (lambda: cf.read_events(tmp_path / "broken.parquet", features()), ValueError, "could not be read as Parquet"),
+        (lambda: cf.read_events(sorted(tmp_path.iterdir()), features()), ValueError, "read files of one kind"),
+        (lambda: cf.read_events(tmp_path / "some.csv", features()), ValueError, "there is no column 'query' for the"),
+        (lambda: cf.read_events(rows(), features(), columns={"rank": "position"}), ValueError, "columns['rank'] is"),
+        (lambda: cf.read_events(rows(), features(), split=(0.5, 0.5)), ValueError, "split is (0.5, 0.5): expected th"),
+        (lambda: cf.read_events(rows(), features(), split=(2, -1, 0)), ValueError, "split[0] is 2.0, outside [0, 1]"),
+        (lambda: cf.read_events(rows(), features(), unknown="skip"), ValueError, "unknown is 'skip': choose one of"),
+        (lambda: cf.read_events(rows(), features(), memory="much"), ValueError, "memory is 'much': expected a size"),
+    ):
+        with pytest.raises(error, match=re.escape(message)):
+            call()
+    events = cf.read_events(rows(), features(), split=(1, 0, 0))
+    assert events.part("train").n_sessions == len(PAGES)
+    for call, message in (
+        (lambda: events.part("test"), "part 'test' has no session"),
+        (lambda: events.part("tests"), "name is 'tests': the parts are 'train', 'validation', 'test'"),
+        (lambda: events.subset(queries=["hats"]), "queries[0] is 'hats': there is none of that name"),
+        (lambda: events.subset(queries=[]), "what was chosen has no session"),
+        (lambda: events.displays(traffic="design"), "traffic is 'design': choose one of 'query', 'log'"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            call()
+
+
+def test_an_empty_split_needs_no_library() -> None:
+    """Arguments are checked before anything is imported or read."""
+    with pytest.raises(ValueError, match="split is"):
+        cf.read_events(rows(), features(), split=(0.1, 0.1, 0.1))

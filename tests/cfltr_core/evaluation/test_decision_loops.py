@@ -1,0 +1,427 @@
+"""Decisions against loops over terms and queries; their answers, and their messages."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from cfltr_core import (
+    ClickLog,
+    DeterministicPolicy,
+    DisplayShares,
+    MixturePolicy,
+    PlackettLucePolicy,
+    PositionBasedUser,
+    PropensityCurve,
+    average_rank,
+    choose_safely,
+    conditional_poisson,
+    dcg,
+    decide,
+    display_counts,
+    ips,
+    policy_aware,
+    rank_weights,
+    simulate_clicks,
+)
+from cfltr_core.evaluation import decisions
+from cfltr_core.evaluation.decisions import Decision
+
+THETA = [1.0, 0.6, 0.3]
+USER = PositionBasedUser(THETA, epsilon_minus=0.2)
+COVARIANCE = [[0.0, 0.0, 0.0], [0.0, 0.04, 0.01], [0.0, 0.01, 0.09]]
+
+
+def curve(theta: list[float] = THETA, covariance: list[list[float]] = COVARIANCE) -> PropensityCurve:
+    n = len(theta)
+    return PropensityCurve(
+        method="given",
+        log_ratio=np.log(theta),
+        covariance=np.array(covariance),
+        component=np.zeros(n, dtype=int),
+        clicks=np.ones(n),
+    )
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[ClickLog, DisplayShares, list[float], list[float]]:
+    """A log of two rankers with pages of at most three, its design, and scores of two more."""
+    sizes = draw(st.lists(st.integers(1, 4), min_size=2, max_size=6))
+    cuts = [0, *np.cumsum(sizes).tolist()]
+    rng = np.random.default_rng(draw(st.integers(0, 2**20)))
+    pages = [DeterministicPolicy.rank_by(rng.random(cuts[-1]), cuts, rng=rng, cutoff=3) for _ in range(2)]
+    policy = MixturePolicy(pages, [0.5, 0.5])
+    log = simulate_clicks(
+        policy,
+        USER,
+        relevance=rng.integers(2, size=cuts[-1]),
+        sessions=[draw(st.integers(0, 6)) for _ in sizes],
+        rng=rng,
+    )
+    assume(log.n_sessions > 0)
+    scores = [rng.permutation(cuts[-1]).tolist() for _ in range(2)]
+    return log, DisplayShares.of_policy(policy), scores[0], scores[1]
+
+
+def by_loops(log: ClickLog, shares: DisplayShares, gap: list[float], covariance: list[list[float]]) -> dict[str, float]:
+    terms = list(zip(log.document.tolist(), log.rank.tolist(), log.clicks.tolist(), strict=True))
+    table = {(int(d), int(k)): float(s) for d, k, s in zip(shares.document, shares.rank, shares.share, strict=True)}
+    parts = oracles.decision_parts(terms, gap, table, THETA, covariance, log.sessions.tolist(), log.offsets.tolist())
+    exposure = oracles.shared_exposure(table, int(log.offsets[-1]), THETA)
+    return {**parts, **{str(d): e for d, e in enumerate(exposure)}}
+
+
+@pytest.mark.oracle("decisions.decide")
+@given(case=cases(), known=st.booleans(), level=st.sampled_from([0.8, 0.95]), least=st.sampled_from([0, 10]))
+def test_decide(case: Any, known: bool, level: float, least: int) -> None:
+    log, shares, new_scores, old_scores = case
+    cuts = log.offsets.tolist()
+    new, old = (rank_weights(s, cuts, metric=dcg(3)) for s in (new_scores, old_scores))
+    lam, other = (oracles.rank_weights(s, cuts, oracles.dcg_at(3)) for s in (new_scores, old_scores))
+    gap = oracles.rank_difference(lam, other)
+    covariance = np.zeros((3, 3)).tolist() if known else COVARIANCE
+    loops = by_loops(log, shares, gap, covariance)
+    given_theta = {"user": PositionBasedUser(THETA)} if known else {"curve": curve()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decisions, "LEAST_CLICKS", least)
+        found = decide(new, old, log=log, shares=shares, smallest=0.3, level=level, **given_theta)
+    assert isinstance(found, Decision)
+    assert found.difference == pytest.approx(loops["difference"], rel=1e-12, abs=1e-12)
+    assert found.effective_clicks == pytest.approx(loops["clicks"], rel=1e-9)
+    assert found.effective_queries == pytest.approx(loops["queries"], rel=1e-9)
+    exposure = [loops[str(d)] for d in range(cuts[-1])]
+    assert found.support == pytest.approx(oracles.support(lam, exposure, log.sessions.tolist(), cuts), rel=1e-12)
+    if not any(gap):
+        assert (found.answer, found.interval) == ("no difference larger than δ", (0.0, 0.0))
+        return
+    variance = loops["of clicks"] + loops["of theta"]
+    if found.effective_clicks < least or loops["queries"] <= 1 + 1e-9 or math.isnan(variance):
+        assert (found.answer, found.interval) == ("undecided", (-math.inf, math.inf))
+        return
+    assert found.standard_error == pytest.approx(math.sqrt(variance), rel=1e-9, abs=1e-12)
+    if variance > 0:
+        assert found.share_of_theta == pytest.approx(loops["of theta"] / variance, rel=1e-9, abs=1e-12)
+    # Below two queries of equal weight Student's tails are too long for the rule of the reference.
+    if loops["queries"] > 2:
+        half = oracles.student_quantile(level, loops["queries"] - 1) * math.sqrt(variance)
+        low, high = loops["difference"] - half, loops["difference"] + half
+        np.testing.assert_allclose(found.interval, (low, high), rtol=1e-6, atol=1e-9)
+        if min(abs(x) for x in (low, high, low + 0.3, high - 0.3)) > 1e-6:
+            assert found.answer == oracles.answer(low, high, 0.3)
+
+
+@given(case=cases())
+def test_with_a_known_curve_it_is_the_policy_aware_estimate(case: Any) -> None:
+    log, shares, new_scores, old_scores = case
+    new, old = (rank_weights(s, log.offsets, metric=average_rank()) for s in (new_scores, old_scores))
+    found = decide(new, old, log=log, shares=shares, smallest=1.0, user=USER)
+    aware = ips(policy_aware(log, shares.exposure(USER)), new - old)
+    # Average rank is better when it is smaller, and so is a risk: the sign is turned for any metric.
+    assert found.difference == pytest.approx(-aware.value, rel=1e-12, abs=1e-12)
+    if new_scores != old_scores and (log.sessions > 0).sum() > 1 and (new - old).lam.any():
+        assert found.standard_error == pytest.approx(aware.standard_error, rel=1e-9, abs=1e-12)
+
+
+def world(n_queries: int, per_query: int, seed: int = 0) -> tuple[ClickLog, DisplayShares, dict[str, Any]]:
+    """Lists of four, shown by two rankers; three of four documents fit a page."""
+    rng = np.random.default_rng(seed)
+    cuts = np.arange(0, 4 * n_queries + 1, 4)
+    pages = [DeterministicPolicy.rank_by(rng.random(cuts[-1]), cuts, rng=rng, cutoff=3) for _ in range(2)]
+    policy = MixturePolicy(pages, [0.5, 0.5])
+    relevance = rng.integers(2, size=cuts[-1])
+    log = simulate_clicks(policy, USER, relevance=relevance, sessions=[per_query] * n_queries, rng=rng)
+    scores = {"good": relevance + 0.1 * rng.random(cuts[-1]), "bad": rng.random(cuts[-1])}
+    rankers = {name: rank_weights(s, cuts, metric=dcg()) for name, s in scores.items()}
+    # In one query of five two documents change places.
+    nudged = scores["bad"].reshape(-1, 4).copy()
+    nudged[::5] = nudged[::5, [1, 0, 2, 3]]
+    nudged = nudged.ravel()
+    rankers["near"] = rank_weights(nudged, cuts, metric=dcg())
+    return log, DisplayShares.of_policy(policy), rankers
+
+
+def test_derivative_of_the_difference_by_theta() -> None:
+    """JᵀVJ with V = e_k e_kᵀ is the square of the derivative by log θ_k, which finite differences give."""
+    log, shares, rankers = world(30, 20)
+    table = {(int(d), int(k)): float(s) for d, k, s in zip(shares.document, shares.rank, shares.share, strict=True)}
+    terms = list(zip(log.document.tolist(), log.rank.tolist(), log.clicks.tolist(), strict=True))
+    gap = (rankers["good"] - rankers["bad"]).lam.tolist()
+
+    def difference(u: list[float]) -> float:
+        exposure = oracles.shared_exposure(table, int(log.offsets[-1]), np.exp(u).tolist())
+        return oracles.paired_difference(terms, gap, exposure, log.sessions.tolist())
+
+    slopes = oracles.differences(difference, np.log(THETA).tolist())
+    for k in (1, 2):
+        only = np.zeros((3, 3))
+        only[k, k] = 1.0
+        case = {"log": log, "shares": shares, "smallest": 0.1}
+        found = decide(rankers["good"], rankers["bad"], curve=curve(covariance=only.tolist()), **case)
+        assert math.sqrt(found.share_of_theta) * found.standard_error == pytest.approx(abs(slopes[k]), rel=1e-7)
+
+
+def test_the_four_answers() -> None:
+    log, shares, rankers = world(200, 100)
+    good, bad, near = (rankers[name] for name in ("good", "bad", "near"))
+    case = {"log": log, "shares": shares, "user": USER}
+    assert decide(good, bad, smallest=0.1, **case).answer == "better"
+    assert decide(bad, good, smallest=0.1, **case).answer == "worse"
+    assert decide(good, good, smallest=0.1, **case).answer == "no difference larger than δ"
+    small = decide(near, bad, smallest=0.1, **case)
+    assert small.answer == "no difference larger than δ"
+    assert small.interval[0] <= 0 <= small.interval[1]
+    tiny = decide(near, bad, smallest=small.standard_error / 10, **case)
+    assert tiny.answer == "undecided"
+    assert tiny.sessions_more > log.n_sessions
+
+
+@pytest.mark.oracle("decisions.Decision.summary")
+@pytest.mark.parametrize("smallest", [0.01, 0.1, 1.0])
+@pytest.mark.parametrize("pair", [("good", "bad"), ("bad", "good"), ("near", "bad")])
+def test_the_summary_begins_with_the_answer(smallest: float, pair: tuple[str, str]) -> None:
+    log, shares, rankers = world(200, 10)
+    found = decide(rankers[pair[0]], rankers[pair[1]], log=log, shares=shares, user=USER, smallest=smallest)
+    assert found.summary.lower().startswith(oracles.answer(*found.interval, smallest))
+
+
+@pytest.mark.oracle("safe_choice.choose_safely")
+@given(seed=st.integers(0, 2**20), smallest=st.sampled_from([0.02, 0.1, 0.5]), n=st.integers(1, 4))
+def test_choose_safely(seed: int, smallest: float, n: int) -> None:
+    log, shares, rankers = world(30, 8, seed=seed % 50)
+    rng = np.random.default_rng(seed)
+    cuts = log.offsets
+    candidates = {str(i): rank_weights(rng.random(cuts[-1]), cuts, metric=dcg()) for i in range(n - 1)}
+    candidates["good"] = rankers["good"]
+    case = {"log": log, "shares": shares, "smallest": smallest, "user": USER}
+    looks = []
+    for name, new in candidates.items():
+        one = decide(new, rankers["bad"], level=1 - 0.1 / n, **case)
+        looks.append((name, one.difference, one.interval[0]))
+    found = choose_safely(candidates, rankers["bad"], level=0.9, **case)
+    assert found.chosen == oracles.safest(looks, smallest)
+    assert {name: d.interval[0] for name, d in found.decisions.items()} == pytest.approx(
+        {name: low for name, _, low in looks}
+    )
+    stays = "production stays" if found.chosen is None else f"'{found.chosen}'"
+    assert repr(found) == f"SafeChoice({stays}, of {n} candidate{'s' * (n > 1)})"
+
+
+def test_no_candidate_is_no_choice() -> None:
+    log, shares, rankers = world(3, 1)
+    with pytest.raises(ValueError, match=r"^candidates: expected at least one ranker, by its name, got none"):
+        choose_safely({}, rankers["bad"], log=log, shares=shares, smallest=0.1, user=USER)
+
+
+@given(smallest=st.floats(0.005, 0.05), share=st.floats(0, 1))
+def test_sessions_more_depend_on_the_error_and_on_delta_alone(smallest: float, share: float) -> None:
+    """With so many sessions the error would be δ / (t + .84), or δ / 2t; where θ̂ alone is worse, none are enough."""
+    log, shares, rankers = world(100, 5)
+    spread = (np.array(COVARIANCE) * share / 10).tolist()
+    found = decide(
+        rankers["near"], rankers["bad"], log=log, shares=shares, smallest=smallest, curve=curve(covariance=spread)
+    )
+    assume(found.answer == "undecided" and found.effective_clicks >= decisions.LEAST_CLICKS)
+    of_theta = found.share_of_theta * found.standard_error**2
+    of_clicks = found.standard_error**2 - of_theta
+    half = (found.interval[1] - found.interval[0]) / 2
+    t = half / found.standard_error
+    for multiple in (t + oracles.bisect(lambda x: 0.5 * (1 + math.erf(x / math.sqrt(2))), 0.8, 0.0, 9.0), 2 * t):
+        room = (smallest / multiple) ** 2 - of_theta
+        wanted = log.n_sessions * of_clicks / room if room > 0 else math.inf
+        if wanted > log.n_sessions:
+            assert found.sessions_more == (math.inf if room <= 0 else math.ceil(wanted - log.n_sessions))
+            break
+    assert found.sessions_more > 0
+
+
+def test_whoever_gets_the_sessions_that_were_missing_has_an_answer_or_the_power() -> None:
+    """At twice the quantile an undecided answer cannot be: half of the interval is then less than δ/2."""
+    for half, at in ((0.49, 0.0), (0.49, 0.48), (0.49, 0.5), (0.49, 0.9)):
+        assert oracles.answer(at - half, at + half, 1.0) != "undecided"
+    assert oracles.answer(0.51 - 0.52, 0.51 + 0.52, 1.0) == "undecided"
+
+
+def test_few_clicks_give_no_interval() -> None:
+    log, shares, rankers = world(3, 1, seed=3)
+    found = decide(rankers["good"], rankers["bad"], log=log, shares=shares, smallest=0.1, user=USER)
+    assert 0 < found.effective_clicks < decisions.LEAST_CLICKS
+    assert found.answer == "undecided"
+    assert found.interval == (-math.inf, math.inf)
+    assert found.sessions_more == math.ceil(3 * 10 / found.effective_clicks) - 3
+    assert "10 clicks of equal weight" in found.summary
+    nothing = ClickLog(
+        document=[0], rank=[1], impressions=[1], clicks=[0], propensity=[1.0], sessions=[1, 0, 0], offsets=log.offsets
+    )
+    found = decide(rankers["good"], rankers["bad"], log=nothing, shares=shares, smallest=0.1, user=USER)
+    assert (found.answer, found.difference, found.sessions_more) == ("undecided", 0.0, math.inf)
+    assert "fewer than two queries" in found.summary
+
+
+def test_words() -> None:
+    log, shares, rankers = world(200, 100)
+    case = {"log": log, "shares": shares, "curve": curve(covariance=(np.array(COVARIANCE) / 1e4).tolist())}
+    found = decide(rankers["good"], rankers["bad"], smallest=0.1, **case)
+    assert str(found) == found.summary
+    assert repr(found).startswith("Decision(better: DCG +")
+    first, *rest = found.summary.splitlines()
+    assert first.startswith("Better, with δ = 0.1: the new ranker's DCG differs by +")
+    assert f"{1 - found.support:.1%} of the new ranker's weight" in found.summary
+    assert f"{found.share_of_theta:.0%} of the variance is that of θ̂" in found.summary
+    assert any(line.startswith("This is for queries like these") for line in rest)
+    assert "is smaller than δ" in decide(rankers["good"], rankers["bad"], smallest=9.0, **case).summary
+    width = found.interval[1] - found.difference
+    assert (
+        "larger than δ is open"
+        in decide(rankers["good"], rankers["bad"], smallest=found.difference - width / 2, **case).summary
+    )
+    hopeless = decide(rankers["near"], rankers["bad"], log=log, shares=shares, curve=curve(), smallest=1e-4)
+    assert (hopeless.answer, hopeless.sessions_more) == ("undecided", math.inf)
+    assert "give θ̂ more sessions" in hopeless.summary
+    open_one = decide(rankers["near"], rankers["bad"], log=log, shares=shares, user=USER, smallest=1e-4)
+    assert f"some {open_one.sessions_more:,.0f} sessions more" in open_one.summary
+    assert "θ is taken as known" in open_one.summary
+
+
+def test_a_cutoff_leaves_clicks_and_displays_out() -> None:
+    log, shares, rankers = world(50, 50)
+    top, table = log.rank <= 2, shares.rank <= 2
+    names = ("document", "rank", "impressions", "clicks", "propensity")
+    cut = ClickLog(**{n: getattr(log, n)[top] for n in names}, sessions=log.sessions, offsets=log.offsets)
+    less = DisplayShares(
+        **{n: getattr(shares, n)[table] for n in ("document", "rank", "share")}, offsets=shares.offsets
+    )
+    short = curve(THETA[:2], [row[:2] for row in COVARIANCE[:2]])
+    case = {"curve": short, "smallest": 0.1}
+    found = decide(rankers["good"], rankers["bad"], log=log, shares=shares, cutoff=2, **case)
+    loops = decide(rankers["good"], rankers["bad"], log=cut, shares=less, **case)
+    assert found.summary == loops.summary
+    assert found.n_clicks == int(log.clicks[top].sum())
+    with pytest.raises(ValueError, match=r"^curve: θ of rank 3.*it ends above; .*cutoff=2"):
+        decide(rankers["good"], rankers["bad"], log=log, shares=shares, **case)
+
+
+def test_an_estimate_above_rank_one_is_taken_as_it_is() -> None:
+    log, shares, rankers = world(50, 50)
+    above = [1.0, 1.25, 0.3]
+    found = decide(rankers["good"], rankers["bad"], log=log, shares=shares, curve=curve(above), smallest=0.1)
+    table = {(int(d), int(k)): float(s) for d, k, s in zip(shares.document, shares.rank, shares.share, strict=True)}
+    exposure = [
+        math.fsum(s * above[k - 1] for (e, k), s in table.items() if e == d) for d in range(int(log.offsets[-1]))
+    ]
+    terms = list(zip(log.document.tolist(), log.rank.tolist(), log.clicks.tolist(), strict=True))
+    gap = (rankers["good"] - rankers["bad"]).lam.tolist()
+    assert found.difference == pytest.approx(
+        oracles.paired_difference(terms, gap, exposure, log.sessions.tolist()), rel=1e-12
+    )
+
+
+LOG, SHARES, RANKERS = world(5, 4)
+SHORT = rank_weights([1.0, 2.0], [0, 2], metric=dcg())
+GOOD = {
+    "new": RANKERS["good"],
+    "production": RANKERS["bad"],
+    "log": LOG,
+    "shares": SHARES,
+    "smallest": 0.1,
+    "user": USER,
+}
+UNLINKED = PropensityCurve(
+    method="given",
+    log_ratio=np.zeros(3),
+    covariance=np.zeros((3, 3)),
+    component=np.array([0, 0, 1]),
+    clicks=np.ones(3),
+    notes=("Rank 3 is alone.",),
+)
+UNSURE = curve(covariance=[[0.0, 0.0, 0.0], [0.0, 0.1, 0.0], [0.0, 0.0, math.nan]])
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"new": np.ones(20)}, TypeError, "new is ndarray: expected what rank_weights(scores, offsets, metric=…)"),
+        ({"production": None}, TypeError, "production is NoneType: expected what rank_weights"),
+        ({"log": 3}, TypeError, "log is int: expected ClickLog"),
+        ({"shares": 3}, TypeError, "shares is int: expected DisplayShares"),
+        ({"user": None}, TypeError, "curve, user: give one of the two"),
+        ({"curve": curve()}, TypeError, "curve, user: give one of the two"),
+        (
+            {"user": None, "curve": USER},
+            TypeError,
+            "curve is PositionBasedUser: expected PropensityCurve; a curve that",
+        ),
+        (
+            {"new": rank_weights(np.ones(20), LOG.offsets, metric=dcg(3))},
+            ValueError,
+            "new: its metric is DCG@3, that of production DCG: compare by one",
+        ),
+        ({"new": SHORT}, ValueError, "new: it has 2 documents, the log has 20: rank those of the log"),
+        ({"production": SHORT}, ValueError, "production: it has 2 documents, the log has 20"),
+        (
+            {"shares": DisplayShares(document=[0], rank=[1], share=[1.0], offsets=[0, 20])},
+            ValueError,
+            "shares: its offsets are not those of the log: use the same lists",
+        ),
+        ({"smallest": 0}, ValueError, "smallest is 0: expected a finite number > 0, the smallest difference of DCG a"),
+        ({"smallest": math.nan}, ValueError, "smallest is nan: expected a finite number > 0"),
+        ({"level": 1}, ValueError, "level is 1: expected a probability strictly between 0 and 1"),
+        ({"cutoff": 0}, ValueError, "cutoff is 0: expected a whole number of at least 1"),
+        (
+            {"user": None, "curve": UNLINKED},
+            ValueError,
+            "curve: θ of rank 3, where documents were displayed, is not known, for it cannot be compared with rank 1; "
+            "leave displays from there on out, by cutoff=2, or estimate it. Rank 3 is alone.",
+        ),
+        (
+            {"user": None, "curve": UNSURE},
+            ValueError,
+            "curve: its covariance is not known at rank 3, as from the clicks of a single query; estimate it",
+        ),
+    ],
+)
+def test_messages(change: dict[str, Any], error: type[Exception], message: str) -> None:
+    arguments = {**GOOD, **change}
+    with pytest.raises(error, match="^" + re.escape(message)):
+        decide(arguments.pop("new"), arguments.pop("production"), **arguments)
+
+
+def test_messages_about_displays_and_sessions() -> None:
+    term = int(np.argmax(LOG.clicks > 0))
+    d, k = int(LOG.document[term]), int(LOG.rank[term])
+    case = {name: value for name, value in GOOD.items() if name not in ("new", "production")}
+    others = SHARES.document != d
+    without = DisplayShares(
+        **{n: getattr(SHARES, n)[others] for n in ("document", "rank", "share")}, offsets=SHARES.offsets
+    )
+    message = f"shares: document {d} has no share at rank {k}, where log.clicks[{term}] is {LOG.clicks[term]}: give the"
+    with pytest.raises(ValueError, match="^" + re.escape(message)):
+        decide(RANKERS["good"], RANKERS["bad"], **{**case, "shares": without})
+    blind = PositionBasedUser([0.0] * 3)
+    message = f"exposure of document {d} is 0, but log.clicks[{term}] is {LOG.clicks[term]}: it can be examined"
+    with pytest.raises(ValueError, match="^" + re.escape(message)):
+        decide(RANKERS["good"], RANKERS["bad"], **{**case, "user": blind})
+    silent = ClickLog(
+        document=[], rank=[], impressions=[], clicks=[], propensity=[], sessions=[0] * 5, offsets=LOG.offsets
+    )
+    with pytest.raises(ValueError, match=r"^log: there is no session in the log, so nothing can be decided"):
+        decide(RANKERS["good"], RANKERS["bad"], **{**case, "log": silent})
+
+
+def test_theta_from_other_sessions_of_the_same_queries() -> None:
+    """An estimated curve goes in as it comes out of its estimator."""
+    log, shares, rankers = world(200, 100)
+    other, _, _ = world(200, 100)
+    fitted = conditional_poisson(display_counts(other))
+    found = decide(rankers["good"], rankers["bad"], log=log, shares=shares, curve=fitted, smallest=0.1)
+    known = decide(rankers["good"], rankers["bad"], log=log, shares=shares, user=fitted.user(), smallest=0.1)
+    assert found.difference == pytest.approx(known.difference, rel=1e-12)
+    assert found.standard_error > known.standard_error
+    policy = PlackettLucePolicy(np.zeros(20), LOG.offsets, cutoff=3)
+    assert DisplayShares.of_policy(policy).exposure(fitted.user()).shape == (20,)

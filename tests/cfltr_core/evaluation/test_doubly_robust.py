@@ -1,0 +1,234 @@
+"""Doubly robust gains and estimates against loops, over every page and click, and the example of chapter 2."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cfltr_core import (
+    ClickLog,
+    DeterministicPolicy,
+    DisplayShares,
+    MixturePolicy,
+    PositionBasedUser,
+    aggregate_clicks,
+    cross_fitted,
+    dcg,
+    doubly_robust,
+    draw_sessions,
+    ips,
+    policy_aware,
+    rank_weights,
+    simulate_clicks,
+)
+from cfltr_core.evaluation.doubly_robust import robust_gains
+
+THETA = [1.0, 0.5, 0.2]
+USER = PositionBasedUser(THETA, epsilon_minus=0.2)
+
+
+def world(seed: int, n_queries: int = 6, sessions: int = 20) -> tuple[ClickLog, DisplayShares, np.ndarray]:
+    """Lists of one to four, two rankers with pages of three; and features, of which one is the relevance."""
+    rng = np.random.default_rng(seed)
+    cuts = np.append(0, np.cumsum(rng.integers(1, 5, size=n_queries)))
+    relevance = rng.integers(2, size=cuts[-1])
+    pages = [DeterministicPolicy.rank_by(rng.random(cuts[-1]), cuts, rng=rng, cutoff=3) for _ in range(2)]
+    policy = MixturePolicy(pages, [0.5, 0.5])
+    per_query = draw_sessions(sessions, n_queries, rng=rng)
+    log = simulate_clicks(policy, USER, relevance=relevance, sessions=per_query, rng=rng)
+    return log, DisplayShares.of_policy(policy), np.column_stack([relevance, rng.normal(size=(cuts[-1], 2))])
+
+
+def terms_of(log: ClickLog) -> list[oracles.LogTerm]:
+    return list(
+        zip(log.document.tolist(), log.rank.tolist(), log.impressions.tolist(), log.clicks.tolist(), strict=True)
+    )
+
+
+@pytest.mark.oracle("doubly_robust.doubly_robust", "doubly_robust.robust_gains")
+@given(seed=st.integers(0, 2**20), cap=st.sampled_from([1.0, 2.5, math.inf]))
+def test_gains_and_estimate(seed: int, cap: float) -> None:
+    log, shares, _ = world(seed)
+    rng, cuts, n_docs = np.random.default_rng(seed + 1), log.offsets.tolist(), int(log.offsets[-1])
+    guess = rng.random(n_docs)
+    table = {(int(d), int(k)): float(s) for d, k, s in zip(shares.document, shares.rank, shares.share, strict=True)}
+    exposure = oracles.shared_exposure(table, n_docs, THETA)
+    loops = [
+        oracles.robust_gain(d, terms_of(log), guess, exposure, THETA, cap, int(log.sessions[oracles.list_of(d, cuts)]))
+        for d in range(n_docs)
+    ]
+    case = {"guess": guess, "shares": shares, "user": USER, "cap": cap}
+    np.testing.assert_allclose(robust_gains(log, **case), loops, rtol=1e-10, atol=1e-10)
+    scores = rng.permutation(n_docs).tolist()
+    lam = oracles.rank_weights(scores, cuts, oracles.dcg)
+    found = doubly_robust(log, rank_weights(scores, cuts, metric=dcg()), **case)
+    value = math.fsum(a * g for a, g in zip(lam, loops, strict=True)) / log.n_sessions
+    assert found.value == pytest.approx(value, rel=1e-10, abs=1e-10)
+    assert found.report() == pytest.approx(-value, rel=1e-10, abs=1e-10)
+    assert (found.n_sessions, found.n_clicks) == (log.n_sessions, log.n_clicks)
+    # Each document's gains stand for its clicks, with the weight 1.
+    error = oracles.standard_error("query", loops, cuts, log.sessions.tolist(), lam, value, float(log.n_sessions))
+    assert found.standard_error == pytest.approx(error, rel=1e-9, abs=1e-12, nan_ok=True)
+
+
+def test_it_is_the_example_of_chapter_two() -> None:
+    """Ten lines of NumPy: guess, weight at most 2, rate, surprise."""
+    page, user = DeterministicPolicy([1, 2, 3], [0, 3]), PositionBasedUser([1, 1 / 2, 1 / 3])
+    log = aggregate_clicks([0] * 6 + [2] * 2, page, user=user, sessions=[6])
+    theta, guess, rate = np.array([1, 1 / 2, 1 / 3]), np.array([0.9, 0.2, 0.6]), np.array([6, 0, 2]) / 6
+    weight = np.minimum(1 / theta, 2)
+    proposed = rank_weights([2, 1, 3], [0, 3], metric=dcg())
+    found = doubly_robust(log, proposed, guess=guess, shares=DisplayShares.of_policy(page), user=user, cap=2)
+    assert found.report() == pytest.approx(float(-proposed.lam @ (guess + weight * (rate - theta * guess))), rel=1e-12)
+
+
+# One query of three documents; pages have two places, and the third document is shown by one ranker alone.
+RELEVANCE, PLUS, MINUS, CURVE = [1, 0, 1], 0.8, 0.3, [0.9, 0.4]
+SHOWN, TRAFFIC = [[1, 2, 0], [2, 0, 1]], [0.25, 0.75]
+
+
+@pytest.mark.parametrize("cap", [1.0, math.inf])
+@pytest.mark.parametrize("right", [True, False])
+def test_unbiased_over_every_page_and_click_if_weights_or_guess_are_right(cap: float, right: bool) -> None:
+    pages = oracles.mixed_pages([oracles.fixed_page(r) for r in SHOWN], TRAFFIC)
+    policy = MixturePolicy([DeterministicPolicy(r, [0, 3]) for r in SHOWN], TRAFFIC)
+    attraction = [PLUS if y else MINUS for y in RELEVANCE]
+    guess = attraction if right else [0.1, 0.9, 0.5]
+    shares, user = DisplayShares.of_policy(policy), PositionBasedUser(CURVE)
+    lam = rank_weights([1, 0, 2], [0, 3], metric=dcg())
+    truth = math.fsum(a * w for a, w in zip(attraction, lam.lam, strict=True))
+    outcomes = []
+    for p, page, clicks in oracles.every_page_session(pages, CURVE, RELEVANCE, PLUS, MINUS):
+        log = ClickLog(
+            document=page,
+            rank=[1, 2],
+            impressions=[1, 1],
+            clicks=clicks,
+            propensity=[1.0, 1.0],
+            sessions=[1],
+            offsets=[0, 3],
+        )
+        outcomes.append((p, doubly_robust(log, lam, guess=guess, shares=shares, user=user, cap=cap).value))
+    mean = oracles.moments(outcomes)[0]
+    if right or math.isinf(cap):
+        assert mean == pytest.approx(truth, abs=1e-12)
+    else:
+        exposure = oracles.page_mean(pages, 3, lambda k: oracles.examined(CURVE, k))
+        bias = math.fsum(
+            a * (1 - min(1 / e, cap) * e) * (g - r)
+            for a, e, g, r in zip(lam.lam, exposure, guess, attraction, strict=True)
+        )
+        assert abs(bias) > 0.01
+        assert mean == pytest.approx(truth + bias, abs=1e-12)
+
+
+def test_a_good_guess_takes_off_variance_and_fills_in_what_was_never_shown() -> None:
+    rng = np.random.default_rng(0)
+    cuts = np.arange(0, 4 * 200 + 1, 4)
+    relevance = rng.integers(2, size=800)
+    page = DeterministicPolicy.rank_by(rng.random(800), cuts, rng=rng, cutoff=3)
+    shares, lam = DisplayShares.of_policy(page), rank_weights(rng.random(800), cuts, metric=dcg())
+    truth = float(lam.lam @ USER.attraction(relevance)) / 200
+    found = []
+    for _ in range(200):
+        log = simulate_clicks(page, USER, relevance=relevance, sessions=[5] * 200, rng=rng)
+        guess = cross_fitted(np.column_stack([relevance, rng.random(800)]), log, user=USER)
+        aware = policy_aware(log, shares.exposure(USER))
+        case = {"guess": guess, "shares": shares, "user": USER}
+        found.append([doubly_robust(log, lam, **case, cap=c).value for c in (math.inf, 2.0)] + [ips(aware, lam).value])
+    table = np.array(found)
+    mean, spread = table.mean(axis=0), table.std(axis=0)
+    # A fourth of the documents was never shown: IPS misses their attraction, and the guess has it but for the ridge.
+    assert abs(mean[0] - truth) < 0.2 * abs(mean[2] - truth)
+    assert spread[1] < spread[0]
+
+
+@pytest.mark.oracle("doubly_robust.cross_fitted")
+@given(seed=st.integers(0, 2**20), folds=st.integers(2, 6), ridge=st.sampled_from([0.5, 10.0]))
+def test_cross_fitted(seed: int, folds: int, ridge: float) -> None:
+    log, _, features = world(seed, sessions=200)
+    features = features.astype(np.float32)
+    n_docs, cuts = int(log.offsets[-1]), log.offsets.tolist()
+    clicks, looks = [0.0] * n_docs, [0.0] * n_docs
+    for d, k, n, c in terms_of(log):
+        clicks[d] += c
+        looks[d] += n * oracles.examined(THETA, k)
+    found = cross_fitted(features, log, user=USER, folds=folds, ridge=ridge)
+    for fold in range(folds):
+        others = [d for d in range(n_docs) if oracles.list_of(d, cuts) % folds != fold]
+        loops = oracles.ridge_by_looks(features.tolist(), clicks, looks, others, ridge)
+        mine = [d for d in range(n_docs) if d not in others]
+        np.testing.assert_allclose(found[mine], [loops[d] for d in mine], rtol=1e-5, atol=1e-5)
+
+
+def test_any_scorer_by_fold_knows_nothing_of_its_own_clicks() -> None:
+    log, _, features = world(3)
+    seen: list[int] = []
+
+    def fit(x: np.ndarray, clicks: np.ndarray, looks: np.ndarray) -> Any:
+        assert len(x) == len(clicks) == len(looks)
+        seen.append(len(x))
+        return lambda other: np.full(len(other), 2.0 if len(seen) == 1 else 0.25)
+
+    found = cross_fitted(features, log, user=USER, folds=2, fit=fit)
+    even = np.array([oracles.list_of(d, log.offsets.tolist()) % 2 == 0 for d in range(len(found))])
+    assert seen == [int((~even).sum()), int(even.sum())]
+    assert (found[even] == 1).all()
+    assert (found[~even] == 0.25).all()
+
+
+LOG, SHARES, FEATURES = world(5)
+LAM = rank_weights(np.arange(len(FEATURES)), LOG.offsets, metric=dcg())
+GOOD = {"guess": np.full(len(FEATURES), 0.5), "shares": SHARES, "user": USER, "cap": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"guess": [0.5]}, "guess: expected shape"),
+        ({"guess": np.full(len(FEATURES), 1.5)}, "guess[0] is 1.5, outside [0, 1]: clicks a look; clip what a model"),
+        ({"cap": 0.5}, "cap is 0.5: expected a largest weight >= 1"),
+        ({"cap": math.nan}, "cap is nan: expected a largest weight >= 1"),
+        (
+            {"shares": DisplayShares(document=[0], rank=[1], share=[1.0], offsets=[0, 1])},
+            "shares: its offsets are not those of the log",
+        ),
+        ({"user": PositionBasedUser([0.0, 0.0, 0.0])}, "exposure of document"),
+    ],
+)
+def test_messages(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match="^" + re.escape(message)):
+        doubly_robust(LOG, LAM, **{**GOOD, **change})
+
+
+def test_more_messages() -> None:
+    with pytest.raises(TypeError, match=r"^rank_weights is ndarray: expected what rank_weights"):
+        doubly_robust(LOG, LAM.lam, **GOOD)
+    with pytest.raises(ValueError, match=r"^rank_weights: it has 1 documents, the log has \d+: rank those"):
+        doubly_robust(LOG, rank_weights([1.0], [0, 1], metric=dcg()), **GOOD)
+    silent = ClickLog(
+        document=[], rank=[], impressions=[], clicks=[], propensity=[], sessions=[0] * 6, offsets=LOG.offsets
+    )
+    with pytest.raises(ValueError, match=r"^log: there is no session in the log"):
+        doubly_robust(silent, LAM, **GOOD)
+    damaged = FEATURES.copy()
+    damaged[2, 1] = math.nan
+    for features, change, message in (
+        (FEATURES[:2], {}, "features: expected shape"),
+        (damaged, {}, "features[2] is not finite"),
+        (FEATURES, {"folds": 1}, "folds is 1: expected a whole number of at least 2"),
+        (FEATURES, {"folds": 7}, "folds is 7: the log has 6 queries"),
+        (FEATURES, {"ridge": 0}, "ridge is 0: expected a finite number > 0"),
+        (FEATURES, {"fit": lambda x, c, n: lambda other: [1.0, 2.0] * 99}, "guesses of fit: expected shape"),
+    ):
+        with pytest.raises(ValueError, match="^" + re.escape(message)):
+            cross_fitted(features, LOG, user=USER, **change)
+    with pytest.raises(ValueError, match=r"^log: of the queries outside fold 0 nothing was examined"):
+        cross_fitted(FEATURES, silent, user=USER)
