@@ -137,9 +137,9 @@ class DisplayShares:
     def exposure(self, user: User) -> FloatArray:
         """Σ_k share_dk θ_k of each document, shape (n_docs,): how likely it is seen; 0 if it was never shown.
 
-        θ is the ``user``'s; ``policy_aware`` takes the result.
+        θ is the ``user``'s, and of an estimated curve ``curve.user()``'s; ``policy_aware`` takes the result.
         """
-        seen = self.share * user.propensity(self.rank)
+        seen = self.share * _propensity(user, self.rank)
         return np.bincount(self.document, seen, minlength=int(self.offsets[-1])).astype(np.float64)
 
     def exposure_slope(self, user: User) -> FloatArray:
@@ -147,7 +147,7 @@ class DisplayShares:
 
         All other derivatives are 0: the exposure of a document depends on the ranks where it stood.
         """
-        return np.asarray(self.share * user.propensity(self.rank))
+        return np.asarray(self.share * _propensity(user, self.rank))
 
     @classmethod
     def of_policy(cls, policy: LoggingPolicy) -> DisplayShares:
@@ -237,3 +237,10 @@ class DisplayShares:
         """The positive entries of ``table`` (n_docs, ranks), in the order of document and rank."""
         document, place = np.nonzero(table)
         return cls(document=document, rank=place + 1, share=table[document, place], offsets=offsets)
+
+
+def _propensity(user: User, rank: IntArray) -> FloatArray:
+    """θ at each rank; a TypeError that names the remedy for what has none, as an estimated curve."""
+    if not hasattr(user, "propensity"):
+        raise TypeError(f"user is {type(user).__name__}: expected a user, of an estimated curve curve.user()")
+    return np.asarray(user.propensity(rank))

@@ -213,15 +213,16 @@ def check_features(rows: Any, summary: pd.DataFrame) -> None:
     >>> check_features(rows, pd.DataFrame({"sessions": [1], "unknown": [1]}))
     Traceback (most recent call last):
     ValueError: source: a displayed document has no features in 1 of 1 sessions (session 5, query 7, document 1, \
-position 1): add its row to the features, or leave its sessions out, counted, with unknown="drop"
+position 1): add its row to the features, its ids written as in the events, or leave its sessions out, counted, with \
+unknown="drop"
     """
     total = summary.sum(numeric_only=True)
     if total["unknown"] > 0:
         first = run_query(_in_order(rows.filter(rows.row.isnull())).limit(SHOWN))
         raise ValueError(
             f"source: a displayed document has no features in {int(total['unknown'])} of {int(total['sessions'])} "
-            f"sessions ({_rows_said(first)}): add its row to the features, or leave its sessions out, counted, with "
-            'unknown="drop"'
+            f"sessions ({_rows_said(first)}): add its row to the features, its ids written as in the events, or leave "
+            'its sessions out, counted, with unknown="drop"'
         )
 
 

@@ -73,7 +73,10 @@ def event_lists(features: Any, columns: Mapping[str, str] | None = None) -> Even
         keys[name] = other if other in frame.columns else name
         if keys[name] not in frame.columns:
             has = ", ".join(map(str, frame.columns))
-            raise ValueError(f"features: there is no column {name!r}; it has {has}. Rename the one that holds it")
+            raise ValueError(
+                f"features: there is no column {other!r} for the {name}; it has {has}. Say which it is, as in "
+                f"columns={{{name!r}: …}}; features of documents alone are first joined with each query's candidates"
+            )
     names = [name for name in frame.columns if name not in keys.values()]
     if len(frame) == 0:
         raise ValueError("features: there is no row; give one for each candidate document of each query")

@@ -116,9 +116,9 @@ told from it; take it again with the pages on which nothing was clicked
             dropped = (int(summary["unknown"].sum()), int(summary["unknown_rows"].sum()))
             table = table.anti_join(pages.filter(pages.unknown > 0), "session")
             pages = pages.filter(pages.unknown == 0)
-            summary = run_query(page_summary(pages))
+            before, summary = summary, run_query(page_summary(pages))
             if len(summary) == 0 or summary["sessions"].sum() == 0:
-                raise ValueError("source: every session shows a document without features; add their rows to features")
+                check_features(rows, before)  # nothing would be left; it names the first rows
         check_filter(summary)
         names = {name: _names(summary, name) for name in ("ranker", "period")}
         numbered = {name: _numbered(name, found) for name, found in names.items() if found != (None,)}
@@ -145,7 +145,8 @@ def _names(summary: pd.DataFrame, name: str) -> tuple[Any, ...]:
     if name == "period" and len(found) > MOST_PERIODS:
         raise ValueError(
             f"source: there are {len(found)} periods, from {found[0]!r} to {found[-1]!r}: ranks are compared within a "
-            "period; make them weeks or months, as in table.mutate(period=table.time.truncate('W'))"
+            "period; make them months, as in frame.assign(period=frame['time'].dt.strftime('%Y-%m')) of pandas, "
+            "or table.mutate(period=table.time.truncate('M')) of Ibis"
         )
     return found
 

@@ -88,6 +88,11 @@ class Decision:
     def summary(self) -> str:
         """The answer in words, what it rests on, and what it leaves open: one sentence a line."""
         low, high = self.interval
+        if self.interval == (0.0, 0.0):
+            return (
+                f"{self.answer[0].upper()}{self.answer[1:]}, with δ = {self.smallest:g}: both rankers give the same "
+                f"{self.metric}, whatever is clicked."
+            )
         lines = [
             f"{self.answer[0].upper()}{self.answer[1:]}, with δ = {self.smallest:g}: the new ranker's {self.metric} "
             f"differs by {self.difference:+.3g} a session (+ is better), {100 * self.level:g} % interval "

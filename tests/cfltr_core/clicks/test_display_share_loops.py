@@ -206,6 +206,9 @@ def test_messages_of_mixed_and_pages() -> None:
     ):
         with pytest.raises(ValueError, match="^" + re.escape(message)):
             DisplayShares.mixed(parts, traffic)
+    for method in (HALF.exposure, HALF.exposure_slope):
+        with pytest.raises(TypeError, match=r"user is list: expected a user, of an estimated curve curve\.user\(\)"):
+            method([1.0, 0.5])
     policy = DeterministicPolicy([1, 2, 3, 1, 2], CUTS)
     rng = np.random.default_rng(0)
     pages = simulate_pages(policy, USER, relevance=[1, 0, 1, 0, 1], sessions=[1, 1], rng=rng)

@@ -290,7 +290,7 @@ DAMAGES = {
     "cut": (cut, "all 3 pages with a click end in one: the pages were cut at the last click, and what is examined"),
     "many periods": (
         lambda f: pd.concat([f.assign(session=f.session + 10 * p, period=p) for p in range(1001)]),
-        "there are 1001 periods, from 0 to 1000: ranks are compared within a period; make them weeks or months",
+        "there are 1001 periods, from 0 to 1000: ranks are compared within a period; make them months, as in",
     ),
 }  # fmt: skip
 
@@ -328,7 +328,7 @@ def test_a_part_of_the_log_that_was_filtered_is_refused(name: str) -> None:
 
 
 WRONG_FEATURES = {
-    "no column": (lambda f: f.drop(columns="query"), "features: there is no column 'query'; it has document, age, new"),
+    "no column": (lambda f: f.drop(columns="query"), "features: there is no column 'query' for the query; it has doc"),
     "no feature": (lambda f: f[["query", "document"]], "features: there is no column beside query and document"),
     "no row": (lambda f: f[:0], "features: there is no row"),
     "twice": (lambda f: pd.concat([f, f[:1]]), "features: query 'shoes', document 'B' has two rows, the second is row"),
@@ -363,6 +363,11 @@ def test_wrong_arguments(tmp_path: Path) -> None:
         (lambda: cf.read_events(tmp_path / "broken.parquet", features()), ValueError, "could not be read as Parquet"),
         (lambda: cf.read_events(sorted(tmp_path.iterdir()), features()), ValueError, "read files of one kind"),
         (lambda: cf.read_events(tmp_path / "some.csv", features()), ValueError, "there is no column 'query' for the"),
+        (
+            lambda: cf.read_events(rows(), features().assign(document=["x", "y", "z"]), unknown="drop"),
+            ValueError,
+            "a displayed document has no features in 4 of 4 sessions (session 1, query 'shoes', document 'A', position",
+        ),
         (lambda: cf.read_events(rows(), features(), columns={"rank": "position"}), ValueError, "columns['rank'] is"),
         (lambda: cf.read_events(rows(), features(), split=(0.5, 0.5)), ValueError, "split is (0.5, 0.5): expected th"),
         (lambda: cf.read_events(rows(), features(), split=(2, -1, 0)), ValueError, "split[0] is 2.0, outside [0, 1]"),

@@ -287,6 +287,10 @@ def test_words() -> None:
     open_one = decide(rankers["near"], rankers["bad"], log=log, shares=shares, user=USER, smallest=1e-4)
     assert f"some {open_one.sessions_more:,.0f} sessions more" in open_one.summary
     assert "θ is taken as known" in open_one.summary
+    same = decide(rankers["good"], rankers["good"], smallest=0.1, **case)
+    assert same.summary == (
+        "No difference larger than δ, with δ = 0.1: both rankers give the same DCG, whatever is clicked."
+    )
 
 
 def test_a_cutoff_leaves_clicks_and_displays_out() -> None:
