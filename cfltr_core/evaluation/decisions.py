@@ -132,7 +132,10 @@ class Decision:
                 f"an interval is made of; some {self.sessions_more:,.0f} sessions more would have them."
             )
         if math.isfinite(self.sessions_more):
-            return f"Not enough data: some {self.sessions_more:,.0f} sessions more would tell a difference of δ."
+            return (
+                f"Not enough data: some {self.sessions_more:,.0f} sessions more, of new queries like these, would tell "
+                "a difference of δ."
+            )
         if self.effective_queries > 1 and math.isfinite(self.standard_error):
             return "Not enough data: θ̂ is too uncertain for δ, however many sessions come; give θ̂ more sessions."
         return "Not enough data: fewer than two queries have clicks where the rankers differ; no spread can be told."
@@ -217,7 +220,7 @@ def decide(
     >>> few, few.sessions_more
     (Decision(undecided: DCG +0.0962 [-0.0538, 0.246] a session, δ = 0.1), 175.0)
     >>> print(few.summary.splitlines()[1])
-    Not enough data: some 175 sessions more would tell a difference of δ.
+    Not enough data: some 175 sessions more, of new queries like these, would tell a difference of δ.
     """
     _require_alike(new, production, log, shares)
     if (curve is None) == (user is None):
