@@ -73,6 +73,27 @@ def cli(toy: Toy, command: str, *arguments: str) -> subprocess.CompletedProcess[
     return toy.cli(command, *options, *arguments, TOY_CALLS=str(toy.root.parent / "calls"))
 
 
+def begun(toy: Toy, *arguments: str) -> subprocess.Popen[str]:
+    """A paper run whose two workers have both come to the gate, which is closed."""
+    folder = toy.root.parent / "calls"
+    (folder / "closed").touch()
+    process = subprocess.Popen(
+        toy.command("paper", "--chapter", "91", "--scale", "smoke", "--corpus", "digits", *arguments),
+        cwd=REPOSITORY,
+        env=surroundings(TOY_CALLS=str(folder)),
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    deadline = time.monotonic() + 120
+    while len(list(folder.glob("? 30 *"))) < 2:
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.05)
+    return process
+
+
 def shown(toy: Toy) -> str:
     notebook = json.loads((toy.done("91_far") / "notebook.ipynb").read_text())
     return "".join(notebook["cells"][-1]["outputs"][0]["text"])
@@ -84,21 +105,7 @@ def tables(toy: Toy) -> dict[str, bytes]:
 
 def test_a_stopped_run_goes_on_and_gives_the_same_bytes(kept: Toy, tmp_path: Path) -> None:
     gate = tmp_path / "calls" / "closed"
-    gate.touch()
-    process = subprocess.Popen(
-        kept.command("paper", "--chapter", "91", "--scale", "smoke", "--corpus", "digits", "--jobs", "2"),
-        cwd=REPOSITORY,
-        env=surroundings(TOY_CALLS=str(tmp_path / "calls")),
-        text=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    deadline = time.monotonic() + 120
-    while len(list((tmp_path / "calls").glob("? 30 *"))) < 2:
-        assert time.monotonic() < deadline
-        assert process.poll() is None, process.communicate()[0]
-        time.sleep(0.05)
+    process = begun(kept, "--jobs", "2")
     process.send_signal(signal.SIGINT)
     output = process.communicate(timeout=60)[0]
     assert process.returncode == 130, output
@@ -138,7 +145,6 @@ def test_a_cluster_gives_the_same_bytes_and_a_killed_worker_loses_one_cell(kept:
     for path in (kept.root / "_build" / "kept").rglob("*.npz"):
         path.unlink()
     gate = tmp_path / "calls" / "closed"
-    gate.touch()
     with (
         pytest.MonkeyPatch.context() as patch,
         distributed.LocalCluster(
@@ -147,21 +153,7 @@ def test_a_cluster_gives_the_same_bytes_and_a_killed_worker_loses_one_cell(kept:
     ):
         patch.setenv("TOY_CALLS", str(tmp_path / "calls"))
         cluster.scale(2)
-        command = ("--chapter", "91", "--scale", "smoke", "--corpus", "digits", "--cluster", cluster.scheduler_address)
-        process = subprocess.Popen(
-            kept.command("paper", *command),
-            cwd=REPOSITORY,
-            env=surroundings(TOY_CALLS=str(tmp_path / "calls")),
-            text=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        deadline = time.monotonic() + 120
-        while len(list((tmp_path / "calls").glob("? 30 *"))) < 2:
-            assert time.monotonic() < deadline
-            assert process.poll() is None, process.communicate()[0]
-            time.sleep(0.05)
+        process = begun(kept, "--cluster", cluster.scheduler_address)
         with distributed.Client(cluster) as client:
             pids = client.run(os.getpid)
         os.kill(next(iter(pids.values())), signal.SIGKILL)
