@@ -101,7 +101,7 @@ def test_modules_by_name() -> None:
     assert not any(name.startswith("__") for name in names)
     assert [path.stem for path in modules(["metrics", "clicks.logs", "metrics"])] == ["metrics", "logs"]
     assert {path.parent.name for path in modules(["learning"])} == {"learning"}
-    with pytest.raises(ValueError, match=r"there is no module 'metric'; choose among checks, clicks\.epsilon_greedy, "):
+    with pytest.raises(ValueError, match=r"there is no module 'metric'; choose among checks, clicks\.display_shares, "):
         modules(["metric"])
 
 
