@@ -19,6 +19,7 @@ from book_tools.checks.reference import Tolerances, compare_csv, read_tolerances
 from book_tools.colab.bare_env import BareEnvironment
 from book_tools.colab.copies import FOLDER, start_of, write_copies
 from book_tools.colab.install_cell import PACKAGE, requirement
+from book_tools.colab.labels import read_labels
 from book_tools.colab.repository import Origin, Repository, origin_of
 from book_tools.errors import BookError, UsageError
 from book_tools.execution.artefacts import claims_in, figures_in, records_in
@@ -52,7 +53,7 @@ def check_copies(book: Book, scale: str, wanted: list[str], torch_index: str) ->
         copies = book.html / FOLDER
         if origin.repository is None:
             origin, copies = replace(origin, repository=STAND_IN), scratch / "copies"
-            write_copies(book, book.html, copies, origin, state.parameters)
+            write_copies(book, read_labels(book.html), copies, origin, state.parameters)
         for chapter in chapters:
             start = start_of(read_notebook(chapter.source), parameters)
             expected = book.folder_of(chapter)

@@ -1,14 +1,16 @@
 """Make the copies of the chapters that open in Colab: plain notebooks that install what they need.
 
 A copy is made from the executed chapter, so that the numbers in its text are those of the run, and from the
-built pages, so that theorems, equations and figures have the numbers of the site.  It holds no outputs.  The copy of
-a chapter with kept tables has to compute them, so it begins at a small scale, and says so.
+built pages, so that theorems, equations and figures have the numbers of the site.  It holds no outputs; what its text
+quotes from the run of the page is marked, because other settings find other numbers.  The copy of a chapter with kept
+tables has to compute them, so it begins at a small scale, and says so.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from nbformat.v4 import new_code_cell
 
 from book_tools.book import Book, Chapter
 from book_tools.colab.install_cell import extras_of, install_source, is_guard, stamp_of
-from book_tools.colab.labels import Labels, Target, read_labels
+from book_tools.colab.labels import Labels, Target
 from book_tools.colab.myst import LEFTOVER, split_code
 from book_tools.colab.portable import Portable
 from book_tools.colab.repository import Origin
@@ -39,32 +41,41 @@ from book_tools.notebooks import (
 )
 from book_tools.parameters import KNOWN, Parameters
 
-FOLDER = "colab"
+# The copies to be run; and those to be read, which book_tools.site.reading_copies makes.
+FOLDER, READ_FOLDER = "colab", "read"
 INSTALL_ID = "install"
 # Where the copy of a chapter with kept tables begins.
 QUICK = "smoke"
 # Tags by which the site folds or drops a cell; a copy keeps the code, folded.
 FOLDED = {*FOLDS, "remove-cell", "remove-input"}
+# And by which it folds or drops what the cell shows.
+OUTPUT_FOLDED, OUTPUT_DROPPED = {"hide-cell"}, {"remove-cell", "remove-output"}
+# Stands behind every number and phrase that the text of a copy quotes from the run of the page.
+FOUND_BY_PAGE = "†"
 # A back-quoted text that no role stands before.
 CODE_SPAN = re.compile(r"(?<![`}])(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 SOLUTION_START, SOLUTION_END = ":::{solution-start}", ":::{solution-end}"
 
 
-def write_copies(book: Book, site: Path, folder: Path, origin: Origin, parameters: Parameters) -> None:
+def write_copies(book: Book, labels: Labels, folder: Path, origin: Origin, parameters: Parameters) -> None:
     """Write a copy of every executed chapter into ``folder``, which is emptied first."""
-    labels = read_labels(site)
+    write_each(book, folder, lambda chapter: copy_of(book, chapter, labels, origin, parameters))
+
+
+def write_each(book: Book, folder: Path, make: Callable[[Chapter], NotebookNode]) -> None:
+    """Write what ``make`` makes of every chapter into ``folder``, which is emptied first."""
     remove_tree(folder)
     folder.mkdir(parents=True)
     problems: list[str] = []
     for chapter in book.chapters():
         try:
-            copy = copy_of(book, chapter, labels, origin, parameters)
+            copy = make(chapter)
         except BookError as error:
             problems.extend(error.problems)
             continue
         write_notebook(folder / chapter.source.name, copy)
     if problems:
-        raise BookError(*problems, "no copies for Colab")
+        raise BookError(*problems, f"no copies of the chapters in {folder.name}/")
 
 
 def start_of(notebook: NotebookNode, parameters: Parameters) -> Parameters:
@@ -75,10 +86,39 @@ def start_of(notebook: NotebookNode, parameters: Parameters) -> Parameters:
 def copy_of(book: Book, chapter: Chapter, labels: Labels, origin: Origin, parameters: Parameters) -> NotebookNode:
     """Return the copy of one executed chapter."""
     executed = read_notebook(book.folder_of(chapter) / NOTEBOOK)
-    page = chapter.source.relative_to(book.root).with_suffix("").as_posix()
-    records = {record.name: record.text for record in records_in(book.folder_of(chapter))}
-    portable = Portable(page, labels, records, origin.repository.site if origin.repository else None)
     start = start_of(executed, parameters)
+    portable = portable_of(book, chapter, labels, origin, FOUND_BY_PAGE)
+    cells = plain_cells(chapter, executed, portable, start, hint=_hint(parameters, start))
+    numbers = {name: labels.numbered[name].text for cell in cells for name in figures_of(cell) if name in labels.numbered}
+    for cell in cells:
+        if cell.cell_type == "code":
+            cell["outputs"], cell["execution_count"] = [], None
+    page = portable.link(Target(f"{portable.page}.html", "a page of the book"))
+    text = f"A copy of {page}, to be run and changed; {stamp_of(origin)}."
+    if any(FOUND_BY_PAGE in cell.source for cell in cells if cell.cell_type == "markdown"):
+        text += f" What is marked {FOUND_BY_PAGE} was found by the run of the page ({parameters}); "
+        text += "with other settings your cells find other numbers."
+    if start.scale != parameters.scale:
+        text += f" They begin at scale {start.scale}." if FOUND_BY_PAGE in text else _small(start, parameters)
+    introduce(cells, text)
+    _insert_install(cells, origin, numbers)
+    return notebook_of(executed, chapter, cells)
+
+
+def portable_of(book: Book, chapter: Chapter, labels: Labels, origin: Origin, mark: str = "") -> Portable:
+    """Return the translation of a chapter's text; ``mark`` stands behind each number that it recorded."""
+    page = chapter.source.relative_to(book.root).with_suffix("").as_posix()
+    records = {record.name: f"{record.text}{mark}" for record in records_in(book.folder_of(chapter))}
+    return Portable(page, labels, records, origin.repository.site if origin.repository else None)
+
+
+def plain_cells(
+    chapter: Chapter, executed: NotebookNode, portable: Portable, values: Parameters, hint: str = ""
+) -> list[NotebookNode]:
+    """Return the cells of an executed chapter as a plain notebook has them, with the outputs that the page shows.
+
+    ``values`` stand in the cell of the parameters, below ``hint``.
+    """
     problems: list[str] = []
     cells: list[NotebookNode] = []
     folding = False
@@ -86,7 +126,9 @@ def copy_of(book: Book, chapter: Chapter, labels: Labels, origin: Origin, parame
         place = f"{chapter.source.name}, cell {source_index(executed, index)}"
         if cell.cell_type == "code":
             if INJECTED not in tags_of(cell) and not is_guard(cell):
-                cells.append(_code(cell, labels, parameters, start, folding))
+                if "parameters" in tags_of(cell):
+                    cell["source"] = hint + _with_values(cell.source, values)
+                cells.append(_code(cell, portable.labels, folding))
             continue
         # A solution with code goes on over several cells; its cells are folded like those the site folds.
         folding = _still_folding(cell.source, folding)
@@ -95,7 +137,7 @@ def copy_of(book: Book, chapter: Chapter, labels: Labels, origin: Origin, parame
         except ValueError as error:
             problems.append(f"{place}: {error}")
             continue
-        problems += [f"{place}: {text!r} is left over in the copy for Colab" for text in leftovers(source)]
+        problems += [f"{place}: {text!r} is left over in a copy of the chapter" for text in leftovers(source)]
         if source.strip():
             cells.append(_markdown(cell, source))
     if not problems:
@@ -105,8 +147,11 @@ def copy_of(book: Book, chapter: Chapter, labels: Labels, origin: Origin, parame
             problems.append(f"{chapter.source.name}: {error}")
     if problems:
         raise BookError(*problems)
-    _introduce(cells, portable.link(Target(f"{page}.html", "a page of the book")), origin, parameters, start)
-    _insert_install(cells, origin)
+    return cells
+
+
+def notebook_of(executed: NotebookNode, chapter: Chapter, cells: list[NotebookNode]) -> NotebookNode:
+    """Return the notebook of a chapter with these ``cells``."""
     executed["cells"] = cells
     executed["metadata"] = {
         "colab": {"name": chapter.source.name, "provenance": [], "toc_visible": True},
@@ -136,25 +181,32 @@ def _markdown(cell: NotebookNode, source: str) -> NotebookNode:
     return cell
 
 
-def _code(cell: NotebookNode, labels: Labels, parameters: Parameters, start: Parameters, folding: bool) -> NotebookNode:
+def figures_of(cell: NotebookNode) -> list[str]:
+    """Return the names of the figures that an executed cell shows."""
+    marks = [output.get("metadata", {}).get(MARK, {}) for output in cell.get("outputs", [])]
+    return [mark["figure"] for mark in marks if "figure" in mark]
+
+
+def _code(cell: NotebookNode, labels: Labels, folding: bool) -> NotebookNode:
     tags = set(tags_of(cell))
-    shown = [output.get("metadata", {}).get(MARK, {}).get("figure") for output in cell.outputs]
-    figure = next((labels.numbered[name].text for name in shown if name in labels.numbered), None)
-    cell["outputs"], cell["execution_count"], cell["metadata"] = [], None, {}
+    figure = next((labels.numbered[name].text for name in figures_of(cell) if name in labels.numbered), None)
+    cell["metadata"] = {}
+    if tags & OUTPUT_DROPPED:
+        cell["outputs"] = []
     if "parameters" in tags:
         cell["metadata"] = {"tags": ["parameters"]}
-        cell["source"] = _hint(parameters, start) + _with_values(cell.source, start)
     elif tags & FOLDED or folding:
         if fold_title(cell) is None:
             title = "Solution" if folding else f"Code of {figure}" if figure else "Code"
             cell["source"] = f"# @title {title}\n{cell.source}"
-        cell["metadata"] = _fold()
+        cell["metadata"] = _fold(bool(tags & OUTPUT_FOLDED))
     return cell
 
 
-def _fold() -> dict[str, object]:
-    """Return the metadata by which Colab and JupyterLab fold the code of a cell."""
-    return {"cellView": "form", "jupyter": {"source_hidden": True}}
+def _fold(output_too: bool = False) -> dict[str, object]:
+    """Return the metadata by which Colab and JupyterLab fold the code of a cell, and JupyterLab its output."""
+    hidden = {"source_hidden": True, **({"outputs_hidden": True} if output_too else {})}
+    return {"cellView": "form", "jupyter": hidden}
 
 
 def _hint(parameters: Parameters, start: Parameters) -> str:
@@ -173,34 +225,40 @@ def _with_values(source: str, parameters: Parameters) -> str:
     return source
 
 
-def _introduce(cells: list[NotebookNode], page: str, origin: Origin, parameters: Parameters, start: Parameters) -> None:
-    """Say below the title what this notebook is and where it comes from."""
-    text = f"A copy of {page}, to be run and changed; {stamp_of(origin)}."
-    if start.scale != parameters.scale:
-        text += f" Its text quotes the page, made at scale {parameters.scale}; its cells begin at scale {start.scale}."
-    text = f"*{text}*"
+def _small(start: Parameters, parameters: Parameters) -> str:
+    """Say that the cells of a copy begin at another scale than that of the page."""
+    return f" The page was made at scale {parameters.scale}; these cells begin at scale {start.scale}."
+
+
+def introduce(cells: list[NotebookNode], text: str) -> None:
+    """Say below the title, in place, what this notebook is and where it comes from."""
+    _below_title(cells, f"*{text}*")
+
+
+def _below_title(cells: list[NotebookNode], text: str) -> None:
     for cell in cells:
         if cell.cell_type == "markdown" and (match := re.search(r"^# .*$", cell.source, re.MULTILINE)):
             cell["source"] = f"{cell.source[: match.end()]}\n\n{text}{cell.source[match.end() :]}"
             return
 
 
-def _insert_install(cells: list[NotebookNode], origin: Origin) -> None:
-    cell = new_code_cell(install_source(origin, extras_of(cells)), id=INSTALL_ID, metadata=_fold())  # type: ignore[no-untyped-call]
+def _insert_install(cells: list[NotebookNode], origin: Origin, numbers: Mapping[str, str]) -> None:
+    source = install_source(origin, extras_of(cells), numbers)
+    cell = new_code_cell(source, id=INSTALL_ID, metadata=_fold())  # type: ignore[no-untyped-call]
     first = next((index for index, other in enumerate(cells) if other.cell_type == "code"), len(cells))
     cells.insert(first, cell)
 
 
 def add_launch_line(notebook: NotebookNode, page: str, origin: Origin) -> None:
-    """Put the links to the copy of a chapter below its title, in place."""
+    """Put the links to the copies of a chapter, each with what it is for, below its title, in place."""
     name = f"{posixpath.basename(page)}.ipynb"
-    place = posixpath.relpath(f"{FOLDER}/{name}", posixpath.dirname(page) or ".")
-    links = [f'<a href="{place}" download>Download as a notebook</a>']
+    here = posixpath.dirname(page) or "."
+    run, read = (posixpath.relpath(f"{folder}/{name}", here) for folder in (FOLDER, READ_FOLDER))
+    links = [
+        f'<a href="{run}" download>Notebook to run</a>, without outputs',
+        f'<a href="{read}" download>Notebook to read</a>, with the outputs of this page',
+    ]
     # A copy of changes that no repository holds cannot be what Colab would open.
     if origin.repository is not None and origin.installable and (address := origin.repository.colab(name)):
         links.insert(0, f'<a href="{address}">Open in Colab</a>')
-    line = f"{LAUNCH}{' · '.join(links)}</p>"
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown" and (match := re.search(r"^# .*$", cell.source, re.MULTILINE)):
-            cell["source"] = f"{cell.source[: match.end()]}\n\n{line}\n{cell.source[match.end() :]}"
-            return
+    _below_title(notebook.cells, f"{LAUNCH}{' · '.join(links)}</p>\n")

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from nbformat import NotebookNode
 
 from book_tools.colab.repository import Origin
 
+# Where cfltr_core.figure looks for them.
+NUMBERS_VARIABLE = "CFLTR_FIGURE_NUMBERS"
 PACKAGE, MODULE = "cfltr-core", "cfltr_core"
 # How a chapter's own first cell, which the install cell replaces, is recognised.
 GUARD = f'find_spec("{MODULE}")'
-CLONE = "get the repository of the book, run `pip install {}` in its folder, and start this notebook again"
+# The folder itself is not named: it is somebody's.
+CLONE = "run `pip install {}` in the clone of the book that made this copy{}, and start this notebook again"
 # An optional extra of the package, and the function that a notebook needs it for.
 EXTRAS = {"logs": "read_events"}
 
@@ -48,8 +52,11 @@ def is_guard(cell: NotebookNode) -> bool:
     return bool(cell.cell_type == "code" and GUARD in cell.source)
 
 
-def install_source(origin: Origin, extras: Sequence[str] = ()) -> str:
-    """Return the source of the cell: nothing where the package is there, else an installation or an explanation."""
+def install_source(origin: Origin, extras: Sequence[str] = (), numbers: Mapping[str, str] | None = None) -> str:
+    """Return the source of the cell: nothing where the package is there, else an installation or an explanation.
+
+    ``numbers`` are those of the chapter's figures in the book, by name: the package puts them before the captions.
+    """
     wanted = requirement(origin, extras)
     if wanted is not None:
         lines = [f'    %pip install -q "{wanted}"', "    importlib.invalidate_caches()"]
@@ -59,7 +66,7 @@ def install_source(origin: Origin, extras: Sequence[str] = ()) -> str:
         lines = [
             "    raise ModuleNotFoundError(",
             f'        "{MODULE} is not installed. This copy was {stamp_of(origin)}, and {reason}: "',
-            f'        "{CLONE.format(folder)}."',
+            f'        "{CLONE.format(folder, _as_it_was(origin))}."',
             "    )",
         ]
     return "\n".join(
@@ -69,5 +76,32 @@ def install_source(origin: Origin, extras: Sequence[str] = ()) -> str:
             "",
             f'if importlib.util.find_spec("{MODULE}") is None:',
             *lines,
+            *_numbering(numbers or {}),
         ]
     )
+
+
+def _as_it_was(origin: Origin) -> str:
+    """Say in which state a clone is what a copy was made from."""
+    if origin.revision is None:
+        return ""
+    if origin.dirty:
+        return f", with its changes on top of revision {origin.revision[:12]}"
+    return f", at that revision (`git checkout {origin.revision[:12]}`)"
+
+
+def _numbering(numbers: Mapping[str, str]) -> list[str]:
+    """Return the lines that tell the package what the figures are called in the book."""
+    if not numbers:
+        return []
+    listed = [f"    {json.dumps(name)}: {json.dumps(number)}," for name, number in numbers.items()]
+    return [
+        "",
+        "import json",
+        "import os",
+        "",
+        "# The numbers that the figures have in the book; their captions begin with them.",
+        f'os.environ["{NUMBERS_VARIABLE}"] = json.dumps({{',
+        *listed,
+        "})",
+    ]

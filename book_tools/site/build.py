@@ -9,7 +9,8 @@ import tempfile
 from pathlib import Path
 
 from book_tools.book import Book
-from book_tools.colab.copies import FOLDER, write_copies
+from book_tools.colab.copies import FOLDER, READ_FOLDER, write_copies
+from book_tools.colab.labels import read_labels
 from book_tools.colab.repository import origin_of
 from book_tools.errors import BookError, UsageError
 from book_tools.execution.lock import exclusive
@@ -22,6 +23,7 @@ from book_tools.site.found import make_findable
 from book_tools.site.html import html_problems
 from book_tools.site.pages import generated_pages, write_accompanying
 from book_tools.site.previews import write_previews
+from book_tools.site.reading_copies import write_reading_copies
 from book_tools.site.stage import stage
 
 SCRATCH_PREFIX = ".site."
@@ -52,7 +54,9 @@ def build_site(book: Book) -> None:
             link_names(html)
             write_previews(html)
             make_findable(html, origin)
-            write_copies(book, html, html / FOLDER, origin, state.parameters)
+            labels = read_labels(html)
+            write_copies(book, labels, html / FOLDER, origin, state.parameters)
+            write_reading_copies(book, labels, html / READ_FOLDER, origin, state.parameters)
             problems = html_problems(html)
             if problems:
                 raise BookError(*problems, f"no site: {len(problems)} problems on the built pages")

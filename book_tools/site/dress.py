@@ -84,10 +84,12 @@ def quote_records(notebook: NotebookNode) -> None:
                 output["data"] = {mime: repr(text) for mime, text in kept.items()}
 
 
-def rewrite_claims(notebook: NotebookNode, measurements: Iterable[Measurement]) -> None:
+def rewrite_claims(
+    notebook: NotebookNode, measurements: Iterable[Measurement], scoreboard: str | None = SCOREBOARD
+) -> None:
     """Write every claim that ``notebook`` shows anew, in place: its text may have changed since it was measured.
 
-    Each leads to its row on the scoreboard; where it is shown first it bears an anchor, to which that row leads back.
+    Each leads to its row on the scoreboard, where that has an address; where it is shown first it bears an anchor, to which that row leads back.
     """
     from cfltr_core.reporting.claim_registry import registry
     from cfltr_core.reporting.evidence import Evidence
@@ -100,13 +102,13 @@ def rewrite_claims(notebook: NotebookNode, measurements: Iterable[Measurement]) 
             name: str = _mark(output).get("claim", "")
             several: list[str] = _mark(output).get("evidence", [])
             if name in by_id and name in registry():
-                text = by_id[name].markdown(scoreboard=SCOREBOARD, anchor=name not in seen)
+                text = by_id[name].markdown(scoreboard=scoreboard, anchor=name not in seen)
                 output["data"] = {**output.data, "text/markdown": text, "text/plain": repr(by_id[name])}
                 seen.add(name)
             if several and all(name in measured and name in registry() for name in several):
                 first = measured[several[0]]
                 table = Evidence([by_id[name] for name in several], corpus=first.corpus, scale=first.scale)
-                html = table.html(scoreboard=SCOREBOARD, anchors=set(several) - seen)
+                html = table.html(scoreboard=scoreboard, anchors=set(several) - seen)
                 output["data"] = {**output.data, "text/html": html, "text/plain": str(table)}
                 seen |= set(several)
 

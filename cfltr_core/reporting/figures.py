@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import math
 import os
 import re
@@ -43,6 +44,9 @@ METHODS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 )
 # Markers of lines that are no method's.
 _MARKERS = "ovsD^P<>X8"
+
+# Where a copy of a chapter keeps the numbers that its figures have in the book: JSON, by id.
+_NUMBERS_VARIABLE = "CFLTR_FIGURE_NUMBERS"
 
 # What a sentence shows in place of a number that is not finite.
 NOT_AVAILABLE = "—"
@@ -297,7 +301,15 @@ def figure(fig: Figure, id: str, *, caption: str, alt: str, data: Any, dense: bo
     mime = "image/png" if dense else "image/svg+xml"
     image: Any = buffer.getvalue() if dense else buffer.getvalue().decode("utf-8")
     _display({mime: image, "text/plain": alt}, {"cfltr": {"figure": id}})
-    _display({"text/markdown": f"*{caption}*", "text/plain": caption}, {"cfltr": {"caption": id}})
+    # A copy of a chapter, which stands apart from the book, says what its figures are called there.
+    number = json.loads(os.environ.get(_NUMBERS_VARIABLE, "{}")).get(id)
+    shown = numbered_caption(caption, number)
+    _display({"text/markdown": shown, "text/plain": caption}, {"cfltr": {"caption": id}})
+
+
+def numbered_caption(caption: str, number: str | None) -> str:
+    """A caption as a plain notebook shows it below a figure, in Markdown: behind its number in the book, if known."""
+    return f"**{number}.** *{caption}*" if number else f"*{caption}*"
 
 
 def record(name: str, value: float | str, *, form: str = _NUMBER) -> None:

@@ -19,8 +19,9 @@ from toy import FIGURE, RECORD, REPOSITORY, Toy
 
 from book_tools.book import Book
 from book_tools.colab.copies import copy_of
+from book_tools.colab.install_cell import install_source
 from book_tools.colab.labels import read_labels
-from book_tools.colab.repository import VARIABLE, origin_of
+from book_tools.colab.repository import VARIABLE, Origin, origin_of
 from book_tools.messages import PARSER
 from book_tools.parameters import Parameters
 
@@ -51,16 +52,19 @@ def test_the_copy_of_a_chapter(built: Toy) -> None:
     cells = notebook["cells"]
     assert [source_of(cell) for cell in cells] == [
         f"# The chapter 91_alpha\n\n*A copy of [a page of the book]({page}), to be run and changed; "
-        f"made from revision {revision}.*\n\nIt says hello.",
+        f"made from revision {revision}. What is marked † was found by the run of the page (scale smoke, corpus "
+        "yahoo-like, seed 0); with other settings your cells find other numbers.*\n\nIt says hello.",
         "# @title Install the package of the book, where it is missing\nimport importlib.util\n\n"
         'if importlib.util.find_spec("cfltr_core") is None:\n'
-        f'    %pip install -q "cfltr-core @ git+{ADDRESS}@{revision}"\n    importlib.invalidate_caches()',
+        f'    %pip install -q "cfltr-core @ git+{ADDRESS}@{revision}"\n    importlib.invalidate_caches()\n\n'
+        "import json\nimport os\n\n# The numbers that the figures have in the book; their captions begin with them.\n"
+        'os.environ["CFLTR_FIGURE_NUMBERS"] = json.dumps({\n    "fig-toy": "Fig. 91.1",\n})',
         'scale = "smoke"\ncorpus = "yahoo-like"\nseed = 0',
         f"# @title Code of Fig. 91.1\n{FIGURE.strip()}",
         (RECORD + "from IPython.display import display" + GLUE).strip(),
         "Text\n\n> **Theorem 91.1 (Growth).**\n>\n> It grows:\n>\n> $$ y = x \\tag{91.1} $$\n\n"
         f"By [Theorem 91.1]({page}#thm-growth), [(91.1)]({page}#equation-eq-growth) and [Fig. 91.1]({page}#fig-toy), "
-        f"the length is 60.25.\nSo Doe *et al.* [[2018]({SITE}chapters/references.html#id2)]. "
+        f"the length is 60.25†.\nSo Doe *et al.* [[2018]({SITE}chapters/references.html#id2)]. "
         f"Go [on]({SITE}chapters/92_beta.html).\n\n**Exercise 91.1.**\n\nCount.\n\n**Solution to Exercise 91.1.**",
         "# @title Solution\n1 + 1",
         "Text\n\nThe end.",
@@ -87,9 +91,11 @@ def test_the_copy_of_a_chapter_with_kept_tables_begins_small(built: Toy, monkeyp
     large = Parameters(scale="ci", corpus="digits", seed=3)
     text, lines = made("91", large)
     assert "at scale" not in text
+    assert "(scale ci, corpus digits, seed 3)" in text, "the settings to which its marked numbers belong"
     assert lines == ['scale = "ci"', 'corpus = "digits"', "seed = 3"]
     text, (hint, *lines) = made("92", large)
-    assert "Its text quotes the page, made at scale ci; its cells begin at scale smoke.*" in text
+    assert "The page was made at scale ci; these cells begin at scale smoke.*" in text
+    assert "†" not in text, "this chapter quotes no number"
     assert hint == '# A quick start. The page was made at scale "ci": put that here, and wait some minutes.'
     assert lines == ['scale = "smoke"', 'corpus = "digits"', "seed = 3"]
     # A site that is itself small has nothing to explain.
@@ -109,7 +115,7 @@ def test_a_fold_says_the_same_on_the_page_and_in_the_copy(built: Toy) -> None:
     assert fold.select_one(".cell_output pre").get_text() == "3\n", "the output is folded too"
     (cell,) = (cell for cell in copy_in(built, "92_beta")["cells"] if "x = 3" in source_of(cell))
     assert source_of(cell) == TITLED
-    assert cell["metadata"] == {"cellView": "form", "jupyter": {"source_hidden": True}}
+    assert cell["metadata"] == {"cellView": "form", "jupyter": {"outputs_hidden": True, "source_hidden": True}}
     # Without a title of its own a fold has the builder's two, of which the style shows one.
     (label,) = BeautifulSoup(page_of(built), PARSER).select("article details.hide > summary")
     words = [(part.name, part["class"], part.get_text()) for part in label.children]
@@ -123,7 +129,8 @@ def test_the_page_leads_to_its_copy_and_to_colab(built: Toy) -> None:
     (line,) = re.findall(r'<p class="launch">(.*?)</p>', page_of(built))
     assert line == (
         f'<a href="{COLAB}/github/someone/toy-book/blob/colab/91_alpha.ipynb">Open in Colab</a>'
-        ' · <a href="../colab/91_alpha.ipynb" download>Download as a notebook</a>'
+        ' · <a href="../colab/91_alpha.ipynb" download>Notebook to run</a>, without outputs'
+        ' · <a href="../read/91_alpha.ipynb" download>Notebook to read</a>, with the outputs of this page'
     )
 
 
@@ -136,7 +143,8 @@ def test_changes_that_no_revision_holds_are_not_passed_off_as_one(built: Toy, tm
     assert "uncommitted changes on top of revision" in text
     assert "%pip" not in text
     assert "Open in Colab" not in page_of(changed)
-    assert "Download as a notebook" in page_of(changed)
+    assert "Notebook to run" in page_of(changed)
+    assert re.search(r"`pip install \.` in the clone .*, with its changes on top of revision [0-9a-f]{12},", text)
     refused = changed.cli("colab-check")
     assert refused.returncode == 2
     assert "built from changes that no revision holds" in refused.stdout
@@ -147,6 +155,12 @@ def test_without_a_repository_there_is_no_button_and_no_link(executed: Toy) -> N
     assert result.returncode == 0, result.stdout
     text = json.dumps(copy_in(executed))
     assert "no public repository is known" in text
+    # This book is under no version control; a clone is named with its revision.
+    assert "run `pip install .` in the clone of the book that made this copy, and start" in text
+    source = install_source(Origin(None, "0123456789abcdef", False), ("logs",))
+    assert "`pip install '.[logs]'` in the clone" in source
+    assert "at that revision (`git checkout 0123456789ab`)" in source
+    compile(source, "cell", "exec")
     assert "](" not in text
     assert "See Fig. 91.1." in text
     assert "colab.research" not in page_of(executed)

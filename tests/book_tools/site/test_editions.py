@@ -81,7 +81,7 @@ def test_latex_has_the_numbers_of_the_site(built: Toy, tmp_path: Path) -> None:
             assert f"{target.text.split()[0]} {number}" in text, name
     assert numbers_in_latex(text) == of_site
     assert len(of_site) == 2
-    assert "Download as a notebook" not in text
+    assert "Notebook to run" not in text
     assert "The end." in text, "the answer to the exercise is included, and what follows it"
 
 
@@ -138,4 +138,4 @@ def test_the_epub_has_the_numbers_of_the_site_and_is_the_same_twice(built: Toy) 
         page = archive.read("chapters/91_alpha.xhtml").decode()
     for words in ("Theorem 91.1", "Fig. 91.1", "(91.1)", "Exercise 91.1", "<math ", "The end."):
         assert words in page
-    assert "Download as a notebook" not in page
+    assert "Notebook to run" not in page

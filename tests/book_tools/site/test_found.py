@@ -109,5 +109,5 @@ def test_the_built_pages(built: Toy) -> None:
     assert "@incollection{cfltr-91," in fold.get_text()
     assert fold.select_one('a[href*="issues/new"]') is not None
     downloads = [str(link["href"]) for link in page.select("a[href$='.ipynb']") if "http" not in str(link["href"])]
-    assert downloads == ["../colab/91_alpha.ipynb"], "a chapter has one download"
+    assert downloads == ["../colab/91_alpha.ipynb", "../read/91_alpha.ipynb"], "one to run, one to read"
     assert not (root / "_sources").exists()
