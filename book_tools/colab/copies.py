@@ -89,7 +89,9 @@ def copy_of(book: Book, chapter: Chapter, labels: Labels, origin: Origin, parame
     start = start_of(executed, parameters)
     portable = portable_of(book, chapter, labels, origin, FOUND_BY_PAGE)
     cells = plain_cells(chapter, executed, portable, start, hint=_hint(parameters, start))
-    numbers = {name: labels.numbered[name].text for cell in cells for name in figures_of(cell) if name in labels.numbered}
+    numbers = {
+        name: labels.numbered[name].text for cell in cells for name in figures_of(cell) if name in labels.numbered
+    }
     for cell in cells:
         if cell.cell_type == "code":
             cell["outputs"], cell["execution_count"] = [], None

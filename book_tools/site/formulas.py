@@ -32,20 +32,20 @@ MARKS = "\u0300-\u036f"
 # A variable: one letter, with what stands on it, and no part of a word.
 SYMBOL = re.compile(rf"(?<![\w.’'-])(?:[A-Za-z{GREEK}ℓ∞][{MARKS}]*)(?![A-Za-z0-9À-ɏ{GREEK}]|[-’'][A-Za-z]|\.\w)")
 # Where others stand before it: 2αT, Σσ.
-CLOSE_SYMBOL = re.compile(rf"[A-Za-z{GREEK}ℓ∞][{MARKS}]*(?![A-Za-z]|[-’'][A-Za-z]|\.\w)")
+CLOSE_SYMBOL = re.compile(rf"[A-Za-z{GREEK}ℓ∞][{MARKS}]*(?![A-Za-z0-9À-ɏ]|[-’'][A-Za-z]|\.\w)")
 GREEK_SYMBOL = re.compile(rf"[{GREEK}ℓ∞][{MARKS}]*(?![a-z]{{2}}|-)")
 NUMBER = re.compile(r"(?<![\w.-])(?:\d+(?:[.,]\d+)*|\.\d+)%?(?![\w]*[A-Za-z]{2}|-\w)|[½¼¾]")
 WORD = re.compile(r"(?<![\w.-])[A-Za-z][A-Za-z]+(?![\w-]*_?[A-Za-z]{4,}_|[\w]*-)")
 # A word of the code, which is no formula: n_docs, two_layer.
-CODE = re.compile(r"[nCp]_[A-Za-z0-9]{3,}|[A-Za-z]\w*_\w*_\w+|[A-Za-z]{2,}_(?:[A-Za-z0-9]{3,}|(?:up|by|of|at|to|in|on|id)\b)")
+CODE = re.compile(
+    r"[nCp]_[A-Za-z0-9]{3,}|[A-Za-z]\w*_\w*_\w+|[A-Za-z]{2,}_(?:[A-Za-z0-9]{3,}|(?:up|by|of|at|to|in|on|id)\b)"
+)
 BIG = re.compile(rf"[ΣΠ∇∂√¬−±∫]|(?:log₂|log|exp|max|min|mean|Var|Cov|E)(?=_|[ ]?[{GREEK}Σ‖⟨(]|[ ][a-zA-Z0-9](?!\w))")
 # A sign with a space only before it belongs to what follows; a bar without spaces is one of a pair.
-BINARY = re.compile(
-    rf"{SPACE}(?:>=|<=|:=|[=·×≤≥<>∈∉≠≈∝~∩∪→/])(?!>|=){SPACE}|[+−]|[ \n]{SPACE}[+−±|][ \n]{SPACE}"
-)
+BINARY = re.compile(rf"{SPACE}(?:>=|<=|:=|[=·×≤≥<>∈∉≠≈∝~∩∪→/])(?!>|=){SPACE}|[+−]|[ \n]{SPACE}[+−±|][ \n]{SPACE}")
 COMPARED = re.compile(rf"{SPACE}(?:>=|<=|[=<>≤≥≠≈∈])")
 # What may stand beside another factor although it is a word.
-BESIDE = re.compile(rf"(?:log₂|log|exp|max|min|sign)[(_ ]|[a-z]{{2,}}_[A-Za-z]{{1,2}}(?!\w)")
+BESIDE = re.compile(rf"(?:log₂|log|exp|max|min|sign)[(_ ]|[a-z]{{2,}}(?:_[A-Za-z]{{1,2}}(?!\w)|[²³])")
 DOTS = re.compile(r"…|\.\.\.")
 AFTER = re.compile(rf"(?:[²³⁻⁺¹ᵀ₀-₉₊₋{MARKS}*′!]|'(?!\w)|’(?!\w)|@[A-Za-z](?!\w)|±(?=[\s,.;)]))+")
 BRACKETS = {"(": ")", "[": "]", "{": "}", "⟨": "⟩", "‖": "‖", "|": "|"}
@@ -144,8 +144,10 @@ class _Reader:
         # Side by side: a product, if what follows can be nothing else.
         space = re.compile(r" ?").match(self.text, place)
         after = space.end() if space else place
-        if after < len(self.text) and (self.text[after] in "([‖⟨Σ∇Π½|√¬" or self._is_symbol(after)):
+        if after < len(self.text) and self.text[after] in "([‖⟨Σ∇Π½|√¬":
             return self.operand(after)
+        if self._is_symbol(after):
+            return self.operand(after, joined=True)
         if BESIDE.match(self.text, after) and not CODE.match(self.text, after):
             return self.operand(after, joined=True)
         return None
@@ -229,7 +231,9 @@ LETTER = re.compile(rf"(?<![A-Za-z])[A-Za-z{GREEK}ℓ][{MARKS}]*(?![A-Za-z])")
 
 def _pieces(formula: str) -> Iterator[Piece]:
     done = 0
-    for token in re.finditer(rf"(?P<code>{CODE.pattern})|(?P<script>{SCRIPT.pattern})|(?P<letter>{LETTER.pattern})", formula):
+    for token in re.finditer(
+        rf"(?P<code>{CODE.pattern})|(?P<script>{SCRIPT.pattern})|(?P<letter>{LETTER.pattern})", formula
+    ):
         if token.start() > done:
             yield Piece(PLAIN, formula[done : token.start()])
         done = token.end()

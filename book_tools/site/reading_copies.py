@@ -41,7 +41,9 @@ def write_reading_copies(book: Book, labels: Labels, folder: Path, origin: Origi
         raise BookError(*problems)
 
 
-def reading_copy_of(book: Book, chapter: Chapter, labels: Labels, origin: Origin, parameters: Parameters) -> NotebookNode:
+def reading_copy_of(
+    book: Book, chapter: Chapter, labels: Labels, origin: Origin, parameters: Parameters
+) -> NotebookNode:
     """Return the copy of one executed chapter with what its page shows."""
     from cfltr_core.reporting.figures import numbered_caption
 

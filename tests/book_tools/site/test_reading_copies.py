@@ -93,5 +93,3 @@ def test_one_that_viewers_would_not_show_leaves_no_site(
     monkeypatch.setattr(reading_copies, "LARGEST", 1000)
     with pytest.raises(BookError, match=r"91_alpha.ipynb: its copy with outputs has .* dense=True"):
         reading_copies.write_reading_copies(book, labels, tmp_path / "read", origin, Parameters("smoke"))
-
-
