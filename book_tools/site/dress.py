@@ -89,7 +89,8 @@ def rewrite_claims(
 ) -> None:
     """Write every claim that ``notebook`` shows anew, in place: its text may have changed since it was measured.
 
-    Each leads to its row on the scoreboard, where that has an address; where it is shown first it bears an anchor, to which that row leads back.
+    Each leads to its row on the scoreboard, where that has an address; where it is shown first it bears an anchor, to
+    which that row leads back.
     """
     from cfltr_core.reporting.claim_registry import registry
     from cfltr_core.reporting.evidence import Evidence

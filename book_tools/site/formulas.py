@@ -35,7 +35,6 @@ SYMBOL = re.compile(rf"(?<![\w.’'-])(?:[A-Za-z{GREEK}ℓ∞][{MARKS}]*)(?![A-Z
 CLOSE_SYMBOL = re.compile(rf"[A-Za-z{GREEK}ℓ∞][{MARKS}]*(?![A-Za-z0-9À-ɏ]|[-’'][A-Za-z]|\.\w)")
 GREEK_SYMBOL = re.compile(rf"[{GREEK}ℓ∞][{MARKS}]*(?![a-z]{{2}}|-)")
 NUMBER = re.compile(r"(?<![\w.-])(?:\d+(?:[.,]\d+)*|\.\d+)%?(?![\w]*[A-Za-z]{2}|-\w)|[½¼¾]")
-WORD = re.compile(r"(?<![\w.-])[A-Za-z][A-Za-z]+(?![\w-]*_?[A-Za-z]{4,}_|[\w]*-)")
 # A word of the code, which is no formula: n_docs, two_layer.
 CODE = re.compile(
     r"[nCp]_[A-Za-z0-9]{3,}|[A-Za-z]\w*_\w*_\w+|[A-Za-z]{2,}_(?:[A-Za-z0-9]{3,}|(?:up|by|of|at|to|in|on|id)\b)"
@@ -45,16 +44,17 @@ BIG = re.compile(rf"[ΣΠ∇∂√¬−±∫]|(?:log₂|log|exp|max|min|mean|Var
 BINARY = re.compile(rf"{SPACE}(?:>=|<=|:=|[=·×≤≥<>∈∉≠≈∝~∩∪→/])(?!>|=){SPACE}|[+−]|[ \n]{SPACE}[+−±|][ \n]{SPACE}")
 COMPARED = re.compile(rf"{SPACE}(?:>=|<=|[=<>≤≥≠≈∈])")
 # What may stand beside another factor although it is a word.
-BESIDE = re.compile(rf"(?:log₂|log|exp|max|min|sign)[(_ ]|[a-z]{{2,}}(?:_[A-Za-z]{{1,2}}(?!\w)|[²³])")
+BESIDE = re.compile(r"(?:log₂|log|exp|max|min|sign)[(_ ]|[a-z]{2,}(?:_[A-Za-z]{1,2}(?!\w)|[²³])")
 DOTS = re.compile(r"…|\.\.\.")
 AFTER = re.compile(rf"(?:[²³⁻⁺¹ᵀ₀-₉₊₋{MARKS}*′!]|'(?!\w)|’(?!\w)|@[A-Za-z](?!\w)|±(?=[\s,.;)]))+")
 BRACKETS = {"(": ")", "[": "]", "{": "}", "⟨": "⟩", "‖": "‖", "|": "|"}
 # What happens, or what is counted, may be said in words: P(click at rank r), E[clicks per session], O(documents).
 IN_WORDS = re.compile(r"\((?:[^()\n]|\([^()\n]*\)){1,60}\)|\[[^\[\]\n]{1,60}\]")
 # Words of sentences, which are never what an operator joins; and letters that are words.
-SENTENCE = set(
-    "a an the of and or is are be been with without for by to in at as over under not no which that this it its if "
-    "than then on from where when all each one two so but such has have was were only here there per what".split()
+SENTENCE = re.compile(
+    r"a|an|the|of|and|or|is|are|be|been|with|without|for|by|to|in|at|as|over|under|not|no|which|that|this|it|its|if|"
+    r"than|then|on|from|where|when|all|each|one|two|so|but|such|has|have|was|were|only|here|there|per|what",
+    re.IGNORECASE,
 )
 ARTICLES = {"a", "A", "I"}
 NAMES = re.compile(r"A/B\b")
@@ -182,7 +182,7 @@ class _Reader:
             if found := pattern.match(text, place):
                 return found.end()
         word = re.compile(r"[A-Za-z][A-Za-z]+").match(text, place)
-        if word and word[0].lower() not in SENTENCE:
+        if word and not SENTENCE.fullmatch(word[0]):
             called = text[word.end() : word.end() + 1]
             operator = BINARY.match(text, word.end())
             if operator and word[0] not in QUANTITIES and COMPARED.match(text, word.end()):
@@ -227,6 +227,8 @@ class _Reader:
 
 SCRIPT = re.compile(r"([_^])(?:\{((?:[^{}]|\{[^{}]*\})*)\}|\(([^()]*)\)|(−?[A-Za-z0-9α-ω]+[′’']?|\*))")
 LETTER = re.compile(rf"(?<![A-Za-z])[A-Za-z{GREEK}ℓ][{MARKS}]*(?![A-Za-z])")
+
+TOKEN = re.compile(rf"(?P<code>{CODE.pattern})|(?P<script>{SCRIPT.pattern})|(?P<letter>{LETTER.pattern})")
 
 
 def _pieces(formula: str) -> Iterator[Piece]:
