@@ -46,7 +46,7 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export NUMEXPR_NUM_THREADS := 1
 
-.PHONY: help setup book chapter paper pdf epub offline axe browser colab publish test mutants verify lint format lock serve clean
+.PHONY: help setup book chapter paper pdf epub offline axe vnu browser colab publish test mutants verify lint format lock serve clean
 
 help: ## list the targets
 	@echo "make TARGET [VARIABLE=value …]"
@@ -90,7 +90,12 @@ offline: $(WHOLE) ## after make book: the site as one archive that works from a 
 axe: ## install axe-core, the judge of how accessible the pages are, with npm
 	npm install --global --no-audit --no-fund --loglevel=error axe-core@4
 
-browser: $(WHOLE) ## open every built page in headless Chromium, on a phone's and a desk's screen
+# Java 11 or newer runs it.
+vnu: ## install the validator of the W3C for pages, with npm
+	npm install --global --no-audit --no-fund --loglevel=error vnu-jar@26
+
+browser: $(WHOLE) ## validate every built page, and open it in headless Chromium, on a phone's and a desk's screen
+	$(TOOLS) markup
 	$(TOOLS) browser
 
 colab: $(WHOLE) ## run the chapters' copies as Colab would: alone, bare, installed from the committed revision

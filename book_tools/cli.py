@@ -93,6 +93,12 @@ def _verify(book: Book, options: argparse.Namespace) -> None:
     verify(book)
 
 
+def _markup(book: Book, options: argparse.Namespace) -> None:
+    from book_tools.checks.markup_check import check_markup
+
+    check_markup(book)
+
+
 def _browser(book: Book, options: argparse.Namespace) -> None:
     from book_tools.checks.browser_check import check_in_browser
 
@@ -177,6 +183,7 @@ def _parser() -> argparse.ArgumentParser:
     add("epub", _epub, "make an ePub from a complete run")
     add("offline", _offline, "pack the built site into one archive that works from a folder")
     add("verify", _verify, "check claims and numbers of the run; non-zero exit when one changed")
+    add("markup", _markup, "validate the HTML of every built page; non-zero exit when one is faulty")
     add("browser", _browser, "open every built page in a headless browser; non-zero exit when one is faulty")
     colab = add("colab-check", _colab_check, "run the chapters' copies as Colab would, and compare what they compute")
     colab.add_argument("--scale", default="smoke", help="smoke, ci or paper (default: %(default)s)")

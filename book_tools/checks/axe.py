@@ -6,13 +6,12 @@ axe-core is a script, https://github.com/dequelabs/axe-core.  It comes from the 
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 from selenium.webdriver import Chrome
 
+from book_tools.checks.npm import npm_file
 from book_tools.errors import BookError, UsageError
 
 # The file itself, where it lies elsewhere.
@@ -47,13 +46,10 @@ def find_axe() -> Path:
         if not Path(named).is_file():
             raise UsageError(f"browser: {VARIABLE} is {named!r}, where there is no file; {REMEDY}")
         return Path(named)
-    npm = shutil.which("npm")
-    if npm:
-        asked = subprocess.run([npm, "root", "--global"], text=True, capture_output=True, check=False)
-        path = Path(asked.stdout.strip()) / PLACE
-        if asked.returncode == 0 and path.is_file():
-            return path
-    raise UsageError(f"browser: axe-core, which judges how accessible a page is, was not found; {REMEDY}")
+    path = npm_file(PLACE)
+    if path is None:
+        raise UsageError(f"browser: axe-core, which judges how accessible a page is, was not found; {REMEDY}")
+    return path
 
 
 def axe_problems(browser: Chrome, script: str) -> Iterator[str]:

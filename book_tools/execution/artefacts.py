@@ -34,6 +34,11 @@ class Figure:
     image: Path
     data: Path
 
+    @property
+    def card(self) -> Path:
+        """The picture for the card of a page, which may be missing."""
+        return self.image.with_name(f"{self.id}.card.png")
+
 
 @dataclass(frozen=True)
 class Record:

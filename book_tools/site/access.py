@@ -1,6 +1,6 @@
 """What readers and their screen readers need and the theme, docutils, Sphinx or pandas get wrong, mended in the pages.
 
-Each is a fixed piece of their mark-up.  Where a new release writes another one, the browser check says so.
+Each is a fixed piece of their mark-up.  Where a new release writes another one, the checks of the pages say so.
 """
 
 from __future__ import annotations
@@ -17,6 +17,15 @@ NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 SHORT = 10
 # A formula of so many characters, as TeX writes it, is surely shorter than a line on a phone.
 WHOLE = 30
+# What HTML does not know, or no more: the style that pandas puts before a table, and attributes of tables for what the
+# style of the book says; names of boxes that stand on a page as often as there are theorems.
+NO_HTML: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"<style scoped>.*?</style>\s*", re.DOTALL), ""),
+    (re.compile(r'(<table\b[^>]*?) border="\d+"'), r"\1"),
+    (re.compile(r' (?:v|h)align="[^"]*"'), ""),
+    (re.compile(r' id="(?:proof|exercise|solution)(?:-content)?"'), ""),
+)
+SECTION = re.compile(r"<section\b([^>]*)>|</section>")
 # What stands in the pages as they write it, and what takes its place.
 MENDED: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     # The name of the button must contain the words that are seen on it; without a label they are its name.
@@ -26,6 +35,11 @@ MENDED: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
     # A list of references holds blocks, which are no items; the roles promise a list of items.
     (re.compile(r'<div role="list" class="citation-list">'), '<div class="citation-list">'),
     (re.compile(r'(<div class="citation" id="[^"]*") role="doc-biblioentry"'), r"\1"),
+    *NO_HTML,
+    # The element is one already.
+    (re.compile(r'(<main\b[^>]*?) role="main"'), r"\1"),
+    # Pages that list things have no title to print.
+    (re.compile(r'(<div id="jb-print-docs-body" class="onlyprint">\s*)<h1></h1>'), r"\1"),
     # The corner of a table heads nothing.
     (re.compile(r"<th></th>"), "<td></td>"),
     # A formula is a box, and a line may break beside it, though neither after the parenthesis that opens before it nor
@@ -53,5 +67,19 @@ def mend_access(html: Path) -> None:
             after = before
             for pattern, replacement in MENDED:
                 after = pattern.sub(replacement, after)
+            after = without_empty_sections(after)
             if after != before:
                 write_whole(path, after)
+
+
+def without_empty_sections(page: str) -> str:
+    """Return the page with a box for every section that has no name: one of a theorem, which has no heading."""
+    named: list[bool] = []
+
+    def box(tag: re.Match[str]) -> str:
+        if tag[1] is None:
+            return tag[0] if not named or named.pop() else "</div>"
+        named.append(" id=" in tag[1])
+        return tag[0] if named[-1] else f"<div{tag[1]}>"
+
+    return SECTION.sub(box, page)

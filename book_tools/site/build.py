@@ -19,12 +19,14 @@ from book_tools.files import remove_tree, replace_tree
 from book_tools.messages import builder_messages
 from book_tools.site.access import mend_access
 from book_tools.site.api_links import link_names
-from book_tools.site.found import make_findable
+from book_tools.site.cards import write_cards
+from book_tools.site.found import BOOK, make_findable
 from book_tools.site.html import html_problems
 from book_tools.site.pages import generated_pages, write_accompanying
 from book_tools.site.previews import write_previews
 from book_tools.site.reading_copies import write_reading_copies
 from book_tools.site.stage import stage
+from book_tools.site.weight import drop_unused, weight_problems
 
 SCRATCH_PREFIX = ".site."
 # Builders that Jupyter Book calls by their names; it takes any other one of Sphinx as a custom one.
@@ -50,14 +52,17 @@ def build_site(book: Book) -> None:
         write_accompanying(book, state.parameters)
         with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=book.build) as scratch:
             html = jupyter_book(book, Path(scratch))
+            drop_unused(html)
             mend_access(html)
             link_names(html)
             write_previews(html)
-            make_findable(html, origin)
+            # Whoever shows a card asks for it by a whole address.
+            known = origin.repository is not None and origin.repository.site is not None
+            make_findable(html, origin, write_cards(book, html, BOOK) if known else {})
             labels = read_labels(html)
             write_copies(book, labels, html / FOLDER, origin, state.parameters)
             write_reading_copies(book, labels, html / READ_FOLDER, origin, state.parameters)
-            problems = html_problems(html)
+            problems = html_problems(html) + weight_problems(html)
             if problems:
                 raise BookError(*problems, f"no site: {len(problems)} problems on the built pages")
             replace_tree(html, book.html)

@@ -23,6 +23,7 @@ from book_tools.errors import BookError, UsageError
 from book_tools.execution.lock import exclusive
 from book_tools.execution.state import state_of
 from book_tools.files import files_below
+from book_tools.site.access import NO_HTML
 from book_tools.site.api import NAMES
 from book_tools.site.build import SCRATCH_PREFIX, jupyter_book
 from book_tools.site.pages import generated_pages, write_accompanying
@@ -113,16 +114,13 @@ def make_epub(book: Book) -> None:
         _keep(book, made, f"{NAME}.epub", f", {len(files)} files")
 
 
-# What an ePub may not hold, and what takes its place: what pandas writes round a table, the buttons of the scoreboard,
-# names that only HTML knows, links to pages of the site, numbers of boxes that stand on every page.
+# What an ePub may not hold, and what takes its place: what is no HTML either, the buttons of the scoreboard, names that
+# only HTML knows, links to pages of the site.
 REPAIRS = (
-    (re.compile(r"<style scoped>.*?</style>", re.DOTALL), ""),
-    (re.compile(r'(<table\b[^>]*?) border="\d+"'), r"\1"),
+    *NO_HTML,
     (re.compile(r'<fieldset class="claim-filter">.*?</fieldset>', re.DOTALL), ""),
     (re.compile("&nbsp;"), "&#160;"),
     (re.compile(r'(href="(?!https?:)[^"#:]*)\.html(?=[#"])'), r"\1.xhtml"),
-    (re.compile(r' id="(?:proof|exercise|solution)(?:-content)?"'), ""),
-    (re.compile(r' (?:v|h)align="[^"]*"'), ""),
     # The arrows of folds.
     (re.compile(r"<svg\b[^>]*\bsd-octicon\b.*?</svg>", re.DOTALL), ""),
 )

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import html as html_text
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import quote, urlencode
 
 from bs4 import BeautifulSoup
@@ -18,6 +20,7 @@ from book_tools.book import Chapter
 from book_tools.colab.repository import Origin
 from book_tools.messages import PARSER
 from book_tools.notebooks import title_of
+from book_tools.site.cards import HEIGHT, WIDTH, Card
 from cfltr_core.files import write_whole
 
 BOOK = "Counterfactual Learning to Rank, a book you can run"
@@ -57,14 +60,18 @@ a {{color: #0b5ac2;}}
 """
 
 
-def make_findable(site: Path, origin: Origin) -> None:
-    """Describe every page below ``site`` in its head, in place, and add the map of the site and the page 404."""
+def make_findable(site: Path, origin: Origin, cards: Mapping[str, Card] = MappingProxyType({})) -> None:
+    """Describe every page below ``site`` in its head, in place, and add the map of the site and the page 404.
+
+    ``cards`` are the pictures of pages, by page; the one without a name is that of all others.
+    """
     address = origin.repository.site if origin.repository else None
     pages = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.relative_to(site).parts]
     for path in pages:
         text = path.read_text(encoding="utf-8")
         name = path.relative_to(site).as_posix()
-        head = _head(text, f"{address}{quote(name)}" if address and name not in UNLISTED else None)
+        card = cards.get(name, cards.get("")) if name not in UNLISTED else None
+        head = _head(text, address if name not in UNLISTED else None, name, card)
         write_whole(path, text.replace("</head>", f"{head}</head>", 1))
     # Whatever the wrong address is, the page itself is shown at it: its links are whole ones where they can be.
     write_whole(site / NOT_FOUND, MISSING.format(book=BOOK, start=address or ""))
@@ -82,13 +89,18 @@ def make_findable(site: Path, origin: Origin) -> None:
         )
 
 
-def _head(page: str, address: str | None) -> str:
+def _head(page: str, site: str | None, place: str, card: Card | None) -> str:
     """Return what the head of a page lacks: its description, a card for those who pass it on, its address."""
+    address = f"{site}{quote(place)}" if site else None
     title = re.search(r"<title>(.*?)</title>", page, re.DOTALL)
     name = " ".join(html_text.unescape(title[1]).split()) if title else BOOK
     said = description(page)
     meta = [("property", "og:title", name), ("property", "og:type", "article"), ("property", "og:site_name", BOOK)]
-    meta += [("name", "twitter:card", "summary")]
+    shown = card if site else None
+    meta += [("name", "twitter:card", "summary_large_image" if shown else "summary")]
+    if shown:
+        meta += [("property", "og:image", f"{site}{quote(shown.place)}"), ("property", "og:image:alt", shown.alt)]
+        meta += [("property", "og:image:width", str(WIDTH)), ("property", "og:image:height", str(HEIGHT))]
     if said:
         meta += [("name", "description", said), ("property", "og:description", said)]
     if address:

@@ -142,7 +142,7 @@ def _filter(found: list[Standing], gone: list[Claim], corpus: str) -> str:
 
 def _buttons(name: str, choices: dict[str, str]) -> str:
     buttons = "".join(
-        f'<label><input type="radio" name="{name}" id="{name}-{key}" autocomplete="off"'
+        f'<label><input type="radio" name="{name}" id="{name}-{key}"'
         f"{' checked' if key == 'all' else ''}> {escape(words)}</label>\n"
         for key, words in {"all": "all", **choices}.items()
     )

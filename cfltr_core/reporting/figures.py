@@ -47,7 +47,8 @@ _MARKERS = "ovsD^P<>X8"
 
 # Where a copy of a chapter keeps the numbers that its figures have in the book: JSON, by id.
 _NUMBERS_VARIABLE = "CFLTR_FIGURE_NUMBERS"
-
+# Of the picture for the card of a page, 676 × 468 pixels at the usual size.
+_CARD_DPI = 130
 # What a sentence shows in place of a number that is not finite.
 NOT_AVAILABLE = "—"
 # How a number is shown unless it is said.
@@ -288,16 +289,19 @@ def figure(fig: Figure, id: str, *, caption: str, alt: str, data: Any, dense: bo
     # The fixed salt makes the names inside the SVG, and so its bytes, the same in every run.
     with mpl.rc_context({"svg.hashsalt": "cfltr"}):
         fig.savefig(buffer, format=kind, dpi=150, metadata=metadata)
-    plt.close(fig)
     folder = os.environ.get("CFLTR_RUN_DIR")
     if folder:
+        card = io.BytesIO()
+        fig.savefig(card, format="png", dpi=_CARD_DPI, metadata={"Software": None})
         base = Path(folder) / "figures"
         base.mkdir(parents=True, exist_ok=True)
         table = frame.to_csv(index=False, float_format="%.12g", lineterminator="\n")
         write_whole(base / f"{id}.{kind}", buffer.getvalue())
+        write_whole(base / f"{id}.card.png", card.getvalue())
         write_whole(base / f"{id}.csv", table)
         record = {"id": id, "caption": caption, "alt": alt, "image": f"{id}.{kind}", "data": f"{id}.csv"}
         write_json(base / f"{id}.json", record)
+    plt.close(fig)
     mime = "image/png" if dense else "image/svg+xml"
     image: Any = buffer.getvalue() if dense else buffer.getvalue().decode("utf-8")
     _display({mime: image, "text/plain": alt}, {"cfltr": {"figure": id}})

@@ -187,7 +187,9 @@ def test_figure_writes_image_data_and_text(run: Path, dense: bool) -> None:
     figure(fig, "fig-two-methods", caption=CAPTION, alt=ALT, data=DATA, dense=dense)
     assert not plt.fignum_exists(fig.number)
     folder = run / "figures"
-    assert sorted(p.name for p in run.rglob("*.*")) == sorted(f"fig-two-methods.{x}" for x in ("csv", "json", kind))
+    assert sorted(p.name for p in run.rglob("*.*")) == sorted(
+        f"fig-two-methods.{x}" for x in ("card.png", "csv", "json", kind)
+    )
     assert (folder / "fig-two-methods.csv").read_text(encoding="utf-8") == CSV
     assert json.loads((folder / "fig-two-methods.json").read_text(encoding="utf-8")) == {
         "id": "fig-two-methods",
@@ -236,6 +238,17 @@ def test_a_notebook_is_shown_image_alternative_text_and_caption(shown: list, den
     assert about == {"cfltr": {"figure": "fig-one"}}
     assert text == {"text/markdown": f"*{CAPTION}*", "text/plain": CAPTION}
     assert label == {"cfltr": {"caption": "fig-one"}}
+
+
+def test_where_the_number_of_a_figure_is_known_its_caption_begins_with_it(
+    shown: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    style()
+    monkeypatch.setenv("CFLTR_FIGURE_NUMBERS", '{"fig-one": "Fig. 7.3"}')
+    for name in ("fig-one", "fig-two"):
+        figure(plot(), name, caption=CAPTION, alt=ALT, data=DATA)
+    captions = [content["text/markdown"] for content, _ in shown[1::2]]
+    assert captions == [f"**Fig. 7.3.** *{CAPTION}*", f"*{CAPTION}*"]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, np.float64("-inf")])

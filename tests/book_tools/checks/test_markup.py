@@ -1,0 +1,96 @@
+"""The validator finds what is no HTML, on the page and the line that has it; what is allowed is not reported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from toy import Toy
+
+from book_tools.checks import markup_check
+from book_tools.checks.markup_check import VARIABLE, find_checker, markup_problems
+from book_tools.errors import BookError, UsageError
+
+PAGE = (
+    '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>T</title></head>\n<body>\n{}\n</body></html>'
+)
+
+
+@pytest.fixture
+def _checker() -> None:
+    """Skip where the validator is not installed; where a site is published it has to be."""
+    try:
+        find_checker()
+    except UsageError as error:
+        pytest.skip(str(error))
+
+
+def site(folder: Path, **pages: str) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in pages.items():
+        (folder / f"{name}.html").write_text(PAGE.format(content))
+    return sorted(folder.glob("*.html"))
+
+
+@pytest.mark.usefixtures("_checker")
+def test_faults_are_found_where_they_are(tmp_path: Path) -> None:
+    faults = {
+        "ids": '<p id="a">x</p><p id="a">y</p>',
+        "nested": "<p>x <ul><li>y</li></ul></p>",
+        "unclosed": "<div><p>x</p>",
+        "summary": "<details><summary><div>x</div></summary>y</details>",
+        "attribute": '<input type="radio" autocomplete="off">',
+    }
+    clean = "<main><article><section><h1>T</h1><p>x<br />y</p></section></article></main>"
+    found = list(markup_problems(tmp_path, site(tmp_path, clean=clean, **faults)))
+    pages = {problem.partition(".html, line ")[0] for problem in found}
+    assert pages == set(faults), "of a clean page nothing is said, nor of what is allowed"
+    assert any(problem.startswith("ids.html, line 4: Duplicate ID “a”. (at ") for problem in found)
+
+
+@pytest.mark.usefixtures("_checker")
+def test_every_allowance_is_of_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clean page has each of them, so that one that no release says any more is noticed."""
+    clean = "<main><article><section><h1>T</h1><p>x<br />y</p></section></article></main>"
+    pages = site(tmp_path, clean=clean)
+    for words in markup_check.ALLOWED:
+        rest = {other: reason for other, reason in markup_check.ALLOWED.items() if other != words}
+        monkeypatch.setattr(markup_check, "ALLOWED", rest)
+        assert [words in problem for problem in markup_problems(tmp_path, pages)] not in ([], [False])
+        monkeypatch.undo()
+
+
+@pytest.mark.usefixtures("_checker")
+def test_the_command_validates_a_built_site(toy: Toy, built: Toy) -> None:
+    good = built.cli("markup")
+    assert good.returncode == 0, good.stdout
+    assert good.stdout.endswith(" pages: 0 problems\n")
+    site(toy.root / "_build" / "html", index="<p>x", second='<p id="a">x</p><p id="a">y</p>')
+    bad = toy.cli("markup")
+    assert bad.returncode == 1
+    assert "second.html, line 4: Duplicate ID" in bad.stdout
+
+
+def test_without_a_site_there_is_nothing_to_validate(toy: Toy) -> None:
+    result = toy.cli("markup")
+    assert result.returncode == 2
+    assert "no site to look at; build it with 'make book'" in result.stdout
+
+
+def test_without_the_validator_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="Java, .* was not found; on Debian .* default-jre-headless"):
+        find_checker()
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\necho broken >&2\nexit 3\n")
+    java.chmod(0o755)
+    with pytest.raises(UsageError, match=r"vnu.jar, .* was not found; 'make vnu', or 'npm install "):
+        find_checker()
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "elsewhere.jar"))
+    with pytest.raises(UsageError, match=r"VNU_JAR is '.*elsewhere.jar', where there is no file"):
+        find_checker()
+    (tmp_path / "elsewhere.jar").write_text("jar")
+    assert find_checker() == [str(java), "-Xss4m", "-jar", str(tmp_path / "elsewhere.jar")]
+    with pytest.raises(BookError, match="the validator failed with exit code 3: broken"):
+        list(markup_problems(tmp_path, site(tmp_path, index="<p>x")))
