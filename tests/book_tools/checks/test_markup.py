@@ -80,7 +80,7 @@ def test_without_a_site_there_is_nothing_to_validate(toy: Toy) -> None:
 def test_without_the_validator_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UsageError, match="Java, .* was not found; on Debian .* default-jre-headless"):
+    with pytest.raises(UsageError, match=r"Java, .* was not found; on Debian .* default-jre-headless"):
         find_checker()
     java = tmp_path / "java"
     java.write_text("#!/bin/sh\necho broken >&2\nexit 3\n")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import tomllib
 from pathlib import Path
@@ -11,7 +13,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from toy import REPOSITORY
 
-from book_tools.colab.install_cell import EXTRAS, extras_of, install_source, stamp_of
+from book_tools.colab.install_cell import EXTRAS, NUMBERS_VARIABLE, extras_of, install_source, stamp_of
 from book_tools.colab.repository import VARIABLE, Origin, Repository, find_repository
 from book_tools.errors import UsageError
 
@@ -105,6 +107,14 @@ def test_the_install_cell_installs_the_stamped_revision_once(repository: Reposit
     ]
 
 
+def test_the_numbers_of_figures_are_told_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NUMBERS_VARIABLE, "{}")
+    source = install_source(Origin(None, None, None), numbers={"fig-a": "Fig. 1.1", "fig-b": 'Fig. "1.2"'})
+    exec(compile(source.replace("cfltr_core", "json"), "cell", "exec"), {})
+    assert json.loads(os.environ[NUMBERS_VARIABLE]) == {"fig-a": "Fig. 1.1", "fig-b": 'Fig. "1.2"'}
+    assert NUMBERS_VARIABLE not in install_source(Origin(None, None, None))
+
+
 def test_a_notebook_that_reads_events_installs_the_extra_for_it() -> None:
     cells = [new_code_cell("events = cf.read_events(source, features)"), new_markdown_cell("`read_events()`")]
     assert extras_of(cells) == ("logs",)
@@ -112,7 +122,8 @@ def test_a_notebook_that_reads_events_installs_the_extra_for_it() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     assert set(EXTRAS) <= set(project["optional-dependencies"])
     assert '"cfltr-core[logs] @ git+' in install_source(Origin(GITHUB, "abc123", False), ("logs",))
-    assert "run `pip install '.[logs]'` in its folder" in install_source(Origin(None, "abc123", False), ("logs",))
+    by_hand = install_source(Origin(None, "abc123", False), ("logs",))
+    assert "run `pip install '.[logs]'` in the clone of the book" in by_hand
 
 
 @pytest.mark.parametrize(
@@ -126,7 +137,7 @@ def test_a_notebook_that_reads_events_installs_the_extra_for_it() -> None:
 )
 def test_a_copy_that_cannot_install_says_why_and_what_to_do(origin: Origin, message: str) -> None:
     assert run_install_cell(origin, "json") == []
-    with pytest.raises(ModuleNotFoundError, match=r"run `pip install \.` in its folder") as raised:
+    with pytest.raises(ModuleNotFoundError, match=r"run `pip install \.` in the clone of the book") as raised:
         run_install_cell(origin, "no_such_module")
     assert message in str(raised.value)
     assert "git+" not in install_source(origin)

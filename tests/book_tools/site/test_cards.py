@@ -120,5 +120,5 @@ def test_too_large_a_card_is_named(built: Toy, tmp_path: Path, red: Path, monkey
         (tmp_path / name).symlink_to(built.root / name)
     assert set(cards.write_cards(Book(tmp_path), tmp_path, TITLE)) == {"", "chapters/91_alpha.html"}
     monkeypatch.setattr(cards, "LARGEST", 100)
-    with pytest.raises(BookError, match="card of 91_alpha: .* kB"):
+    with pytest.raises(BookError, match=r"card of 91_alpha: .* kB"):
         cards.write_cards(Book(tmp_path), tmp_path, TITLE)
