@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import zipfile
 from pathlib import Path
 
+import numbered
 import pytest
 from toy import Toy
 
 from book_tools.book import Book
-from book_tools.colab.labels import read_labels
 from book_tools.errors import UsageError
 from book_tools.site import editions
 
@@ -47,19 +46,7 @@ def test_an_archive_needs_a_site(toy: Toy) -> None:
     assert "offline: no site to pack; build it with 'make book'" in result.stdout
 
 
-FIGURE_IN_LATEX = (
-    r"\\renewcommand\{\\thefigure\}\{([\d.]+)\}(?:(?!thefigure).)*?\\label\{\\detokenize\{[^}]*?(fig-[^}]*)\}\}"
-)
-EQUATION_IN_LATEX = r"\\tag\{([\d.]+)\}\s*\\label\{equation:[^}]*?:([\w-]+)\}"
-
-
-def numbers_in_latex(text: str) -> dict[str, str]:
-    """Return the numbers of figures and equations in LaTeX, by their labels."""
-    found = re.findall(FIGURE_IN_LATEX, text, re.DOTALL) + re.findall(EQUATION_IN_LATEX, text)
-    return {label: number for number, label in found}
-
-
-def test_latex_has_the_numbers_of_the_site(built: Toy, tmp_path: Path) -> None:
+def test_latex_has_the_numbers_of_the_site_in_its_order(built: Toy, tmp_path: Path) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
     converter = programs / "rsvg-convert"
@@ -70,25 +57,18 @@ def test_latex_has_the_numbers_of_the_site(built: Toy, tmp_path: Path) -> None:
     assert result.returncode == 0, result.stdout
     text = (built.root / "_build" / f"{editions.NAME}.tex").read_text()
 
-    labels = read_labels(built.root / "_build" / "html")
-    of_site = {name: re.sub(r"[^\d.]", "", target.text).strip(".") for name, target in labels.equations.items()}
-    for name, target in labels.numbered.items():
-        number = target.text.split()[-1]
-        if name.startswith("fig-"):
-            of_site[name] = number
-        else:
-            # Of theorems and exercises LaTeX has kind and number in words.
-            assert f"{target.text.split()[0]} {number}" in text, name
-    assert numbers_in_latex(text) == of_site
-    assert len(of_site) == 2
+    chapters = built.root / "_build" / "html" / "chapters"
+    of_site = [number for page in ("91_alpha", "92_beta") for number in numbered.on_page(chapters / f"{page}.html")]
+    assert sorted(of_site) == ["(91.1)", "Exercise 91.1", "Fig. 91.1", "Theorem 91.1"]
+    assert numbered.in_latex(text) == of_site
     assert "Notebook to run" not in text
     assert "The end." in text, "the answer to the exercise is included, and what follows it"
 
 
 def test_without_the_extension_latex_would_number_by_itself() -> None:
     counted = r"\begin{figure}\caption{A}\label{\detokenize{chapters/91_alpha:fig-toy}}\end{figure}"
-    assert numbers_in_latex(counted) == {}
-    assert numbers_in_latex(r"\renewcommand{\thefigure}{91.1}" + counted) == {"fig-toy": "91.1"}
+    assert numbered.in_latex(counted) == []
+    assert numbered.in_latex(r"\renewcommand{\thefigure}{91.1}" + counted) == ["Fig. 91.1"]
 
 
 def test_what_is_no_xhtml_is_taken_out() -> None:

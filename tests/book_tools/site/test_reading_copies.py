@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numbered
 import pytest
 from bs4 import BeautifulSoup
 from colab_book import SITE
@@ -77,6 +78,17 @@ def test_it_differs_from_the_copy_to_be_run_in_what_only_a_run_needs(built: Toy)
         assert of_run == of_read
         assert outputs_of(run) == []
         assert "%pip" not in text_of(read)
+
+
+def test_both_copies_have_the_numbers_of_the_page_in_its_order(built: Toy) -> None:
+    for name in ("91_alpha", "92_beta"):
+        of_page = numbered.on_page(built.root / "_build" / "html" / "chapters" / f"{name}.html")
+        assert numbered.in_copy(copy_in(built, name), outputs=True) == of_page
+        # A figure is not there before it is drawn.
+        drawn = [number for number in of_page if number.startswith("Fig.")]
+        said = [number for number in of_page if number not in drawn]
+        assert numbered.in_copy(copy_in(built, name, "colab"), outputs=False) == said
+        assert (name == "91_alpha") == bool(drawn and said)
 
 
 def test_a_fold_is_one_and_hides_what_it_hides_on_the_page(built: Toy) -> None:
