@@ -111,7 +111,7 @@ def _is_formula(text: str, place: int, end: int) -> bool:
     if SURE.search(found):
         return True
     if re.fullmatch(r"[A-Za-z]", found):
-        return found not in ARTICLES
+        return found not in ARTICLES or bool(re.match(r" (?:and|or) [A-Z](?!\w)", text[end:]))
     if NAMES.fullmatch(found):
         return False
     if re.search(r"(?<!\w)[A-Za-z](?:_\{?\w|\^|\*|\()", found):
@@ -226,7 +226,7 @@ class _Reader:
 
 
 SCRIPT = re.compile(r"([_^])(?:\{((?:[^{}]|\{[^{}]*\})*)\}|\(([^()]*)\)|(−?[A-Za-z0-9α-ω]+[′’']?|\*))")
-LETTER = re.compile(rf"(?<![A-Za-z])[A-Za-z{GREEK}ℓ][{MARKS}]*(?![A-Za-z])")
+LETTER = re.compile(rf"(?:[{GREEK}ℓ]|(?<![A-Za-z])[A-Za-z](?![A-Za-z]))[{MARKS}]*")
 
 TOKEN = re.compile(rf"(?P<code>{CODE.pattern})|(?P<script>{SCRIPT.pattern})|(?P<letter>{LETTER.pattern})")
 

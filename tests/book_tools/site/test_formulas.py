@@ -52,6 +52,7 @@ def bare(text: str) -> str:
         ("max(0, 1 − ⟨w, x_d − x_y⟩)", ["max(0, 1 − ⟨w, x[d] − x[y]⟩)"]),
         ("the gap, R(w*) ≤ R(w) + ½‖w‖²; so", ["R(w*) ≤ R(w) + ½‖w‖²"]),
         ("a λ and the n_docs documents", ["λ"]),
+        ("A and B, or A log", ["A", "B"]),
         ("1/propensity of each term", ["1/propensity"]),
         # A sentence has none.
         ("A fit that is, e.g., two_layer or fit_deep, at p-value and/or J20: an A/B test of queries/sessions.", []),
@@ -66,6 +67,7 @@ def test_what_is_a_formula(text: str, formulas: list[str]) -> None:
 
 def test_variables_are_letters_and_words_stay_upright() -> None:
     kinds = [(piece.kind, piece.text) for piece in pieces_of("rank · λ/n_docs")]
+    assert [piece.text for piece in pieces_of("2αT + f₁") if piece.kind == "variable"] == ["α", "T", "f"]
     assert kinds == [(PLAIN, "rank · "), ("variable", "λ"), (PLAIN, "/"), (PLAIN, "n_docs")]
 
 
