@@ -101,8 +101,10 @@ def _may_begin(text: str, place: int) -> bool:
 
 
 def _article(text: str, place: int) -> bool:
-    """Tell whether the letter that stands here is a word: *a* function, *A* log."""
-    return text[place] in ARTICLES and re.match(r"[A-Za-z][ \n]+[A-Za-z0-9Α-Ωα-ω`*]", text[place:]) is not None
+    """Tell whether the letter that stands here is a word: *a* function, *A* log, but not A and B."""
+    if text[place] not in ARTICLES or re.match(r"[A-Z] (?:and|or) [A-Z](?!\w)", text[place:]):
+        return False
+    return re.match(r"[A-Za-z](?:[ \n]+[^\s=+−·×≤≥<>∈/≠≈∝~]|\W*\Z)", text[place:]) is not None
 
 
 def _is_formula(text: str, place: int, end: int) -> bool:
@@ -111,7 +113,7 @@ def _is_formula(text: str, place: int, end: int) -> bool:
     if SURE.search(found):
         return True
     if re.fullmatch(r"[A-Za-z]", found):
-        return found not in ARTICLES or bool(re.match(r" (?:and|or) [A-Z](?!\w)", text[end:]))
+        return not _article(text, place)
     if NAMES.fullmatch(found):
         return False
     if re.search(r"(?<!\w)[A-Za-z](?:_\{?\w|\^|\*|\()", found):
