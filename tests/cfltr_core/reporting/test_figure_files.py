@@ -19,7 +19,7 @@ import pytest
 from matplotlib.markers import MarkerStyle
 
 from cfltr_core import METHODS, curves, figure, record, style
-from cfltr_core.reporting.figures import band
+from cfltr_core.reporting.figures import band, numbered_caption
 
 CAPTION = "Estimates of two methods on a generated corpus; bands are 95 % intervals over 5 seeds."
 ALT = "Line plot of estimate against clicks: the line of IPS stays at 2.5, the naive one falls to 1.1."
@@ -249,6 +249,7 @@ def test_where_the_number_of_a_figure_is_known_its_caption_begins_with_it(
         figure(plot(), name, caption=CAPTION, alt=ALT, data=DATA)
     captions = [content["text/markdown"] for content, _ in shown[1::2]]
     assert captions == [f"**Fig. 7.3.** *{CAPTION}*", f"*{CAPTION}*"]
+    assert captions == [numbered_caption(CAPTION, "Fig. 7.3"), numbered_caption(CAPTION, None)]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, np.float64("-inf")])
