@@ -86,7 +86,7 @@ def start_of(notebook: NotebookNode, parameters: Parameters) -> Parameters:
 def copy_of(book: Book, chapter: Chapter, labels: Labels, origin: Origin, parameters: Parameters) -> NotebookNode:
     """Return the copy of one executed chapter."""
     executed = read_notebook(book.folder_of(chapter) / NOTEBOOK)
-    start = start_of(executed, parameters)
+    start, kept = start_of(executed, parameters), has_kept_tables(executed)
     portable = portable_of(book, chapter, labels, origin, FOUND_BY_PAGE)
     cells = plain_cells(chapter, executed, portable, start, hint=_hint(parameters, start))
     numbers = {
@@ -101,7 +101,9 @@ def copy_of(book: Book, chapter: Chapter, labels: Labels, origin: Origin, parame
         text += f" What is marked {FOUND_BY_PAGE} was found by the run of the page ({parameters}); "
         text += "with other settings your cells find other numbers."
     if start.scale != parameters.scale:
-        text += f" They begin at scale {start.scale}." if FOUND_BY_PAGE in text else _small(start, parameters)
+        text += f" The page was made at scale {parameters.scale}; these cells begin at scale {start.scale}."
+    if kept:
+        text += " Long experiments, whose tables the book keeps, are computed here with fewer seeds."
     introduce(cells, text)
     _insert_install(cells, origin, numbers)
     return notebook_of(executed, chapter, cells)
@@ -225,11 +227,6 @@ def _with_values(source: str, parameters: Parameters) -> str:
         # A function, because a value may hold what a replacement would take for a reference to a group.
         source = re.sub(rf"^({name} = )(\"[^\"]*\"|\d+)", lambda m, v=value: m[1] + v, source, flags=re.MULTILINE)  # type: ignore[misc]
     return source
-
-
-def _small(start: Parameters, parameters: Parameters) -> str:
-    """Say that the cells of a copy begin at another scale than that of the page."""
-    return f" The page was made at scale {parameters.scale}; these cells begin at scale {start.scale}."
 
 
 def introduce(cells: list[NotebookNode], text: str) -> None:

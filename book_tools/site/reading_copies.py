@@ -64,9 +64,10 @@ def reading_copy_of(
                 number = labels.numbered[name].text if name in labels.numbered else None
                 output["data"]["text/markdown"] = numbered_caption(captions[name], number)
     page = portable.link(Target(f"{portable.page}.html", "a page of the book"))
+    other = portable.link(Target(f"{FOLDER}/{chapter.source.name}", "the notebook to run"))
     introduce(
         cells,
         f"A copy of {page}, to be read: what its cells show is what they showed on that page ({parameters}; "
-        f"{stamp_of(origin)}). To run it take the copy without outputs, {FOLDER}/{chapter.source.name}.",
+        f"{stamp_of(origin)}). To run or change it, take {other} that the page offers too.",
     )
     return notebook_of(executed, chapter, cells)

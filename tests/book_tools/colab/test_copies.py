@@ -94,7 +94,7 @@ def test_the_copy_of_a_chapter_with_kept_tables_begins_small(built: Toy, monkeyp
     assert "(scale ci, corpus digits, seed 3)" in text, "the settings to which its marked numbers belong"
     assert lines == ['scale = "ci"', 'corpus = "digits"', "seed = 3"]
     text, (hint, *lines) = made("92", large)
-    assert "The page was made at scale ci; these cells begin at scale smoke.*" in text
+    assert "The page was made at scale ci; these cells begin at scale smoke. Long experiments, whose" in text
     assert "†" not in text, "this chapter quotes no number"
     assert hint == '# A quick start. The page was made at scale "ci": put that here, and wait some minutes.'
     assert lines == ['scale = "smoke"', 'corpus = "digits"', "seed = 3"]

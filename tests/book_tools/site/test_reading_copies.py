@@ -66,7 +66,8 @@ def test_it_says_what_it_is_and_where_the_other_one_lies(built: Toy) -> None:
     assert first == (
         f"# The chapter 91_alpha\n\n*A copy of [a page of the book]({SITE}chapters/91_alpha.html), to be read: what "
         "its cells show is what they showed on that page (scale smoke, corpus yahoo-like, seed 0; made from revision "
-        f"{git.stdout.strip()}). To run it take the copy without outputs, colab/91_alpha.ipynb.*\n\nIt says hello."
+        f"{git.stdout.strip()}). To run or change it, take [the notebook to run]({SITE}colab/91_alpha.ipynb) that the "
+        "page offers too.*\n\nIt says hello."
     )
 
 
