@@ -86,8 +86,8 @@ def picture(title: str, below: str, image: Path) -> bytes:
     agg = FigureCanvasAgg(canvas)
     lines = textwrap.wrap(title, LETTERS, break_long_words=False)
     words = canvas.text(0.045, 0.53, "\n".join(lines), size=44, weight="bold", color=INK, va="center", linespacing=1.25)
-    taken = words.get_window_extent(agg.get_renderer())
-    words.set_size(44 * min(1, 0.4 * WIDTH / max(taken.width, 1), 0.5 * HEIGHT / max(taken.height, 1)))
+    taken = words.get_window_extent(agg.get_renderer())  # type: ignore[no-untyped-call]
+    words.set_fontsize(44 * min(1, 0.4 * WIDTH / max(taken.width, 1), 0.5 * HEIGHT / max(taken.height, 1)))
     canvas.text(0.045, 0.075, below, size=21, color=INK, va="center")
     for row, length in enumerate((0.085, 0.06, 0.032)):
         ink = MARK if row == 1 else INK
@@ -99,8 +99,9 @@ def picture(title: str, below: str, image: Path) -> bytes:
         pixels = opened.convert("RGB")
     room = (round(width * WIDTH) - 24, round(height * HEIGHT) - 24)
     pixels.thumbnail(room, Image.Resampling.LANCZOS)
-    agg.draw()
-    whole = Image.frombytes("RGBA", (WIDTH, HEIGHT), bytes(agg.buffer_rgba())).convert("RGB")
+    agg.draw()  # type: ignore[no-untyped-call]
+    drawn = bytes(agg.buffer_rgba())  # type: ignore[no-untyped-call]
+    whole = Image.frombytes("RGBA", (WIDTH, HEIGHT), drawn).convert("RGB")
     x = round((left + width / 2) * WIDTH - pixels.width / 2)
     y = round((1 - bottom - height / 2) * HEIGHT - pixels.height / 2)
     whole.paste(pixels, (x, y))

@@ -10,16 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-PLAIN, VARIABLE, LOWERED, RAISED = "plain", "variable", "lowered", "raised"
+Kind: TypeAlias = Literal["plain", "variable", "lowered", "raised"]
+PLAIN: Final = "plain"
+VARIABLE: Final = "variable"
+LOWERED: Final = "lowered"
+RAISED: Final = "raised"
 
 
 @dataclass(frozen=True)
 class Piece:
     """A part of a formula: text, a variable, or what is lowered or raised, which has parts of its own."""
 
-    kind: Literal["plain", "variable", "lowered", "raised"]
+    kind: Kind
     text: str = ""
     parts: tuple[Piece, ...] = ()
 
