@@ -90,7 +90,9 @@ def floor_problems(
         place = f"{found.importer}, line {found.line}"
         missing = [room for room in (here, there) if room not in floors and REST not in floors]
         if missing:
-            problems.append(f"{place}: {missing[0]} has no floor; give it one in the table of {package.name}/__init__.py")
+            problems.append(
+                f"{place}: {missing[0]} has no floor; give it one in the table of {package.name}/__init__.py"
+            )
             continue
         low, high = (floors.get(room, floors.get(REST, 0)) for room in (here, there))
         # Two modules that share the entry of the rest are one room.
