@@ -16,6 +16,7 @@ import yaml
 from toy import REPOSITORY
 
 from book_tools.book import Book
+from book_tools.cli import main
 from book_tools.parameters import Parameters, with_assignments
 
 SETTINGS: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
@@ -86,6 +87,25 @@ def test_an_old_python_is_refused_before_anything_is_made(tmp_path: Path) -> Non
     assert result.returncode == 2
     assert "Python 3.11 or newer is needed" in result.stderr
     assert not (tmp_path / ".venv").exists()
+
+
+def test_windows_itself_is_refused_with_a_way_out(bare: Path) -> None:
+    for target in ("book", "help", "test"):
+        result = make("-n", target, "OS=Windows_NT", folder=bare)
+        assert result.returncode == 2
+        assert "Linux, macOS or WSL, not on Windows itself: open WSL ('wsl --install' sets it up)" in result.stderr
+        assert result.stdout == ""
+    assert make("-n", "book", "OS=GNU", folder=bare).returncode == 0
+
+
+def test_the_pipeline_refuses_windows_itself(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.platform", "win32")
+    assert main(["check"]) == 2
+    said = capsys.readouterr()
+    assert "Linux, macOS or WSL, not on Windows itself: open WSL ('wsl --install' sets it up)" in said.err
+    assert said.out == ""
 
 
 def test_a_chapter_must_be_named(tmp_path: Path) -> None:
