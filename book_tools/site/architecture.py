@@ -122,7 +122,7 @@ def _storeys(package: Path, plan: Plan, edges: Edges) -> Iterable[str]:
     """Yield for each floor, from the top, its rooms with their modules, folded."""
     modules = modules_of(package)
     for floor, rooms, what in plan.rows:
-        yield f"### Floor {floor}: {what}\n"
+        yield f"**Floor {floor}**: {what}.\n"
         for room in [room for room in rooms if room != DOOR[1]]:
             inside = {name: path for name, path in modules.items() if _known(room_of(name), plan) == room}
             below = ", ".join(f"`{_label(other, package.name)}`" for other in sorted(edges[room])) or "nothing here"
