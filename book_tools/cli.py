@@ -46,10 +46,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _check(book: Book, options: argparse.Namespace) -> None:
     from book_tools.execution.preflight import check_chapters, check_names
+    from book_tools.site.map import check_map
 
     chapters = book.chapters()
     check_chapters(chapters)
     check_names(chapters)
+    check_map(book)
     print(f"check: {len(chapters)} chapters can be run")
 
 
@@ -88,7 +90,9 @@ def _site(book: Book, options: argparse.Namespace) -> None:
 
 def _book(book: Book, options: argparse.Namespace) -> None:
     from book_tools.checks.verify import verdict_report
+    from book_tools.site.map import check_map
 
+    check_map(book)
     _run(book, options)
     _site(book, options)
     print("\n".join(verdict_report(book)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import yaml
 
@@ -48,9 +49,18 @@ class Stop:
 
 def write_map(book: Book) -> None:
     """Lay the map beside the staged front page, if that includes it."""
-    page = book.stage / f"{book.pages()[0]}.md"
-    if page.is_file() and f"{{include}} {INCLUDED}" in page.read_text(encoding="utf-8"):
+    if _wanted(book.stage / f"{book.pages()[0]}.md"):
         write_whole(book.stage / INCLUDED, drawn(book))
+
+
+def check_map(book: Book) -> None:
+    """Raise where the front page wants a map that cannot be drawn: better said before the chapters run than after."""
+    if _wanted(book.root / f"{book.pages()[0]}.md"):
+        stops(book)
+
+
+def _wanted(page: Path) -> bool:
+    return page.is_file() and f"{{include}} {INCLUDED}" in page.read_text(encoding="utf-8")
 
 
 def builds_on(text: str) -> tuple[dict[str, bool], str] | None:

@@ -13,7 +13,7 @@ from toy import REPOSITORY, Toy
 from book_tools.book import Book
 from book_tools.errors import BookError
 from book_tools.site import map as book_map
-from book_tools.site.map import SAID, Stop, builds_on, drawn, lanes, stops, write_map
+from book_tools.site.map import SAID, Stop, builds_on, check_map, drawn, lanes, stops, write_map
 
 LABEL = re.compile(r"^:label: (\S+)$|\$\$ \((\S+)\)$|^\((\S+)\)=$", re.MULTILINE)
 
@@ -171,3 +171,11 @@ def test_a_map_that_cannot_be_drawn_says_what_is_missing(toy: Toy, change: str, 
     with pytest.raises(BookError) as raised:
         stops(book)
     assert any(message in problem for problem in raised.value.problems), raised.value.problems
+    # Nobody asked for a map yet; then it is told before the chapters run.
+    check_map(book)
+    (toy.root / "index.md").write_text("# Toy\n\n:::{include} map.md\n:::\n")
+    for command in ("check", "book"):
+        result = toy.cli(command)
+        assert result.returncode == 1
+        assert message in result.stdout
+        assert "running" not in result.stdout
