@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import doctest
+import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -12,8 +15,10 @@ from pathlib import Path
 import pytest
 from toy import REPOSITORY
 
+from book_tools.book import Book
 from book_tools.checks.reference import Tolerance, compare_csv
 from book_tools.site.front import FIGURE, PICTURE, numbers_of
+from book_tools.site.map import drawn, stops
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -91,7 +96,7 @@ def test_every_command_of_the_pipeline_is_understood(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
 def test_every_link_leads_to_a_file(name: str) -> None:
-    text = (REPOSITORY / name).read_text(encoding="utf-8")
+    text = re.sub(r"^```.*?^```", "", (REPOSITORY / name).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     links = [link for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text) if "://" not in link]
     assert [link for link in links if not (REPOSITORY / link).exists()] == []
     for file, anchor in re.findall(r"\]\(([^)#\s]+)#([^)\s]+)\)", text):
@@ -102,3 +107,61 @@ def test_every_link_leads_to_a_file(name: str) -> None:
 def test_the_lines_are_read_as_they_are_meant() -> None:
     text = "Say `make a B=1`.\n\n```sh\nmake c  # d\n```\n\n```python\nmake = 1\n```\n"
     assert commands(text) == ["make c  # d", "make a B=1"]
+
+
+def walks() -> dict[str, str]:
+    """Return what each walk has one type, by its heading."""
+    parts = re.split(r"^## (A first \w+)\n", CONTRIBUTING, flags=re.MULTILINE)
+    texts = {title: text.partition("\n## ")[0] for title, text in zip(parts[1::2], parts[2::2], strict=True)}
+    fences = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
+    return {title: "".join(fences.findall(text)) for title, text in texts.items()}
+
+
+def heredocs(script: str, command: str) -> list[str]:
+    return re.findall(rf"^{re.escape(command)} <<'EOF'\n(.*?)^EOF$", script, re.DOTALL | re.MULTILINE)
+
+
+def test_the_walks_are_scripts_that_a_shell_can_read() -> None:
+    assert list(walks()) == ["A first claim", "A first chapter", "A first corpus"]
+    for title, script in walks().items():
+        done = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True, check=False)
+        assert done.stderr == "", title
+        assert "make chapter CHAPTER=" in script
+        for code in heredocs(script, ".venv/bin/python -"):
+            compile(code, title, "exec")
+
+
+@pytest.mark.parametrize("title", ["A first claim", "A first chapter", "A first corpus"])
+def test_what_a_walk_changes_can_be_changed(title: str) -> None:
+    patches = heredocs(walks()[title], "git apply")
+    assert patches
+    for patch in patches:
+        done = subprocess.run(
+            ["git", "apply", "--check"], cwd=REPOSITORY, input=patch, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{title}: {done.stderr}"
+
+
+def test_the_walk_to_a_chapter_ends_with_one_that_can_be_run_and_stands_on_the_map(tmp_path: Path) -> None:
+    """It is typed as it stands, in a copy; only the running is left out, which takes long."""
+    for name in ("_toc.yml", "_config.yml", "index.md", "references.bib"):
+        shutil.copy(REPOSITORY / name, tmp_path)
+    shutil.copytree(REPOSITORY / "chapters", tmp_path / "chapters")
+    script = walks()["A first chapter"].replace(".venv/bin/python", f"{shlex.quote(sys.executable)}")
+    script = script.replace("-m book_tools", "-m book_tools --root .")
+    kept = [line for line in script.splitlines() if not line.startswith("make ") and "-m pytest" not in line]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "GIT_CEILING_DIRECTORIES": str(tmp_path.parent)}
+    done = subprocess.run(
+        ["bash", "-e"],
+        input="\n".join(kept),
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    book = Book(tmp_path)
+    assert f"check: {len(Book(REPOSITORY).chapters()) + 1} chapters can be run" in done.stdout
+    assert "Which of two wanted documents is seen to be wanted?" in drawn(book)
+    assert stops(book)[-1].on == {"02_inverse_propensity_scoring": True}
