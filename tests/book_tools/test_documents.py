@@ -165,3 +165,18 @@ def test_the_walk_to_a_chapter_ends_with_one_that_can_be_run_and_stands_on_the_m
     assert f"check: {len(Book(REPOSITORY).chapters()) + 1} chapters can be run" in done.stdout
     assert "Which of two wanted documents is seen to be wanted?" in drawn(book)
     assert stops(book)[-1].on == {"02_inverse_propensity_scoring": True}
+
+
+@pytest.mark.parametrize(
+    ("looked_for", "page"),
+    [
+        ("save model", "book_tools/site/api_recipes.md"),
+        ("conda", "book_tools/site/api_recipes.md"),
+        ("{index} own log", "chapters/guide.md"),
+    ],
+)
+def test_what_people_look_for_stands_on_a_page(looked_for: str, page: str) -> None:
+    """The search finds pages that have all words; an entry of the index comes before pages that only use them."""
+    text = (REPOSITORY / page).read_text(encoding="utf-8").lower()
+    words = [looked_for] if looked_for.startswith("{") else looked_for.split()
+    assert [word for word in words if word not in text] == []
