@@ -62,7 +62,7 @@ def test_the_figure_lies_beside_the_front_page(measured: Toy) -> None:  # noqa: 
     write_whole(book.stage / "index.md", "# Toy\n\n:::{include} front.md\n:::\n")
     write_front(book, SMOKE)
     text = (book.stage / "front.md").read_text()
-    assert (book.stage / "front.svg").read_text() == "<svg/>"
+    assert (book.stage / "front.svg").read_text() == '<svg width="9"/>'
     assert ":::{image} front.svg\n:alt: Two scatter plots with ten dots each.\n:::" in text
     assert f'Ten dots. Scale ci. <a href="chapters/91_alpha.html#{FIGURE}">' in text
     assert text.endswith(findings(book, SMOKE))
