@@ -121,5 +121,5 @@ def test_the_picture_of_the_readme_is_kept_with_its_numbers(toy: Toy) -> None:
     assert text.endswith('<svg width="9"/>')
     assert front.numbers_of(kept) == "x\n1\n"
     kept.write_text("<svg />")
-    with pytest.raises(BookError, match="ten_candidates.svg: has no numbers; write it with"):
+    with pytest.raises(BookError, match="svg: has no numbers; write it with"):
         front.numbers_of(kept)
