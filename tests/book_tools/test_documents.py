@@ -172,7 +172,7 @@ def test_the_walk_to_a_chapter_ends_with_one_that_can_be_run_and_stands_on_the_m
     [
         ("save model", "book_tools/site/api_recipes.md"),
         ("conda", "book_tools/site/api_recipes.md"),
-        ("{index} own log", "chapters/guide.md"),
+        ("{index} ! own log", "chapters/guide.md"),
     ],
 )
 def test_what_people_look_for_stands_on_a_page(looked_for: str, page: str) -> None:
