@@ -25,6 +25,11 @@ SAID = re.compile(r"^\*Reading .*?Builds on (?P<what>.+)\.\*$", re.MULTILINE)
 LINK = re.compile(r"\[[^\]]+\]\((\w+)\.ipynb\)")
 # What may stand before a link without saying that only a part of the chapter needs it.
 JOINING = {"", "and", ","}
+# On paper, where what is HTML is left out, there is no picture and nothing to explain.
+LEGEND = (
+    "The line of a chapter leads down to those that build on it, and ends at the last of them; a dashed branch leads to "
+    "one that needs it in a section or two."
+)
 # The picture, in pixels: the dots stand at LEFT, TOP of their rows, the lanes GAP apart to the left of them; what
 # leaves a dot does so below what arrives, at LOW, and all turns are ROUND.
 LEFT, TOP, DOT, GAP, LOW, ROUND = 70, 14, 5, 10, 32, 5
@@ -158,7 +163,7 @@ def drawn(book: Book) -> str:
             f"- {_piece(line, index)}[{stop.title}](chapters/{stop.name}.ipynb)\n\n  {stop.question}\n\n"
             f"  Builds on {_roots(stop, line)}.\n"
         )
-    return '<div class="book-map">\n\n' + "\n".join(rows) + "\n</div>\n"
+    return f'<div class="book-map">\n<p>{LEGEND}</p>\n\n' + "\n".join(rows) + "\n</div>\n"
 
 
 def _roots(stop: Stop, line: list[Stop]) -> str:
