@@ -27,8 +27,8 @@ LINK = re.compile(r"\[[^\]]+\]\((\w+)\.ipynb\)")
 JOINING = {"", "and", ","}
 # On paper, where what is HTML is left out, there is no picture and nothing to explain.
 LEGEND = (
-    "The line of a chapter leads down to those that build on it, and ends at the last of them; a dashed branch leads to "
-    "one that needs it in a section or two."
+    "The line of a chapter leads down to those that build on it, and ends at the last of them; a dashed branch leads "
+    "to one that needs it in a section or two."
 )
 # The picture, in pixels: the dots stand at LEFT, TOP of their rows, the lanes GAP apart to the left of them; what
 # leaves a dot does so below what arrives, at LOW, and all turns are ROUND.
