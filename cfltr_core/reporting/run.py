@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from cfltr_core.checks import IntArray
 from cfltr_core.data.corpora import units_of
-from cfltr_core.reporting import figures
+from cfltr_core.reporting import figures, sliders
 from cfltr_core.reporting.claims import ClaimResult, claim
 from cfltr_core.reporting.evidence import Evidence
 from cfltr_core.reporting.experiments import Experiments
@@ -123,3 +123,25 @@ class Run(Experiments):
         if seeds is not None:
             caption = f"{caption.rstrip()} {self.setting_of(seeds)}."
         figures.figure(fig, id, caption=caption, alt=alt, data=data, dense=dense)
+
+    def slider(
+        self,
+        draw: sliders.Draw,
+        id: str,
+        *,
+        knob: str,
+        values: Sequence[float],
+        caption: str,
+        start: float | None = None,
+        form: str = "{:g}",
+        dense: bool = False,
+        seeds: Iterable[int] | None = None,
+    ) -> None:
+        """Show and keep a figure with a knob (:func:`cfltr_core.reporting.sliders.slider`).
+
+        ``draw`` gives figure, data, fact and alternative text of a value.  With ``seeds``, those that the frames show,
+        the caption says corpus, scale and seeds (:meth:`setting_of`).
+        """
+        if seeds is not None:
+            caption = f"{caption.rstrip()} {self.setting_of(seeds)}."
+        sliders.slider(draw, id, knob=knob, values=values, caption=caption, start=start, form=form, dense=dense)
