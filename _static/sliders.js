@@ -43,8 +43,10 @@
 
     const fetched = (i) => {
       if (!pictures[i]) {
-        pictures[i] = new Image();
-        pictures[i].className = "slider-frame";
+        // As large as the still.
+        pictures[i] = still.cloneNode();
+        pictures[i].removeAttribute("id");
+        pictures[i].classList.replace("slider-still", "slider-frame");
         pictures[i].alt = frames[i].alt;
         pictures[i].src = frames[i].source;
       }

@@ -124,7 +124,7 @@ def slider(
         for text, frame, name in zip(texts, frames, names, strict=True)
     ]
     whole = (
-        f"{caption.rstrip()} On the page of the book a slider takes the {knob} from {texts[0]} to {texts[-1]}; "
+        f"{caption.rstrip()} Online, in its chapter, a slider takes the {knob} from {texts[0]} to {texts[-1]}; "
         f"without it, it is {texts[first]}."
     )
     about = {"knob": knob, "start": first, "frames": told}

@@ -245,7 +245,9 @@ def test_a_slider_by_its_keys_without_scripts_and_on_paper(tmp_path: Path) -> No
             heard = browser.find_element(By.CSS_SELECTOR, "[role=status]")
             assert heard.get_attribute("textContent") == "", "nothing is read out before the knob is turned"
             control.send_keys(Keys.ARROW_RIGHT)
-            WebDriverWait(browser, 10).until(lambda _: heard.get_attribute("textContent") == TOLD[2]["alt"])
+            WebDriverWait(browser, 10).until(
+                lambda _, heard=heard: heard.get_attribute("textContent") == TOLD[2]["alt"]
+            )
             assert control.get_attribute("aria-valuetext") == "2: 2 bars are long"
             assert seen(browser) == [("logo.svg?2", TOLD[2]["alt"])]
             browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
