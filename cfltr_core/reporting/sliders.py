@@ -125,7 +125,7 @@ def slider(
     ]
     whole = (
         f"{caption.rstrip()} Online, in its chapter, a slider takes the {knob} from {texts[0]} to {texts[-1]}; "
-        f"without it, it is {texts[first]}."
+        f"without the slider it is {texts[first]}."
     )
     about = {"knob": knob, "start": first, "frames": told}
     folder = publish(id, images[first], caption=whole, alt=frames[first].alt, table=table, kind=kind, slider=about)
