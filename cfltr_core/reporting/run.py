@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +75,15 @@ class Run(Experiments):
     ...     ax.figure, "fig-example", caption="Estimates of an example.", seeds=[3],
     ...     alt="Line chart of an estimate against clicks: it rises from 0.5 to 0.6.", data={"ips": [0.5, 0.6]},
     ... )
+    >>> def looks(eta):
+    ...     ax = cf.curves([1, 2], {"examined": [1, 2**-eta]}, xlabel="rank")
+    ...     fact = f"{2**-eta:.0%} of the users look at rank 2"
+    ...     alt = f"Line chart of the share of users who look at ranks 1 and 2: {fact}."
+    ...     return ax.figure, {"rank": [1, 2], "share": [1, 2**-eta]}, fact, alt
+    >>> run.slider(
+    ...     looks, "fig-example-with-a-knob", knob="severity of position bias η", values=[0, 1, 2],
+    ...     caption="Share of the users who look at each rank.",
+    ... )
     """
 
     def claim(self, id: str, **arrays: ArrayLike) -> ClaimResult:
@@ -126,7 +135,7 @@ class Run(Experiments):
 
     def slider(
         self,
-        draw: sliders.Draw,
+        draw: Callable[[float], tuple[Figure, Any, str, str]],
         id: str,
         *,
         knob: str,

@@ -24,8 +24,6 @@ LONGEST_FACT = 120
 # What a plain text would show as it stands.
 _MARKUP = re.compile(r"[*_`$<\[\]{}\\|~]|\n")
 
-Draw = Callable[[float], "tuple[Figure, Any, str, str]"]
-
 
 @dataclass(frozen=True)
 class _Frame:
@@ -38,7 +36,7 @@ class _Frame:
 
 
 def slider(
-    draw: Draw,
+    draw: Callable[[float], tuple[Figure, Any, str, str]],
     id: str,
     *,
     knob: str,
@@ -157,7 +155,9 @@ def _checked_values(values: Sequence[float], start: float | None, form: str, id:
     return texts, int(places[0])
 
 
-def _drawn_frame(draw: Draw, value: float, *, id: str, place: str, caption: str) -> _Frame:
+def _drawn_frame(
+    draw: Callable[[float], tuple[Figure, Any, str, str]], value: float, *, id: str, place: str, caption: str
+) -> _Frame:
     """What ``draw`` gives for ``value``, with its texts and its data checked."""
     found = draw(value)
     if not isinstance(found, tuple) or len(found) != 4:
