@@ -25,6 +25,7 @@
     const label = made("label", "slider-knob", knob);
     const value = made("output", "slider-value");
     const input = made("input", "slider-range");
+    const marks = made("datalist", "");
     const facts = made("div", "slider-facts");
     const told = made("p", "slider-told");
     input.id = `${id}-knob`;
@@ -33,13 +34,17 @@
     input.max = frames.length - 1;
     input.step = 1;
     input.value = start;
+    // A mark for each step.
+    marks.id = `${id}-marks`;
+    marks.append(...frames.map((frame, i) => new Option("", i)));
+    input.setAttribute("list", marks.id);
     label.htmlFor = value.htmlFor = input.id;
     // The slider itself says its value; said once more it would be heard twice.
     value.setAttribute("aria-live", "off");
     told.setAttribute("role", "status");
     // All facts lie on each other, and one is seen: the page does not jump when they break into lines differently.
     for (const frame of frames) facts.append(made("p", "", frame.fact));
-    box.append(label, value, input, facts, told);
+    box.append(label, value, input, marks, facts, told);
 
     const fetched = (i) => {
       if (!pictures[i]) {

@@ -6,12 +6,13 @@ To its first and its last frame, and one step back: three frames of each, by the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 from selenium.common.exceptions import TimeoutException
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webdriver import WebDriver
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
@@ -76,9 +77,9 @@ def slider_problems(browser: Chrome, patience: float) -> Iterator[str]:
 def _settled(browser: Chrome, about: WebElement, wanted: int, alt: str, patience: float) -> dict[str, Any]:
     """Wait until the picture of the frame is shown and its description was spoken; return what is seen."""
 
-    def there(browser: Chrome) -> dict[str, Any] | None:
+    def there(browser: WebDriver) -> dict[str, Any] | Literal[False]:
         state: dict[str, Any] = browser.execute_script(STATE, about)
-        return state if state["frame"] == wanted and state["told"] == alt else None
+        return state if state["frame"] == wanted and state["told"] == alt else False
 
     found: dict[str, Any] = WebDriverWait(browser, patience, poll_frequency=0.05).until(there)
     return found
