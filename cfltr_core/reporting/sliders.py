@@ -48,29 +48,7 @@ def slider(
 ) -> None:
     """Show a figure with a knob, and keep a frame for each of its ``values`` when the book is being run.
 
-    A notebook, paper and a page without scripts show the frame of ``start``, an ordinary figure
-    (:func:`cfltr_core.reporting.figures.figure`); the page of the book has a slider that exchanges it.  All frames are
-    drawn on the same axes: the limits of each are widened until they hold what any frame shows.
-
-    Parameters
-    ----------
-    draw : callable
-        Of a value: a new matplotlib figure, its data (columns of equal length), the one fact that is read out when the
-        knob comes to rest there, in at most 120 characters, and the whole alternative text, as of any figure.
-    id : str
-        ``fig-…``, unique in the book.
-    knob : str
-        What the knob is, in plain words that name its symbol.  It heads the first column of the data.
-    values : increasing numbers
-        Three to nine.
-    caption : str
-        Markdown that holds for every frame; a sentence that names the knob and its range is added.
-    start : float, optional
-        One of ``values``; the middle one if it is left out.
-    form : str
-        How a value is written, by ``form.format(value)``.
-    dense : bool
-        PNG instead of SVG, for thousands of marks.
+    :meth:`cfltr_core.reporting.run.Run.slider` says what the arguments are.
 
     Raises
     ------

@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from toy import Toy
+from toy import REPOSITORY, Toy
 
 from book_tools.book import Book
 from book_tools.colab.labels import read_labels
@@ -116,6 +116,11 @@ def test_an_epub_declares_formulas_and_loads_nothing_that_is_not_there() -> None
     assert "_static/book.css" not in out
     assert 'properties="mathml"' in out["content.opf"]
     assert "23:59:59" not in out["content.opf"]
+
+
+def test_styles_and_scripts_of_the_site_are_left_out_of_an_epub() -> None:
+    ours = {f"_static/{path.name}" for path in (REPOSITORY / "_static").iterdir() if path.suffix in (".css", ".js")}
+    assert set(editions.SITE_ONLY) == ours
 
 
 def test_without_its_package_the_epub_says_what_installs_it(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
