@@ -130,8 +130,8 @@ REPAIRS = (
     (re.compile(r"<svg\b[^>]*\bsd-octicon\b.*?</svg>", re.DOTALL), ""),
 )
 SHEET = re.compile(r'<link rel="stylesheet"[^>]*?href="([^"?]*)[^>]*>')
-# The style of the site, in selectors that the standard of an ePub does not know yet.
-SITE_ONLY = ("_static/book.css", "_static/pages.css", "_static/previews.js")
+# The style of the site, in selectors that the standard of an ePub does not know yet, and its scripts.
+SITE_ONLY = tuple(f"_static/{name}" for name in ("book.css", "pages.css", "sliders.css", "previews.js", "sliders.js"))
 PATH = re.compile(rb"<path(?![^>]*\sd=)([^>]*)")
 DOCTYPE = re.compile(rb"<!DOCTYPE svg[^>]*>\s*")
 

@@ -130,6 +130,11 @@ def test_an_epub_declares_formulas_and_loads_nothing_that_is_not_there() -> None
     assert "23:59:59" not in out["content.opf"]
 
 
+def test_styles_and_scripts_of_the_site_are_left_out_of_an_epub() -> None:
+    ours = {f"_static/{path.name}" for path in (REPOSITORY / "_static").iterdir() if path.suffix in (".css", ".js")}
+    assert set(editions.SITE_ONLY) == ours
+
+
 def test_without_its_package_the_epub_says_what_installs_it(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(editions, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match="'make epub' installs it"):
