@@ -44,7 +44,7 @@ class EventReport:
     queries      1, of which 0 without a session, 0 with one candidate
     documents    3, of which 0 never shown
     periods      0 queries showed other documents in one period than in another
-    left out     1 sessions (3 events): a document had no features
+    left out     1 sessions (3 events), 20 % of what was read: a document had no features
     ranker 'A'   4 sessions, 3 with a click
     parts        all 4
     split        none
@@ -67,6 +67,11 @@ class EventReport:
     parts: tuple[tuple[str, int], ...]
     split: str
 
+    @property
+    def dropped_share(self) -> float:
+        """The part of all sessions that was left out, from 0 to 1: their pages show documents without features."""
+        return self.dropped_sessions / (self.sessions + self.dropped_sessions) if self.dropped_sessions else 0.0
+
     def __str__(self) -> str:
         lines = [
             (
@@ -83,7 +88,8 @@ class EventReport:
             ("periods", f"{self.changing:,} queries showed other documents in one period than in another"),
             (
                 "left out",
-                f"{self.dropped_sessions:,} sessions ({self.dropped_rows:,} events): a document had no features",
+                f"{self.dropped_sessions:,} sessions ({self.dropped_rows:,} events), {_share(self.dropped_share)} of "
+                "what was read: a document had no features",
             ),
             *((name, f"{n:,} sessions, {k:,} with a click") for name, n, k in self.groups),
             ("parts", ", ".join(f"{name} {n:,}" for name, n in self.parts)),
@@ -94,3 +100,8 @@ class EventReport:
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def _share(part: float) -> str:
+    """A share in per cent, with as many digits as tell it from none and from all."""
+    return f"{100 * part:.2g} %" if part < 0.995 else f"{100 * part:.4g} %"

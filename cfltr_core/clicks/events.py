@@ -89,7 +89,7 @@ def read_events(
     queries      1, of which 0 without a session, 0 with one candidate
     documents    3, of which 0 never shown
     periods      0 queries showed other documents in one period than in another
-    left out     0 sessions (0 events): a document had no features
+    left out     0 sessions (0 events), 0 % of what was read: a document had no features
     parts        all 2
     split        none: all sessions are one part
     >>> cf.read_events(rows[rows.session == 1], features)

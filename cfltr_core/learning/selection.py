@@ -27,7 +27,13 @@ class Selection:
     at_edge: bool
 
     def __repr__(self) -> str:
-        edge = ", at the edge of what was tried" if self.at_edge else ""
+        edge = ""
+        if self.at_edge:
+            least = self.fit.C == min(self.estimates)
+            edge = (
+                f", the {'smallest' if least else 'largest'} that was tried: the risk still falls there; give a grid with "
+                f"{'smaller' if least else 'larger'} values, or a larger extend"
+            )
         return f"Selection(C={self.fit.C:g} of {len(self.estimates)} values{edge})"
 
 
