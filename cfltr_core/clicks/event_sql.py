@@ -282,7 +282,9 @@ def term_counts(table: Any, index: Any, shares: Sequence[float], names: Mapping[
     rows = _whole(table)
     part = part_of(rows.session, shares)
     keys = ["query", "document", "position", *names]
-    counts = rows.group_by(*keys, part=part).agg(impressions=rows.count(), clicks=rows.clicked.sum())
+    counts = rows.group_by(*keys, part=part.cast("int8")).agg(
+        impressions=rows.count(), clicks=rows.count(where=rows.clicked == 1)
+    )
     # Names become numbers after the counting, when there are few of them.
     counts = counts.join(index, [("query", "of_query"), ("document", "of_document")])
     for name, numbered in names.items():
