@@ -29,10 +29,11 @@ class Selection:
     def __repr__(self) -> str:
         edge = ""
         if self.at_edge:
-            least = self.fit.C == min(self.estimates)
+            least = min(self.estimates) == self.fit.C
+            end, more = ("smallest", "smaller") if least else ("largest", "larger")
             edge = (
-                f", the {'smallest' if least else 'largest'} that was tried: the risk still falls there; give a grid with "
-                f"{'smaller' if least else 'larger'} values, or a larger extend"
+                f", the {end} that was tried: the risk still falls there; give a grid with {more} values, or a larger "
+                "extend"
             )
         return f"Selection(C={self.fit.C:g} of {len(self.estimates)} values{edge})"
 
