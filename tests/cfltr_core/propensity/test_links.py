@@ -116,8 +116,8 @@ def test_sentences() -> None:
     assert text.count("No document links") == 1
     two = rank_links(of_strata({1: (99, 20), 2: (99, 10)}, {3: (99, 20), 4: (99, 10)}))
     assert two.diagnosis[1] == (
-        f"No document links {groups[0]} with {groups[1]}: show one per cent of the sessions their page with ranks 2 and "
-        "3 swapped, and these groups are joined."
+        f"No document links {groups[0]} with {groups[1]}: show one per cent of the sessions their page with ranks 2 "
+        "and 3 swapped, and these groups are joined."
     )
     assert "Never shown: rank 5" in text
     assert "Shown but never clicked: rank 6" in text
