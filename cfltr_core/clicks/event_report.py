@@ -67,11 +67,6 @@ class EventReport:
     parts: tuple[tuple[str, int], ...]
     split: str
 
-    @property
-    def dropped_share(self) -> float:
-        """The part of all sessions that was left out, from 0 to 1: their pages show documents without features."""
-        return self.dropped_sessions / (self.sessions + self.dropped_sessions) if self.dropped_sessions else 0.0
-
     def __str__(self) -> str:
         lines = [
             (
@@ -88,7 +83,7 @@ class EventReport:
             ("periods", f"{self.changing:,} queries showed other documents in one period than in another"),
             (
                 "left out",
-                f"{self.dropped_sessions:,} sessions ({self.dropped_rows:,} events), {_share(self.dropped_share)} of "
+                f"{self.dropped_sessions:,} sessions ({self.dropped_rows:,} events), {_share(self.dropped_sessions, self.sessions)} of "
                 "what was read: a document had no features",
             ),
             *((name, f"{n:,} sessions, {k:,} with a click") for name, n, k in self.groups),
@@ -102,6 +97,7 @@ class EventReport:
         return str(self)
 
 
-def _share(part: float) -> str:
-    """A share in per cent, with as many digits as tell it from none and from all."""
+def _share(dropped: int, kept: int) -> str:
+    """The share of what was dropped in per cent, with as many digits as tell it from none and from all."""
+    part = dropped / (kept + dropped) if dropped else 0.0
     return f"{100 * part:.2g} %" if part < 0.995 else f"{100 * part:.4g} %"

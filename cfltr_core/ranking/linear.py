@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -58,7 +58,7 @@ class LinearRanker:
     """
 
     weights: FloatArray
-    feature_names: tuple[str, ...] | None = None
+    feature_names: tuple[str, ...] | None = field(default=None, kw_only=True)
     # What a file of this class is called, and what it keeps beside the weights; a reader asks for nothing else.
     FORMAT: ClassVar[str] = "cfltr linear ranker 1"
     KEPT: ClassVar[tuple[str, ...]] = ()

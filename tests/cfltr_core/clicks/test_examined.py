@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import oracles
 import pandas as pd
 import pytest
 
@@ -70,10 +71,18 @@ def test_what_needs_no_weights_takes_them() -> None:
     assert found.difference == pytest.approx(-aware.value, abs=1e-12)
 
 
+@pytest.mark.oracle("logs.require_examined")
 def test_propensities_that_are_given_count_as_said() -> None:
     silent = events().log()
-    assert dataclasses.replace(silent, propensity=1 / silent.rank).examined
-    assert not dataclasses.replace(silent, clicks=silent.clicks).examined
+    for propensity in (1 / silent.rank, np.ones(len(silent.rank)), np.where(silent.rank == 3, 0.5, 1.0)):
+        for said in (True, False):
+            log = dataclasses.replace(silent, propensity=propensity, examined=said)
+            assert log.examined == oracles.is_examined(propensity.tolist(), said)
+            if log.examined:
+                require_examined(log)
+            else:
+                with pytest.raises(ValueError, match=r"^log: nobody said"):
+                    require_examined(log)
 
 
 @pytest.mark.parametrize("learn", ["fit_proprank", "fit_propdcg", "fit_lambdaloss"])
