@@ -83,8 +83,8 @@ class EventReport:
             ("periods", f"{self.changing:,} queries showed other documents in one period than in another"),
             (
                 "left out",
-                f"{self.dropped_sessions:,} sessions ({self.dropped_rows:,} events), {_share(self.dropped_sessions, self.sessions)} of "
-                "what was read: a document had no features",
+                f"{self.dropped_sessions:,} sessions ({self.dropped_rows:,} events), "
+                f"{_share(self.dropped_sessions, self.sessions)} of what was read: a document had no features",
             ),
             *((name, f"{n:,} sessions, {k:,} with a click") for name, n, k in self.groups),
             ("parts", ", ".join(f"{name} {n:,}" for name, n in self.parts)),
