@@ -25,6 +25,7 @@ from book_tools.site.html import html_problems
 from book_tools.site.pages import generated_pages, write_accompanying
 from book_tools.site.previews import write_previews
 from book_tools.site.reading_copies import write_reading_copies
+from book_tools.site.sliders import write_sliders
 from book_tools.site.stage import stage
 from book_tools.site.weight import drop_unused, weight_problems
 
@@ -56,6 +57,7 @@ def build_site(book: Book) -> None:
             mend_access(html)
             link_names(html)
             write_previews(html)
+            write_sliders(book, html)
             # Whoever shows a card asks for it by a whole address.
             known = origin.repository is not None and origin.repository.site is not None
             make_findable(html, origin, write_cards(book, html, BOOK) if known else {})

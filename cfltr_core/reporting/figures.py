@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import io
-import json
 import math
 import os
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
@@ -18,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cfltr_core.checks import FloatArray
-from cfltr_core.files import write_json, write_whole
+from cfltr_core.files import write_json
 from cfltr_core.reporting.intervals import mean_interval
+from cfltr_core.reporting.pictures import card_of, check_texts, drawn, publish, show, table_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,10 +43,6 @@ METHODS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 # Markers of lines that are no method's.
 _MARKERS = "ovsD^P<>X8"
 
-# Where a copy of a chapter keeps the numbers that its figures have in the book: JSON, by id.
-_NUMBERS_VARIABLE = "CFLTR_FIGURE_NUMBERS"
-# Of the picture for the card of a page, 676 × 468 pixels at the usual size.
-_CARD_DPI = 130
 # What a sentence shows in place of a number that is not finite.
 NOT_AVAILABLE = "—"
 # How a number is shown unless it is said.
@@ -267,53 +261,14 @@ def figure(fig: Figure, id: str, *, caption: str, alt: str, data: Any, dense: bo
     >>> plt.fignum_exists(fig.number)  # it was shown and closed
     False
     """
-    import matplotlib as mpl
     import matplotlib.pyplot as plt
-    import pandas as pd
 
-    if not re.fullmatch(r"fig-[a-z0-9]+(-[a-z0-9]+)*", id):
-        raise ValueError(f"id is {id!r}: expected fig-words-in-lower-case")
-    if len(caption.strip()) < 20:
-        raise ValueError(f"caption of {id}: say what is shown, on what data, and what bands mean")
-    if len(alt.strip()) < 40 or not re.search(r"\d", alt) or alt.strip() == caption.strip():
-        raise ValueError(
-            f"alt of {id}: expected at least 40 characters with a number in them, not the caption again: "
-            "kind of plot, axes, the one fact, its value"
-        )
-    frame = pd.DataFrame(data)
-    if frame.empty:
-        raise ValueError(f"data of {id} is empty: pass the numbers that are plotted")
-    kind = "png" if dense else "svg"
-    buffer = io.BytesIO()
-    metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
-    # The fixed salt makes the names inside the SVG, and so its bytes, the same in every run.
-    with mpl.rc_context({"svg.hashsalt": "cfltr"}):
-        fig.savefig(buffer, format=kind, dpi=150, metadata=metadata)
-    folder = os.environ.get("CFLTR_RUN_DIR")
-    if folder:
-        card = io.BytesIO()
-        fig.savefig(card, format="png", dpi=_CARD_DPI, metadata={"Software": None})
-        base = Path(folder) / "figures"
-        base.mkdir(parents=True, exist_ok=True)
-        table = frame.to_csv(index=False, float_format="%.12g", lineterminator="\n")
-        write_whole(base / f"{id}.{kind}", buffer.getvalue())
-        write_whole(base / f"{id}.card.png", card.getvalue())
-        write_whole(base / f"{id}.csv", table)
-        record = {"id": id, "caption": caption, "alt": alt, "image": f"{id}.{kind}", "data": f"{id}.csv"}
-        write_json(base / f"{id}.json", record)
+    check_texts(id, caption=caption, alt=alt)
+    table, kind = table_of(data, id), "png" if dense else "svg"
+    image = drawn(fig, kind)
+    card = card_of(fig, image, kind)
     plt.close(fig)
-    mime = "image/png" if dense else "image/svg+xml"
-    image: Any = buffer.getvalue() if dense else buffer.getvalue().decode("utf-8")
-    _display({mime: image, "text/plain": alt}, {"cfltr": {"figure": id}})
-    # A copy of a chapter, which stands apart from the book, says what its figures are called there.
-    number = json.loads(os.environ.get(_NUMBERS_VARIABLE, "{}")).get(id)
-    shown = numbered_caption(caption, number)
-    _display({"text/markdown": shown, "text/plain": caption}, {"cfltr": {"caption": id}})
-
-
-def numbered_caption(caption: str, number: str | None) -> str:
-    """A caption as a plain notebook shows it below a figure, in Markdown: behind its number in the book, if known."""
-    return f"**{number}.** *{caption}*" if number else f"*{caption}*"
+    publish(id, image, caption=caption, alt=alt, table=table, kind=kind, card=card)
 
 
 def record(name: str, value: float | str, *, form: str = _NUMBER) -> None:
@@ -360,7 +315,7 @@ def record(name: str, value: float | str, *, form: str = _NUMBER) -> None:
     # The output that myst-nb's glue writes, for the page, and beside it what a plain notebook shows.
     prefix = "application/papermill.record/"
     bundle = {f"{prefix}text/plain": text, "text/plain": f"{name}: {text}"}
-    _display(bundle, {"scrapbook": {"name": name, "mime_prefix": prefix}})
+    show(bundle, {"scrapbook": {"name": name, "mime_prefix": prefix}})
 
 
 def _phrase(name: str, value: str, form: str) -> str:
@@ -374,14 +329,3 @@ def _phrase(name: str, value: str, form: str) -> str:
     if match := _MARKUP.search(value):
         raise ValueError(f"value of {name} holds {match[0]!r}: a phrase is plain words, markup stands around it")
     return value
-
-
-def _display(bundle: dict[str, Any], metadata: dict[str, Any]) -> None:
-    """Show a MIME bundle in a notebook; do nothing outside one."""
-    if "IPython" not in sys.modules:
-        return
-    from IPython.core.getipython import get_ipython
-    from IPython.display import display
-
-    if get_ipython() is not None:
-        display(bundle, raw=True, metadata=metadata)  # type: ignore[no-untyped-call]

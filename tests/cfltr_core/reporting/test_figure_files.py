@@ -19,7 +19,8 @@ import pytest
 from matplotlib.markers import MarkerStyle
 
 from cfltr_core import METHODS, curves, figure, record, style
-from cfltr_core.reporting.figures import band, numbered_caption
+from cfltr_core.reporting.figures import band
+from cfltr_core.reporting.pictures import numbered_caption
 
 CAPTION = "Estimates of two methods on a generated corpus; bands are 95 % intervals over 5 seeds."
 ALT = "Line plot of estimate against clicks: the line of IPS stays at 2.5, the naive one falls to 1.1."
