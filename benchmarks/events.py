@@ -3,11 +3,15 @@
     python -m benchmarks.events                       # 10⁸ rows, and 10⁷ against pandas
     python -m benchmarks.events --rows 10000000       # fewer
     python -m benchmarks.events --tables 100000       # damaged tables only
+    python -m benchmarks.events --cost 100000 1000000 10000000 100000000   # points of the cost model, kept
 
 A generated log of a shop, ten documents a page, three rankers, four periods, is written to Parquet in pieces, in a
 temporary folder that is removed in the end.  Each reading runs in a process of its own, whose largest memory is
 reported.  pandas is given the first tenth; once it counts only, once it makes the same checks.  Counts are compared.
 Spark reads the same tenth in local mode, where pyspark is installed.
+
+The points of the cost model are written to ``benchmarks/measured/events.csv``, with the machine in a JSON beside it.
+The page *At the papers' size* fits its model to them; they are never compared.  Measure on a machine that is idle.
 
 A damaged table is one to three pages after up to two damages.  What the package says of each row and of each page, and
 the counts of what is sound, are compared with the literal loops of the tests.
@@ -16,12 +20,16 @@ the counts of what is sound, are compared with the literal loops of the tests.
 from __future__ import annotations
 
 import argparse
+import csv
 import json
+import os
+import platform
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -34,6 +42,7 @@ from cfltr_core.clicks.event_sql import FIRST, PRIME, SECOND
 QUERIES, CANDIDATES, PLACES, RANKERS, PERIODS = 10_000, 20, 10, 3, 4
 PIECE = 1_000_000
 KEYS = ["document", "position", "ranker", "period", "part"]
+MEASURED = Path(__file__).parent / "measured" / "events.csv"
 
 
 def candidates() -> pd.DataFrame:
@@ -153,6 +162,52 @@ def measure(n_rows: int) -> None:
             print("  Spark                not installed")
 
 
+def measure_cost(sizes: list[int], repeats: int) -> None:
+    """Keep what reading takes at each size, each in a process of its own, and what it was measured on."""
+    load = os.getloadavg()[0]
+    points = []
+    for n_rows in sizes:
+        with tempfile.TemporaryDirectory(prefix="cfltr-bench-") as name:
+            folder = Path(name)
+            paths = write_log(folder, n_rows)
+            for repeat in range(repeats):
+                out = folder / "counts"
+                took = alone("DuckDB", paths, out)
+                terms = len(pd.read_parquet(out))
+                out.unlink()
+                size = sum(path.stat().st_size for path in paths)
+                point = {"rows": n_rows, "repeat": repeat, "bytes": size, "terms": terms}
+                points.append(point | {name: round(took[name], 3) for name in ("seconds", "cpu", "MiB")})
+                print(points[-1], flush=True)
+    MEASURED.parent.mkdir(exist_ok=True)
+    with MEASURED.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [*points[0]], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(points)
+    revision = subprocess.run(["git", "rev-parse", "HEAD"], stdout=subprocess.PIPE, text=True, check=False).stdout
+    about = {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "load": round(load, 2),
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("duckdb", "ibis-framework", "numpy", "pyarrow")},
+        "revision": revision.strip(),
+        "memory_limit": "1GB",
+        "candidates": QUERIES * CANDIDATES,
+        "page": PLACES,
+    }
+    MEASURED.with_suffix(".json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+
+def _processor() -> str:
+    """What the processor calls itself."""
+    told = Path("/proc/cpuinfo")
+    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
 def damaged(n_tables: int) -> None:
     """Print how many damaged tables the package sees otherwise than the loops."""
     # The loops and the damage are the tests' own.
@@ -177,6 +232,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=100_000_000)
     parser.add_argument("--tables", type=int, default=0)
+    parser.add_argument("--cost", type=int, nargs="+", metavar="ROWS")
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--method", help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("paths", nargs="*", type=Path, help=argparse.SUPPRESS)
@@ -188,6 +245,8 @@ def main() -> None:
         took = {"seconds": time.perf_counter() - start, "cpu": used.ru_utime + used.ru_stime}
         counts.to_parquet(options.out, index=False)
         print(json.dumps({**took, "MiB": used.ru_maxrss / 1024}))
+    elif options.cost:
+        measure_cost(options.cost, options.repeats)
     elif options.tables:
         damaged(options.tables)
     else:

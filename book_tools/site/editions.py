@@ -123,6 +123,9 @@ REPAIRS = (
     (re.compile(r'(href="(?!https?:)[^"#:]*)\.html(?=[#"])'), r"\1.xhtml"),
     (re.compile(r' id="(?:proof|exercise|solution)(?:-content)?"'), ""),
     (re.compile(r' (?:v|h)align="[^"]*"'), ""),
+    # The picture of the map, row by row, and its legend: they need the style of the site.
+    (re.compile(r'<svg aria-hidden="true" width="\d+" height="100%">.*?</svg>', re.DOTALL), ""),
+    (re.compile(r'(?<=<div class="book-map">)\s*<p>.*?</p>', re.DOTALL), ""),
     # The arrows of folds.
     (re.compile(r"<svg\b[^>]*\bsd-octicon\b.*?</svg>", re.DOTALL), ""),
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from book_tools.book import Book, Chapter
+from book_tools.site.reading_cost import reading_cost
 from book_tools.site.scoreboard import link_to
 from book_tools.site.tables import table
 
@@ -100,8 +101,9 @@ def papers_size(book: Book) -> str:
             parts += [f"**{question.text}** (`{question.corpus}`, {link_to(chapter)}):\n"]
             parts += [table(["", *(f"`{scale}`" for scale in SCALES)], rows)]
     kept = [(chapter, path) for chapter in book.chapters() for path in sorted(book.kept(chapter).rglob("*.csv"))]
+    reading = reading_cost(book.root / "benchmarks" / "measured" / "events.csv")
     if not kept:
-        return "\n".join([*parts, "No table is kept.\n"])
+        return "\n".join([*parts, *reading, "No table is kept.\n"])
     rows, seconds = [], 0.0
     for chapter, path in kept:
         about = _read(path).about
@@ -109,7 +111,7 @@ def papers_size(book: Book) -> str:
         rows.append(_row(chapter, path.stem, about))
     header = ["Chapter", "Table", "Scale, corpus", "Seeds", "Time", "Memory", "Revision"]
     total = f"All together: {_time(seconds)} of one core.\n"
-    return "\n".join([*parts, *COSTS, table(header, rows), total, *AGAIN])
+    return "\n".join([*parts, *COSTS, table(header, rows), total, *reading, *AGAIN])
 
 
 def _row(chapter: Chapter, name: str, about: Mapping[str, Any]) -> list[str]:

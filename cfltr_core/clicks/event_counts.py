@@ -244,8 +244,8 @@ class Events:
     def log(self, user: User | None = None) -> ClickLog:
         """The counts of all rankers, periods and parts as a :class:`ClickLog`, examined as by ``user``.
 
-        Without a user its propensities are 1: it then says what was clicked and nothing of what was examined, and
-        weighting it is naive.
+        Without a user it says what was clicked and nothing of what was examined: weights are then refused, and so are
+        learners and estimators that use them, until :func:`policy_aware` gives it exposures.
 
         Raises
         ------
@@ -265,6 +265,7 @@ class Events:
             propensity=np.ones(len(rank)) if user is None else user.propensity(rank),
             sessions=sessions,
             offsets=self.offsets,
+            examined=user is not None,
         )
 
     def displays(self, *, traffic: str = "query") -> DisplayShares:

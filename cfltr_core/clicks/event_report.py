@@ -44,7 +44,7 @@ class EventReport:
     queries      1, of which 0 without a session, 0 with one candidate
     documents    3, of which 0 never shown
     periods      0 queries showed other documents in one period than in another
-    left out     1 sessions (3 events): a document had no features
+    left out     1 sessions (3 events), 20 % of what was read: a document had no features
     ranker 'A'   4 sessions, 3 with a click
     parts        all 4
     split        none
@@ -83,7 +83,8 @@ class EventReport:
             ("periods", f"{self.changing:,} queries showed other documents in one period than in another"),
             (
                 "left out",
-                f"{self.dropped_sessions:,} sessions ({self.dropped_rows:,} events): a document had no features",
+                f"{self.dropped_sessions:,} sessions ({self.dropped_rows:,} events), "
+                f"{_share(self.dropped_sessions, self.sessions)} of what was read: a document had no features",
             ),
             *((name, f"{n:,} sessions, {k:,} with a click") for name, n, k in self.groups),
             ("parts", ", ".join(f"{name} {n:,}" for name, n in self.parts)),
@@ -94,3 +95,9 @@ class EventReport:
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def _share(dropped: int, kept: int) -> str:
+    """The share of what was dropped in per cent, with as many digits as tell it from none and from all."""
+    part = dropped / (kept + dropped) if dropped else 0.0
+    return f"{100 * part:.2g} %" if part < 0.995 else f"{100 * part:.4g} %"

@@ -14,10 +14,10 @@ import numpy as np
 from cfltr_core.clicks.event_lists import EventLists
 from cfltr_core.clicks.event_sources import import_ibis
 
-# A whole number of 64 bits has this many places for positions, or for documents of a list, without its sign.
-BITS = 61
-# Lists longer than that are looked at through three such numbers, of lengths without a common divisor.
-LENGTHS = (61, 59, 53)
+# A sum of different powers of two below this one is exact as a floating-point number, which no database lets overflow.
+BITS = 51
+# Lists longer than that are looked at through three such sums, of lengths without a common divisor.
+LENGTHS = (51, 49, 47)
 # No page is that long: what is larger is no position.
 DEEPEST = 1_000_000_000
 # Prime, so that whole numbers are spread over all residues; and two multipliers of which powers are residues too.
@@ -113,12 +113,13 @@ def _whole(table: Any) -> Any:
 def page_table(rows: Any, longest: int) -> Any:
     """One row for each session: what tells whether its page is whole, and how it was clicked.
 
-    A whole page has n rows, and its positions, as bits of a number, are the bits 1 … n: n rows that have them all have
-    none twice.  The documents of a page are different if their places set as many bits as there are documents.  That is
-    exact, needs a few bytes a page, and is the same on every database.
+    A sum of n powers of two has n bits set if and only if they are different: a carry makes two bits one.  So a whole
+    page has n rows, the deepest at n, and Σ 2^position = 2 + 4 + … + 2ⁿ; and the documents of a page are different if
+    Σ 2^place has as many bits as there are documents.  That is exact (a sum with repeated powers may be rounded, but
+    not down to one of different powers), needs a few bytes a page, and is the same on every database.
 
-    ``longest`` is the length of the longest list.  In a longer list than 61 documents places share powers, so that
-    different documents may look like one: ``doubtful`` pages are counted by :func:`found_twice`.
+    ``longest`` is the length of the longest list.  In a longer list than 51 documents places share powers, so that
+    different documents may look like one: ``again`` is then a doubt, which :func:`found_twice` settles.
 
     Examples
     --------
@@ -128,15 +129,14 @@ def page_table(rows: Any, longest: int) -> Any:
     >>> list(page_table(ibis.table(kinds, name="rows"), longest=10).columns)[:5]
     ['session', 'rows', 'positions', 'incomplete', 'last_click']
     """
-    one = import_ibis().literal(1, "int64")
 
     def power(key: Any, length: int) -> Any:
-        return one << (key % length)
+        return _power(key % length).cast("float64")
 
     measured = {
         "rows": rows.count(),
         "positions": rows.position.max(),
-        "places": power(rows.position, BITS).bit_or(),
+        "places": power(rows.position, BITS).sum(),
         "last_click": (rows.clicked * rows.position).max(),
         "known": rows.row.count(),
     }
@@ -145,19 +145,19 @@ def page_table(rows: Any, longest: int) -> Any:
         measured |= {f"{name}_low": rows[name].min(), f"{name}_high": rows[name].max()}
     masks = LENGTHS if longest > BITS else (BITS,)
     for length in masks:
-        measured |= {f"union_{length}": power(rows.place, length).bit_or()}
+        measured |= {f"sum_{length}": power(rows.place, length).sum()}
     pages = rows.group_by("session").agg(**measured)
     deep = pages.positions >= BITS
-    # The shift is asked for where it fits only.
-    complete = (one << (deep.ifelse(0, pages.positions) + 1)) - 2
-    again = pages.known > _bits_set(pages[f"union_{masks[0]}"])
+    # 2 + 4 + … + 2ⁿ, asked for where it fits only.
+    complete = 2 * _power(deep.ifelse(0, pages.positions)) - 2
+    again = _repeated(pages[f"sum_{masks[0]}"], pages.known)
     for length in masks[1:]:
-        again &= pages.known > _bits_set(pages[f"union_{length}"])
+        again &= _repeated(pages[f"sum_{length}"], pages.known)
     return pages.select(
         "session",
         "rows",
         "positions",
-        incomplete=(pages.rows != pages.positions) | (~deep & (pages.places != complete)),
+        incomplete=(pages.rows != pages.positions) | (~deep & (pages.places != complete.cast("float64"))),
         last_click=pages.last_click,
         unknown=pages.rows - pages.known,
         again=again,
@@ -168,9 +168,23 @@ def page_table(rows: Any, longest: int) -> Any:
     )
 
 
-def _bits_set(number: Any) -> Any:
-    """How many bits of a whole number >= 0 are set: added up in pairs, then in fours …; no bits if it is null."""
-    bits = number.coalesce(0)
+def _power(exponent: Any) -> Any:
+    """2**exponent for exponents below ``BITS``: shifted down from one that every database takes for 64 bits.
+
+    A 1 would be a number of 32 bits to some of them, and some shift by no number of 64.
+    """
+    return import_ibis().literal(2 ** (BITS - 1), "int64") >> (BITS - 1 - exponent).cast("int32")
+
+
+def _repeated(total: Any, n: Any) -> Any:
+    """Whether a ``total`` of ``n`` powers of two below 2**BITS has one of them twice; null is the total of none."""
+    large = total >= 2.0**BITS
+    # Only what is below is surely a whole number of 64 bits.
+    return large.coalesce(False) | (n > _bits_set(large.ifelse(0.0, total).coalesce(0.0).cast("int64")))
+
+
+def _bits_set(bits: Any) -> Any:
+    """How many bits of a whole number >= 0 are set: added up in pairs, then in fours …"""
     for step, mask in ((1, 0x5555555555555555), (2, 0x3333333333333333), (4, 0x0F0F0F0F0F0F0F0F)):
         bits = (bits & mask) + ((bits >> step) & mask)
     for step in (8, 16, 32):
@@ -282,7 +296,9 @@ def term_counts(table: Any, index: Any, shares: Sequence[float], names: Mapping[
     rows = _whole(table)
     part = part_of(rows.session, shares)
     keys = ["query", "document", "position", *names]
-    counts = rows.group_by(*keys, part=part).agg(impressions=rows.count(), clicks=rows.clicked.sum())
+    counts = rows.group_by(*keys, part=part.cast("int8")).agg(
+        impressions=rows.count(), clicks=rows.count(where=rows.clicked == 1)
+    )
     # Names become numbers after the counting, when there are few of them.
     counts = counts.join(index, [("query", "of_query"), ("document", "of_document")])
     for name, numbered in names.items():

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfltr_core import checks
+from cfltr_core.checks import IntArray
 from cfltr_core.clicks.event_checks import check_features, check_filter, check_pages, check_rows
 from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.event_lists import EventLists, event_lists
 from cfltr_core.clicks.event_report import EventReport
-from cfltr_core.clicks.event_sources import event_table, import_ibis, run_query, without_deprecations
+from cfltr_core.clicks.event_sources import event_table, import_ibis, run_numbers, run_query, without_deprecations
 from cfltr_core.clicks.event_sql import event_rows, list_index, page_summary, page_table, term_counts
 from cfltr_core.ranking.ragged import query_of
 
@@ -89,7 +90,7 @@ def read_events(
     queries      1, of which 0 without a session, 0 with one candidate
     documents    3, of which 0 never shown
     periods      0 queries showed other documents in one period than in another
-    left out     0 sessions (0 events): a document had no features
+    left out     0 sessions (0 events), 0 % of what was read: a document had no features
     parts        all 2
     split        none: all sessions are one part
     >>> cf.read_events(rows[rows.session == 1], features)
@@ -122,7 +123,7 @@ told from it; take it again with the pages on which nothing was clicked
         check_filter(summary)
         names = {name: _names(summary, name) for name in ("ranker", "period")}
         numbered = {name: _numbered(name, found) for name, found in names.items() if found != (None,)}
-        counts = run_query(term_counts(table, index, shares, numbered))
+        counts = run_numbers(term_counts(table, index, shares, numbered))
     parts = ("all",) if split is None else PARTS
     return _events(lists, counts, names, parts, summary=summary, n_rows=n_rows, dropped=dropped, shares=shares)
 
@@ -160,7 +161,7 @@ def _numbered(name: str, found: tuple[Any, ...]) -> Any:
 
 def _events(
     lists: EventLists,
-    counts: pd.DataFrame,
+    counts: Mapping[str, IntArray],
     names: Mapping[str, tuple[Any, ...]],
     parts: tuple[str, ...],
     *,
@@ -170,20 +171,20 @@ def _events(
     shares: Sequence[float],
 ) -> Events:
     """The counts that came back as Events with their report."""
-    columns = {
+    nothing = np.zeros_like(counts["row"])
+    table = {
         "document": counts["row"],
         "rank": counts["position"],
-        **{name: counts[name] if name in counts else np.zeros(len(counts)) for name in names},
+        **{name: counts.get(name, nothing) for name in names},
         "part_number": counts["part"],
         "impressions": counts["impressions"],
         "clicks": counts["clicks"],
     }
-    table = {name: np.asarray(column).astype(np.int64) for name, column in columns.items()}
     order = _order([table[name] for name in ("document", "rank", "ranker", "period", "part_number")])
     table = {name: column[order] for name, column in table.items()}
     top = table["rank"] == 1
     n_queries = len(lists.offsets) - 1
-    asked = np.unique(query_of(table["document"][top], lists.offsets))
+    asked = _different(query_of(table["document"][top], lists.offsets))
     groups = [
         (f"{name} {group!r}", int(found["sessions"]), int(found["clicked"]))
         for name in ("ranker", "period")
@@ -201,7 +202,7 @@ def _events(
         unasked=n_queries - len(asked),
         single=int((np.diff(lists.offsets) == 1).sum()),
         documents=len(lists.index),
-        unseen=len(lists.index) - len(np.unique(table["document"])),
+        unseen=len(lists.index) - len(_different(table["document"])),
         changing=_changing(table, lists),
         dropped_sessions=dropped[0],
         dropped_rows=dropped[1],
@@ -240,9 +241,16 @@ def _order(keys: Sequence[np.ndarray]) -> np.ndarray:
 def _changing(table: Mapping[str, np.ndarray], lists: EventLists) -> int:
     """Queries whose shown documents are not the same in all periods in which they were asked."""
     n_periods = int(table["period"].max()) + 1
-    document, period = np.divmod(np.unique(table["document"] * n_periods + table["period"]), n_periods)
-    asked = np.unique(query_of(document, lists.offsets) * n_periods + period) // n_periods
+    document, period = np.divmod(_different(table["document"] * n_periods + table["period"]), n_periods)
+    asked = _different(query_of(document, lists.offsets) * n_periods + period) // n_periods
     times = np.bincount(asked, minlength=len(lists.offsets) - 1)
-    shown, of_shown = np.unique(document, return_counts=True)
+    of_shown = np.bincount(document, minlength=len(lists.index))
+    shown = np.flatnonzero(of_shown)
     query = query_of(shown, lists.offsets)
-    return len(np.unique(query[of_shown != times[query]]))
+    return len(_different(query[of_shown[shown] != times[query]]))
+
+
+def _different(values: IntArray) -> IntArray:
+    """The different ``values`` in ascending order: sorted once, which is several times faster than np.unique."""
+    ascending = np.sort(values)
+    return ascending[np.append(True, ascending[1:] != ascending[:-1])] if len(ascending) else ascending

@@ -8,6 +8,7 @@ need: a log of 10⁸ clicks costs what a log of 10⁵ costs.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -69,6 +70,9 @@ class ClickLog:
     sessions : (n_queries,)
         Number of sessions of each query.
     offsets : (n_queries + 1,)
+    examined : bool
+        False where nobody said yet who examines which rank: the propensities are then 1 and stand for nothing, and
+        weights are refused.
 
     Raises
     ------
@@ -97,6 +101,7 @@ class ClickLog:
     propensity: FloatArray
     sessions: IntArray
     offsets: IntArray
+    examined: bool = True
 
     def __post_init__(self) -> None:
         offsets = checks.offsets_of(self.offsets)
@@ -145,6 +150,8 @@ class ClickLog:
             ("propensity", propensity),
             ("sessions", sessions),
             ("offsets", offsets),
+            # Other propensities than 1 are known from somewhere.
+            ("examined", bool(self.examined or (propensity != 1).any())),
         ):
             object.__setattr__(self, name, value)
 
@@ -174,19 +181,53 @@ class ClickLog:
 
     @property
     def weights(self) -> FloatArray:
-        """1/propensity of each term, shape (n_terms,); 0 where the propensity is 0, where no click can be."""
+        """1/propensity of each term, shape (n_terms,); 0 where the propensity is 0, where no click can be.
+
+        Raises ValueError for a log of which nobody said who examines its ranks.
+        """
+        require_examined(self)
         return np.divide(1.0, self.propensity, out=np.zeros_like(self.propensity), where=self.propensity > 0)
 
     @property
     def mass(self) -> FloatArray:
         """clicks / (propensity · n_clicks) of each term, shape (n_terms,), which is its part of a click's mean weight.
 
-        They sum to M̄ = (1/n) Σ over clicks of 1/propensity.  Raises ValueError for a log without clicks.
+        They sum to M̄ = (1/n) Σ over clicks of 1/propensity.  Raises ValueError for a log without clicks, or of which
+        nobody said who examines its ranks.
         """
+        require_examined(self)
         if self.n_clicks == 0:
             raise ValueError("log: there is no click in the log, so no term has any mass")
         mass = np.zeros_like(self.propensity)
         return np.divide(self.clicks, self.propensity * self.n_clicks, out=mass, where=self.clicks > 0)
+
+
+def require_examined(log: Any) -> None:
+    """Raise unless ``log`` is a :class:`ClickLog` whose propensities mean something: TypeError, or ValueError.
+
+    Examples
+    --------
+    >>> import dataclasses
+    >>> import cfltr_core as cf
+    >>> from cfltr_core.clicks.logs import require_examined
+    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1, 1])
+    >>> log = cf.aggregate_clicks([0], policy, user=user, sessions=[6])
+    >>> require_examined(log)
+    >>> require_examined(dataclasses.replace(log, examined=False))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: log: nobody said who examines its ranks, so that its clicks cannot be weighted: ...
+    """
+    if not isinstance(log, ClickLog):
+        counted = "; its clicks are events.log(user), or policy_aware(events.log(), events.displays().exposure(user))"
+        raise TypeError(
+            f"log is {type(log).__name__}: expected ClickLog{counted if type(log).__name__ == 'Events' else ''}"
+        )
+    if not log.examined:
+        raise ValueError(
+            "log: nobody said who examines its ranks, so that its clicks cannot be weighted: give the exposure of its "
+            "documents, policy_aware(events.log(), events.displays().exposure(user)), or the user, events.log(user); "
+            "for raw clicks, on purpose, events.log(PositionBasedUser(power_examination(0.0)))"
+        )
 
 
 def require_single_display(log: ClickLog) -> None:

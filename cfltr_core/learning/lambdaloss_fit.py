@@ -30,7 +30,7 @@ from cfltr_core.learning.module_training import Rates, train_module, training_le
 from cfltr_core.learning.networks import DeepFit
 from cfltr_core.learning.proprank import training_problem
 from cfltr_core.learning.torch_lists import ListBatch
-from cfltr_core.ranking.linear import LinearRanker
+from cfltr_core.ranking.linear import LinearRanker, names_of
 from cfltr_core.ranking.metrics import rank_weights
 from cfltr_core.ranking.rank_weight import dcg
 
@@ -74,7 +74,8 @@ class LambdaFit(LinearRanker):
         """Keep the scorer and its history at ``path`` as JSON, whole or not at all; ``load`` gives the same digits."""
         history = {name: values.tolist() for name, values in self.history.items()}
         beside = {"history": history, "best_epoch": self.best_epoch, "risk": self.risk}
-        write_json(Path(path), {"format": self.FORMAT, "weights": self.weights.tolist(), **beside})
+        record = {"format": self.FORMAT, "weights": self.weights.tolist(), **self._names_kept()}
+        write_json(Path(path), {**record, **beside})
 
 
 def fit_lambdaloss(
@@ -173,7 +174,7 @@ def fit_lambdaloss(
         patience=patience, progress=sys.stderr.isatty() if progress is None else progress,
     )  # fmt: skip
     if module is None:
-        return _linear(x, lists, plan, judged)
+        return _linear(x, lists, plan, judged).named(names_of(features))
 
     def objective(batch: ListBatch, scores: torch.Tensor) -> tuple[float, torch.Tensor]:
         import torch

@@ -25,6 +25,7 @@ from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.learning.bounds import hinge
 from cfltr_core.learning.hinge_solver import Cost
 from cfltr_core.learning.proprank import LinearFit, minimise, training_problem
+from cfltr_core.ranking.linear import names_of
 from cfltr_core.ranking.rank_weight import RankWeight, dcg
 
 Curvature = Literal["linear", "convex", "concave"]
@@ -182,4 +183,4 @@ def fit_propdcg(
         round_passes=np.array(passes),
         documents=lists.documents,
         effective_weights=used,
-    )
+    ).named(names_of(features))

@@ -20,10 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray
-from cfltr_core.clicks.logs import ClickLog
+from cfltr_core.clicks.logs import ClickLog, require_examined
 from cfltr_core.learning.bounds import ClickedLists
 from cfltr_core.learning.enclosure import Solution
 from cfltr_core.learning.hinge_solver import HINGE_SUM, Cost, solve
+from cfltr_core.ranking.linear import names_of
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -55,6 +56,7 @@ def fit_proprank(
     Parameters
     ----------
     features : (n_docs, n_features) finite; float32 is used as it is, without a copy
+        The fit knows the names of the columns of a data frame.
     log : ClickLog
         Its lists are those of ``features``.
         Repeated clicks on a document count in one term, which is exact.  n is the number of clicks (as in the paper).
@@ -75,9 +77,11 @@ def fit_proprank(
 
     Raises
     ------
+    TypeError
+        For a log that is no ClickLog.
     ValueError
-        For non-finite features, a log or a ``start`` that do not match, a log without clicks, C not > 0, gap not
-        between 0 and 1.
+        For non-finite features, a log or a ``start`` that do not match, a log without clicks, or of which nobody said
+        who examines its ranks, C not > 0, gap not between 0 and 1.
     RuntimeError
         When ``max_passes`` multiplications did not reach ``gap``; the message has the gap that was reached.  When the
         features leave double precision no digits, so that the bounds cross.
@@ -94,13 +98,14 @@ def fit_proprank(
     array([0.5, 3. ])
     """
     x, lists, mass = training_problem(features, log, C=C, start=start)
-    return minimise(x, lists, mass, C, gap, start, max_passes)
+    return minimise(x, lists, mass, C, gap, start, max_passes).named(names_of(features))
 
 
 def training_problem(
     features: ArrayLike, log: ClickLog, *, C: float, start: LinearFit | None = None
 ) -> tuple[NDArray[np.floating], ClickedLists, FloatArray]:
     """Check the arguments of a learner; return features, lists of the clicked documents, and c_t = (C/n) Σ clicks/p."""
+    require_examined(log)
     x = np.asarray(features)
     if x.ndim != 2 or x.shape[1] == 0:
         raise ValueError(f"features: expected shape (n_docs, n_features), got {x.shape}")

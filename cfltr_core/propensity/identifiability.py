@@ -82,24 +82,32 @@ class RankLinks:
         else:
             groups = "; ".join(words_for(part) for part in parts)
             lines.append(f"Only ranks of one group can be compared with each other: {groups}.")
+        apart, silent = [], []
         for above, below in pairwise(parts):
-            k, j = _nearest(above, below)
-            if self.design[k - 1] != self.design[j - 1]:
-                lines.append(
-                    f"No document links {words_for(above)} with {words_for(below)}: show one per cent of the sessions "
-                    f"their page with ranks {min(k, j)} and {max(k, j)} swapped, and these groups are joined."
-                )
-            else:
-                lines.append(
-                    f"Documents link {words_for(above)} with {words_for(below)}, directly or over other ranks, but one "
-                    "side of the link has no click: collect more sessions."
-                )
+            k, j = sorted(_nearest(above, below))
+            (apart if self.design[k - 1] != self.design[j - 1] else silent).append((above, below, f"{k} and {j}"))
+        if apart:
+            swapped = ", or ".join(pair for *_, pair in apart)
+            joined = "these groups are joined" if len(apart) == 1 else "all these groups are joined"
+            each = "one per cent of the sessions" if len(apart) == 1 else "one per cent of the sessions each"
+            lines.append(
+                f"No document links {_pairs_said(apart)}: show {each} their page with ranks {swapped} swapped, and "
+                f"{joined}."
+            )
+        if silent:
+            link = "the link" if len(silent) == 1 else "each link"
+            lines.append(
+                f"Documents link {_pairs_said(silent)}, directly or over other ranks, but one side of {link} has no "
+                "click: collect more sessions."
+            )
         never = (np.flatnonzero(self.impressions == 0) + 1).tolist()
         if never:
             lines.append(f"Never shown: {words_for(never)}; check that ranks are numbered 1, 2, … without a gap.")
-        silent = (np.flatnonzero((self.impressions > 0) & (self.clicks == 0)) + 1).tolist()
-        if silent:
-            lines.append(f"Shown but never clicked: {words_for(silent)}; cut the page above, or collect more sessions.")
+        unclicked = (np.flatnonzero((self.impressions > 0) & (self.clicks == 0)) + 1).tolist()
+        if unclicked:
+            lines.append(
+                f"Shown but never clicked: {words_for(unclicked)}; cut the page above, or collect more sessions."
+            )
         if self.cut and self.cut_clicks < FEW:
             lines.append(
                 f"Only {self.cut_clicks} clicks tie {words_for(self.cut)} to the other ranks: do not rely on their "
@@ -316,6 +324,11 @@ def _weakest_cut(patterns: _Patterns, clicked: IntArray, ranks: IntArray) -> tup
         if number < fewest:
             best, fewest = tuple((side + 1).tolist()), number
     return best, int(fewest)
+
+
+def _pairs_said(pairs: Iterable[tuple[list[int], list[int], str]]) -> str:
+    """Pairs of groups in words, in one sentence however many they are."""
+    return ", ".join(f"{words_for(above)} with {words_for(below)}" for above, below, _ in pairs)
 
 
 def _nearest(above: list[int], below: list[int]) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -29,11 +29,14 @@ class LinearRanker:
     ----------
     weights : (n_features,) finite
         w, for features as they are in the data.
+    feature_names : (n_features,), optional
+        What the features are called, where that is known; :meth:`named` adds it.  A data frame is then scored by the
+        names of its columns, whatever their order, and a file keeps them.
 
     Raises
     ------
-    ValueError
-        For weights that are no finite vector.
+    TypeError, ValueError
+        For weights that are no finite vector, and names that are not text, not as many, or not different.
 
     Examples
     --------
@@ -48,9 +51,14 @@ class LinearRanker:
     array([ 2., -1.])
     >>> ranker.sql(["clicks last year", "price"])  # SELECT … AS score, in the database where the features are
     '(2.0e+00 * "clicks last year" + -1.0e+00 * "price")'
+    >>> import pandas as pd
+    >>> turned = pd.DataFrame({"price": [0, 1, 3], "age": [9, 9, 9], "clicks last year": [1, 1, 0]})
+    >>> ranker.named(["clicks last year", "price"]).decision_function(turned)
+    array([ 2.,  1., -3.])
     """
 
     weights: FloatArray
+    feature_names: tuple[str, ...] | None = field(default=None, kw_only=True)
     # What a file of this class is called, and what it keeps beside the weights; a reader asks for nothing else.
     FORMAT: ClassVar[str] = "cfltr linear ranker 1"
     KEPT: ClassVar[tuple[str, ...]] = ()
@@ -58,18 +66,38 @@ class LinearRanker:
     def __post_init__(self) -> None:
         weights = np.asarray(self.weights, dtype=np.float64)
         object.__setattr__(self, "weights", checks.finite_vector(weights, weights.size, "weights"))
+        if self.feature_names is not None:
+            object.__setattr__(self, "feature_names", tuple(_named(self.feature_names, len(weights))))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.weights)} weights)"
 
+    def named(self, feature_names: Sequence[str] | None) -> Self:
+        """The same scorer, which knows that its features have these ``feature_names``, in the order of the weights.
+
+        With None it knows of none.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For names that are not text, not as many as weights, or not different.
+        """
+        names = None if feature_names is None else tuple(_named(feature_names, len(self.weights)))
+        return replace(self, feature_names=names)
+
     def decision_function(self, features: ArrayLike) -> FloatArray:
         """w · x of each row of ``features`` (n_docs, n_features), float64 of shape (n_docs,).
+
+        Of a data frame a scorer with names takes the columns of these names, in whatever order they stand, and leaves
+        others out; one without takes all columns as they stand.
 
         Raises
         ------
         ValueError
-            For features of another width.
+            For features of another width, or a data frame that lacks one of the names or has it twice.
         """
+        if self.feature_names is not None and hasattr(features, "columns"):
+            features = features[_columns(list(features.columns), self.feature_names)]
         x = np.asarray(features)
         if x.ndim != 2 or x.shape[1] != len(self.weights):
             raise ValueError(f"features: expected shape (n_docs, {len(self.weights)}), got {x.shape}")
@@ -79,8 +107,8 @@ class LinearRanker:
             out[i : i + rows] = x[i : i + rows].astype(np.float64, copy=False) @ self.weights
         return out
 
-    def sql(self, feature_names: Sequence[str]) -> str:
-        """The score as an SQL expression of columns with these ``feature_names``, one for each weight.
+    def sql(self, feature_names: Sequence[str] | None = None) -> str:
+        """The score as an SQL expression of columns with these ``feature_names``, one for each weight; or with its own.
 
         Names are quoted as the standard asks ("double" quotes, doubled inside), numbers are written in full and with an
         exponent, which makes them floating-point numbers, and sums are nested in pairs, since databases limit how deep
@@ -92,19 +120,21 @@ class LinearRanker:
             For a name that is not text, or text in place of a list of names.
         ValueError
             For another number of names, a name that is empty, has a control character or more than 63 bytes, where
-            some databases cut it off, and for two names that differ in capitals only, or not at all.
+            some databases cut it off, for two names that differ in capitals only, or not at all, and for the
+            scorer's own names in another order.
         """
-        if isinstance(feature_names, str):
-            raise TypeError("feature_names is str: expected a list of names, one for each weight")
-        names = list(feature_names)
-        if len(names) != len(self.weights):
+        if feature_names is None and self.feature_names is None:
+            raise TypeError("feature_names: this scorer does not know the names of its features; give one each weight")
+        names = _listed(self.feature_names if feature_names is None else feature_names, len(self.weights))
+        own = self.feature_names or ()
+        if sorted(names) == sorted(own) and tuple(names) != own:
+            i = next(i for i, name in enumerate(names) if name != own[i])
             raise ValueError(
-                f"feature_names: expected {len(self.weights)} names, one for each weight, got {len(names)}"
+                f"feature_names[{i}] is {names[i]!r}, but weights[{i}] is that of {own[i]!r}: the names are those of "
+                "this scorer in another order; leave them out"
             )
         first: dict[str, int] = {}
         for i, name in enumerate(names):
-            if not isinstance(name, str):
-                raise TypeError(f"feature_names[{i}] is {type(name).__name__}: expected the name of a column")
             if not name.strip() or not all(c.isprintable() for c in name):
                 raise ValueError(
                     f"feature_names[{i}] is {name!r}: empty, or with a control character; rename the column"
@@ -132,7 +162,11 @@ class LinearRanker:
     def save(self, path: str | Path) -> None:
         """Keep the scorer at ``path`` as JSON, whole or not at all; :meth:`load` gives the same digits."""
         record: dict[str, Any] = {"format": self.FORMAT, "weights": self.weights.tolist()}
-        write_json(Path(path), record | {name: getattr(self, name) for name in self.KEPT})
+        write_json(Path(path), record | self._names_kept() | {name: getattr(self, name) for name in self.KEPT})
+
+    def _names_kept(self) -> dict[str, Any]:
+        """The names of the features as a file has them: not at all where they are not known."""
+        return {} if self.feature_names is None else {"feature_names": list(self.feature_names)}
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -158,8 +192,58 @@ class LinearRanker:
         missing = [name for name in ("weights", *cls.KEPT) if name not in record]
         if missing:
             raise ValueError(f"path: {file.name} ({form}) lacks {', '.join(missing)}, which {cls.__name__} needs")
-        return cls(**{name: record[name] for name in ("weights", *cls.KEPT)})
+        names = {"feature_names": record["feature_names"]} if "feature_names" in record else {}
+        return cls(**names, **{name: record[name] for name in ("weights", *cls.KEPT)})
 
 
 def _below(kind: type[LinearRanker]) -> list[type[LinearRanker]]:
     return [deeper for direct in kind.__subclasses__() for deeper in (direct, *_below(direct))]
+
+
+def names_of(features: Any) -> tuple[str, ...] | None:
+    """The names of the columns of ``features``, if these are a data frame whose columns have different names in words.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from cfltr_core.ranking.linear import names_of
+    >>> names_of(pd.DataFrame({"clicks": [1], "price": [0]})), names_of([[1, 0]])
+    (('clicks', 'price'), None)
+    """
+    names = tuple(getattr(features, "columns", ()))
+    words = bool(names) and all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+    return names if words else None
+
+
+def _listed(feature_names: Any, n_weights: int) -> list[str]:
+    """``feature_names`` as a list, checked to be text and as many as there are weights."""
+    if isinstance(feature_names, str):
+        raise TypeError("feature_names is str: expected a list of names, one for each weight")
+    names = list(feature_names)
+    if len(names) != n_weights:
+        raise ValueError(f"feature_names: expected {n_weights} names, one for each weight, got {len(names)}")
+    for i, name in enumerate(names):
+        if not isinstance(name, str):
+            raise TypeError(f"feature_names[{i}] is {type(name).__name__}: expected the name of a column")
+    return names
+
+
+def _named(feature_names: Any, n_weights: int) -> list[str]:
+    """As :func:`_listed`, and all of them different."""
+    names = _listed(feature_names, n_weights)
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise ValueError(f"feature_names[{i}] is {name!r}, as is feature_names[{names.index(name)}]: rename one")
+    return names
+
+
+def _columns(there: list[Any], names: Sequence[str]) -> list[str]:
+    """The ``names`` among the columns that a data frame has, in their order."""
+    for i, name in enumerate(names):
+        if there.count(name) != 1:
+            has = "has it twice" if name in there else f"has {', '.join(map(repr, there))}"
+            raise ValueError(
+                f"features: weights[{i}] is that of {name!r}, and the data frame {has}: give each feature that was "
+                "learnt from in one column of its name, or an array with the columns in the order of the weights"
+            )
+    return list(names)

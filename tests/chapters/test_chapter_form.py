@@ -66,7 +66,7 @@ def test_chapters_are_in_the_form() -> None:
         for path, notebook in notebooks.items()
         for problem in problems_of(cells_of(notebook), int(path.stem[:2]), committed)
     ]
-    assert problems == []
+    assert not problems, "\n".join(problems)
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)

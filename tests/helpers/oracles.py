@@ -10,7 +10,7 @@ import hashlib
 import itertools
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -1627,6 +1627,19 @@ def click_masses(
         for _ in range(int(count)):
             out[int(d)] = out.get(int(d), 0.0) + C / n / p
     return out
+
+
+def by_name(rows: Sequence[Mapping[str, float]], names: Sequence[str], w: Sequence[float]) -> list[float]:
+    """Σ over the names of the weight times the column of that name, row by row."""
+    return [math.fsum(float(a) * float(row[name]) for name, a in zip(names, w, strict=True)) for row in rows]
+
+
+def is_examined(propensity: Sequence[float], said: bool) -> bool:
+    """Whether somebody said who examines a log: a propensity other than 1 says so too."""
+    for p in propensity:
+        if p != 1:
+            return True
+    return said
 
 
 def linear_scores(features: Sequence[Sequence[float]], w: Sequence[float]) -> list[float]:

@@ -15,6 +15,7 @@ from book_tools.book import Book
 from book_tools.colab.labels import read_labels
 from book_tools.errors import UsageError
 from book_tools.site import editions
+from book_tools.site.map import LEGEND, drawn
 
 
 def test_without_tex_the_message_names_what_to_install(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,6 +95,17 @@ def test_without_the_extension_latex_would_number_by_itself() -> None:
 def test_what_is_no_xhtml_is_taken_out() -> None:
     page = '<div><style scoped>\n.x {}\n</style><table class="dataframe" border="1"><tr><td>1</td></tr></table></div>'
     assert editions.repaired(page) == '<div><table class="dataframe"><tr><td>1</td></tr></table></div>'
+
+
+def test_the_map_of_an_epub_has_words_and_no_lines() -> None:
+    """Its lines need the style of the site; links, questions and roots stay."""
+    text = drawn(Book(REPOSITORY))
+    page = editions.repaired(text)
+    assert "<svg" not in page
+    assert LEGEND not in page
+    words = re.sub(r"<svg.*?</svg>", "", text).replace(f"<p>{LEGEND}</p>\n", "")
+    assert "\n".join(page.split()) == "\n".join(words.split())
+    assert page.count("Builds on ") == len(Book(REPOSITORY).chapters())
 
 
 def test_an_epub_declares_formulas_and_loads_nothing_that_is_not_there() -> None:

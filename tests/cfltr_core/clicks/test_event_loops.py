@@ -18,7 +18,7 @@ import cfltr_core as cf
 from cfltr_core.clicks.event_checks import check_features, check_filter, check_pages, check_rows
 from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.event_lists import event_lists, is_text
-from cfltr_core.clicks.event_sources import event_table, import_ibis, run_query, without_deprecations
+from cfltr_core.clicks.event_sources import event_table, import_ibis, run_numbers, run_query, without_deprecations
 from cfltr_core.clicks.event_sql import (
     event_rows,
     found_twice,
@@ -143,6 +143,7 @@ def test_traffic_of_the_log_is_exact_after_one_session_of_each_ranker() -> None:
     "event_sources.event_table",
     "event_sources.import_ibis",
     "event_sources.run_query",
+    "event_sources.run_numbers",
     "event_sources.without_deprecations",
     "event_lists.event_lists",
     "event_lists.is_text",
@@ -168,8 +169,10 @@ def test_damaged_tables_are_seen_as_by_a_loop() -> None:
         assert {name for name in ("incomplete", "again") if total[name]} == oracles.page_faults(page, KNOWN)
         assert run_query(found_twice(joined, pages, "row")).session.tolist() == [2]
         names = {"ranker": import_ibis().memtable({"ranker": ["A"], "ranker_number": [0]})}
-        counts = run_query(term_counts(table.filter(table.session == 1), list_index(lists), [1.0], names))
-        assert counts.impressions.tolist() == [n for n, _ in oracles.event_counts(rows[:1]).values()]
+        terms = term_counts(table.filter(table.session == 1), list_index(lists), [1.0], names)
+        counts = run_numbers(terms)
+        assert counts["impressions"].tolist() == [n for n, _ in oracles.event_counts(rows[:1]).values()]
+        assert {name: column.tolist() for name, column in counts.items()} == run_query(terms).to_dict("list")
 
 
 @pytest.mark.oracle(

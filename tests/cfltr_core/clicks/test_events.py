@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -167,7 +168,11 @@ def test_the_report_counts_what_was_seen_and_what_was_left_out() -> None:
         parts=events.report.parts, split=events.report.split,
     )  # fmt: skip
     assert sum(n for _, n in events.report.parts) == 4
-    assert "left out     1 sessions (2 events): a document had no features" in str(events.report)
+    told = "left out     1 sessions (2 events), 20 % of what was read: a document had no features"
+    assert told in str(events.report)
+    for dropped, said in ((0, "0 %"), (1, "0.1 %"), (998, "50 %"), (998 * 999, "99.9 %")):
+        report = replace(events.report, sessions=999 if dropped < 2 else 998, dropped_sessions=dropped)
+        assert f" {said} of what was read" in str(report)
     assert repr(events.report) == str(events.report)
 
 

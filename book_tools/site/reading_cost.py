@@ -1,0 +1,159 @@
+"""What it costs to count raw events, from measured points to sizes that nobody measured: a line, and how sure it is."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from book_tools.site.tables import table
+
+LARGEST = 10**12
+LEVEL = 0.95
+# Other work that keeps more than this share of the cores busy makes wall-clock seconds those of the other work.
+BUSY = 0.5
+
+
+@dataclass(frozen=True)
+class Line:
+    """Seconds = ``fixed`` + ``each`` · rows, fitted to logarithms, so that errors are relative at every size."""
+
+    fixed: float
+    each: float
+    spread: float  # standard deviation of the logarithm of one measurement
+    freedom: int
+    covariance: np.ndarray  # of the logarithms of fixed and each
+
+    def seconds(self, rows: float) -> float:
+        """What the line gives."""
+        return self.fixed + self.each * rows
+
+    def interval(self, rows: float) -> tuple[float, float]:
+        """In which one more measurement lies with probability ``LEVEL``, were the line right as far as this."""
+        from scipy.special import stdtrit
+
+        share = self.each * rows / self.seconds(rows)
+        slope = np.array([1 - share, share])
+        half = stdtrit(self.freedom, 0.5 + LEVEL / 2) * math.sqrt(self.spread**2 + slope @ self.covariance @ slope)
+        return self.seconds(rows) * math.exp(-half), self.seconds(rows) * math.exp(half)
+
+
+def fitted(rows: ArrayLike, seconds: ArrayLike) -> Line:
+    """The line with the least Σ (log seconds − log(fixed + each · rows))²."""
+    from scipy.optimize import least_squares
+
+    n, took = np.asarray(rows, dtype=float), np.asarray(seconds, dtype=float)
+    start = np.log([took.min(), took.max() / n.max()])
+
+    def missed(at: np.ndarray) -> np.ndarray:
+        return np.asarray(np.log(took) - np.log(np.exp(at[0]) + np.exp(at[1]) * n))
+
+    found = least_squares(missed, start, xtol=1e-12, ftol=1e-12, gtol=1e-12)
+    freedom = len(n) - 2
+    variance = float(found.fun @ found.fun) / freedom
+    covariance = variance * np.linalg.inv(found.jac.T @ found.jac)
+    fixed, each = np.exp(found.x)
+    return Line(float(fixed), float(each), math.sqrt(variance), freedom, covariance)
+
+
+def reading_cost(path: Path) -> list[str]:
+    """The section of the page, from the points that ``benchmarks.events --cost`` keeps; nothing if there are none."""
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        points = [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+    about = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    line = fitted([point["rows"] for point in points], [point["cpu"] for point in points])
+    sizes = sorted({int(point["rows"]) for point in points})
+    by_size = {size: [point for point in points if point["rows"] == size] for size in sizes}
+    rows = [_measured(size, found, line) for size, found in by_size.items()]
+    beyond = range(round(math.log10(sizes[-1])) + 1, round(math.log10(LARGEST)) + 1)
+    rows += [_extrapolated(10**power, line) for power in beyond]
+    header = ["Rows", "Processor", "Wall clock", "Memory", "The line, and its interval"]
+    return [
+        "## From a log of yours to one a million times as large\n",
+        *_told(points, about, by_size),
+        table(header, rows),
+        *_model(points, line, sizes[-1]),
+    ]
+
+
+def _told(points: Sequence[Mapping[str, float]], about: Mapping[str, Any], by_size: Mapping[int, Any]) -> list[str]:
+    """What was measured, and on what."""
+    text = (
+        "How long does `cf.read_events` take from Parquet to counts? It was measured on generated events of one shop "
+        f"({about['candidates']:,} candidates, pages of {about['page']}), {len(points)} readings at {len(by_size)} "
+        f"sizes, each in a process of its own: {about['processor']}, {about['cores']} cores, "
+        f"{about['memory_bytes'] / 2**30:.0f} GiB of memory of which DuckDB may hold {about['memory_limit']}, DuckDB "
+        f"{about['duckdb']}, Ibis {about['ibis-framework']}, revision `{about['revision'][:7]}`. These points are "
+        "kept, and never compared."
+    )
+    if about["load"] > BUSY * about["cores"]:
+        text += (
+            f" Other work ran meanwhile, {about['load']:.1f} processes on average for {about['cores']} cores: seconds "
+            "of the wall clock are those of a crowded machine."
+        )
+    return [text + "\n"]
+
+
+def _model(points: Sequence[Mapping[str, float]], line: Line, largest: int) -> list[str]:
+    """The line in words, and what it supposes."""
+    low, high = line.interval(LARGEST)
+    least, most = (pick(points, key=lambda point: point["terms"]) for pick in (min, max))
+    text = (
+        f"The line is {line.fixed:.2g} s + {1e6 * line.each:.2g} s for a million rows, seconds of processor, by least "
+        f"squares of logarithms; one reading is off by {math.expm1(line.spread):.0%}. Intervals hold one more reading "
+        f"with probability {LEVEL:.0%}, *if the line goes on*. Above {_power(largest)} rows nothing was measured: "
+        f"{_power(LARGEST)} rows, {_time(low)} to {_time(high)} of one processor for "
+        f"{points[-1]['bytes'] / points[-1]['rows'] * LARGEST / 1e12:.1f} TB of files, is a calculation. It supposes a "
+        "disk that keeps up, and groups of sessions that are written to disk at the same price as here. Sessions are "
+        "independent, so such a log is read in pieces by many machines, or by the warehouse where it lies."
+    )
+    if most["terms"] > least["terms"]:
+        each = 2**20 * (most["MiB"] - least["MiB"]) / (most["terms"] - least["terms"])
+        text += (
+            f" Memory grows with the different displays that are counted, {each:.0f} bytes for each, up to "
+            f"{most['terms']:,.0f} of them here, and with the pages that DuckDB holds before it writes them to disk; "
+            "neither grows on with the rows once all displays have occurred."
+        )
+    return [text + "\n"]
+
+
+def _measured(size: int, points: Sequence[Mapping[str, float]], line: Line) -> list[str]:
+    means = {name: float(np.mean([point[name] for point in points])) for name in ("cpu", "seconds", "MiB")}
+    return [
+        _power(size),
+        _time(means["cpu"]),
+        _time(means["seconds"]),
+        f"{means['MiB'] / 1024:.1f} GiB",
+        _range(size, line),
+    ]
+
+
+def _extrapolated(size: int, line: Line) -> list[str]:
+    return [_power(size), *["not measured"] * 3, _range(size, line)]
+
+
+def _range(size: int, line: Line) -> str:
+    return f"{_time(line.seconds(size))} [{', '.join(map(_time, line.interval(size)))}]"
+
+
+def _power(size: int) -> str:
+    """A power of ten as one, another number in full."""
+    power = round(math.log10(size))
+    return f"$10^{{{power}}}$" if size == 10**power else f"{size:,}"
+
+
+def _time(seconds: float) -> str:
+    """Seconds, minutes, hours or days: two digits of it."""
+    for unit, factor in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * factor:
+            return f"{seconds / factor:,.0f} {unit}"
+    return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
