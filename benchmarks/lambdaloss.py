@@ -7,8 +7,8 @@ documents.  The plain version is one NumPy block of (lists, k, list) pairs, as o
 automatic differentiation through all (lists, list, list) pairs with a mask, "allRank-style padded torch": what allRank
 does, written anew, not its code.  rax needs jax, which is no dependency of this package: ``--rax`` names a Python that
 has it; its formula is that of ``beyond`` in the difference form, times the length of the list.  ``--allrank`` names a
-Python with allRank and torch; its formula is that of ``both`` in the difference form, with the gains of a list divided
-by its ideal DCG at the cut-off.
+Python with allRank and torch, and with gcsfs and torchvision, which its readers import; its formula is that of ``both``
+in the difference form, with the gains of a list divided by its ideal DCG at the cut-off.
 
 Values and gradients are compared first.  Then the three truncations and both forms, ragged lists, ties in every list,
 and lists of a length where k × list and list × list part.
