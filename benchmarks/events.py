@@ -25,6 +25,7 @@ import json
 import os
 import platform
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,7 +33,6 @@ import time
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from shutil import which
 
 import numpy as np
 import pandas as pd
@@ -144,7 +144,9 @@ def measure(n_rows: int) -> None:
         tenth = paths[: max(1, len(paths) // 10)]
         runs = [("DuckDB", paths)] if len(tenth) < len(paths) else []
         runs += [(method, tenth) for method in ("DuckDB", "pandas", "pandas with checks")]
-        missing = [name for name, there in (("pyspark", find_spec("pyspark")), ("Java", which("java"))) if not there]
+        missing = [
+            name for name, there in (("pyspark", find_spec("pyspark")), ("Java", shutil.which("java"))) if not there
+        ]
         runs += [] if missing else [("Spark", tenth)]
         reference: pd.DataFrame | None = None
         for method, which in runs:
