@@ -1,5 +1,11 @@
 # Everything starts here: `make book` sets up, executes every chapter once, and builds the site.
 
+# Windows sets OS in every shell of its own, WSL does not.
+ifeq ($(OS),Windows_NT)
+$(error The book is built on Linux, macOS or WSL, not on Windows itself: open WSL ('wsl --install' sets it up), clone \
+  the repository there, and run this command again)
+endif
+
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 

@@ -14,7 +14,7 @@ from book_tools.errors import BookError, UsageError
 # Pages that the pipeline writes while staging; they have no source file.
 API = ("index", "ranking", "clicks", "data", "evaluation", "propensity", "learning", "reporting")
 GENERATED = (
-    *("chapters/papers_size", "chapters/scoreboard", "chapters/status"),
+    *("chapters/architecture", "chapters/papers_size", "chapters/scoreboard", "chapters/status"),
     *(f"api/{name}" for name in API),
 )
 

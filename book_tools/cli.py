@@ -13,15 +13,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 from book_tools.book import Book
-from book_tools.errors import BookError, Interrupted
+from book_tools.errors import BookError, Interrupted, UsageError
 from book_tools.parameters import Parameters, with_assignments
 
 Command = Callable[[Book, argparse.Namespace], None]
 HERE = Path(__file__).resolve().parent.parent
+ON_WINDOWS = (
+    "book_tools runs on Linux, macOS or WSL, not on Windows itself: open WSL ('wsl --install' sets it up), clone the "
+    "repository there, and run this command again"
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Carry out one command and return its exit code."""
+    if sys.platform == "win32":
+        print(ON_WINDOWS, file=sys.stderr)
+        return UsageError.exit_code
     options = _parser().parse_args(arguments)
     command: Command = options.command
     try:
@@ -39,10 +46,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _check(book: Book, options: argparse.Namespace) -> None:
     from book_tools.execution.preflight import check_chapters, check_names
+    from book_tools.site.map import check_map
 
     chapters = book.chapters()
     check_chapters(chapters)
     check_names(chapters)
+    check_map(book)
     print(f"check: {len(chapters)} chapters can be run")
 
 
@@ -81,7 +90,9 @@ def _site(book: Book, options: argparse.Namespace) -> None:
 
 def _book(book: Book, options: argparse.Namespace) -> None:
     from book_tools.checks.verify import verdict_report
+    from book_tools.site.map import check_map
 
+    check_map(book)
     _run(book, options)
     _site(book, options)
     print("\n".join(verdict_report(book)))

@@ -13,6 +13,8 @@ floor  folder                          what lives there
 2      ``ranking``, ``sampling``       what a ranked list is, and how it is judged; draws
 1      ``checks``, ``files``           argument checks; files that are whole or absent
 =====  ==============================  ==============================================================================
+
+Of the folders beside each other on one floor only ``evaluation`` may import ``propensity``.
 """
 
 from cfltr_core.clicks.display_shares import DisplayShares

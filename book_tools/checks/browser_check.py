@@ -22,6 +22,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 from book_tools.book import Book
 from book_tools.checks.axe import axe_problems, find_axe
 from book_tools.checks.browser import chromium
+from book_tools.checks.browser_sliders import slider_problems
 from book_tools.errors import BookError, UsageError
 from book_tools.messages import PARSER
 from book_tools.site.html import alternative_text_problem
@@ -104,6 +105,7 @@ def _visit(browser: Chrome, address: str, origin: str, view: View, written: int,
         yield from _page_problems(browser.execute_script(PROBE), view, written)
         if view.theme == THEMES[0]:
             yield from browser.execute_async_script(PREVIEWS)["problems"]
+            yield from slider_problems(browser, browser.timeouts.script)
         if view.width == DESK:
             yield from axe_problems(browser, axe)
     except TimeoutException:

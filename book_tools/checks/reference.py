@@ -21,6 +21,7 @@ from book_tools.execution.artefacts import collect, figures_in, records_in
 from book_tools.execution.state import state_of
 from book_tools.files import json_text
 from book_tools.parameters import Parameters
+from book_tools.site.front import keep_picture
 from cfltr_core.files import write_whole
 
 RECORDS = "records.json"
@@ -184,4 +185,6 @@ def update_reference(book: Book) -> None:
     for name, table in tables.items():
         shutil.copyfile(table, folder / f"{name}.csv")
     write_whole(folder / RECORDS, json_text(values))
+    if state.parameters == Parameters():
+        keep_picture(book)
     print(f"reference: {len(tables)} figures in {folder.relative_to(book.root)}", flush=True)

@@ -25,6 +25,25 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
+class Frame:
+    """What a figure shows when its knob rests at one value: ``text`` is the value as it is written."""
+
+    text: str
+    fact: str
+    alt: str
+    image: Path
+
+
+@dataclass(frozen=True)
+class Slider:
+    """A knob with its frames; that of ``start`` is the figure where nothing moves."""
+
+    knob: str
+    start: int
+    frames: tuple[Frame, ...]
+
+
+@dataclass(frozen=True)
 class Figure:
     """A figure with everything that a page needs to show it."""
 
@@ -33,6 +52,7 @@ class Figure:
     alt: str
     image: Path
     data: Path
+    slider: Slider | None = None
 
 
 @dataclass(frozen=True)
@@ -135,6 +155,7 @@ def _figure(content: dict[str, Any], folder: Path) -> Figure:
         alt=" ".join(str(content["alt"]).split()),
         image=folder / content["image"],
         data=folder / content["data"],
+        slider=_slider(content["slider"], folder) if "slider" in content else None,
     )
     if not figure.caption:
         raise ValueError("its caption is empty")
@@ -142,9 +163,24 @@ def _figure(content: dict[str, Any], folder: Path) -> Figure:
         raise ValueError(
             f"its alt text is {figure.alt!r}; say in at least {SHORTEST_ALT} characters what the figure shows"
         )
-    for file in _missing((figure.image, figure.data)):
+    frames = figure.slider.frames if figure.slider else ()
+    for file in _missing((figure.image, figure.data, *(frame.image for frame in frames))):
         raise ValueError(f"{file.name} is not beside it")
     return figure
+
+
+def _slider(content: dict[str, Any], folder: Path) -> Slider:
+    frames = tuple(
+        Frame(str(frame["text"]), str(frame["fact"]), " ".join(str(frame["alt"]).split()), folder / frame["image"])
+        for frame in content["frames"]
+    )
+    start = int(content["start"])
+    if not 0 <= start < len(frames):
+        raise ValueError(f"its slider starts at frame {start} of {len(frames)}")
+    for frame in frames:
+        if len(frame.alt) < SHORTEST_ALT or not frame.fact.strip():
+            raise ValueError(f"its slider says too little at {content['knob']} = {frame.text}")
+    return Slider(str(content["knob"]), start, frames)
 
 
 def _missing(files: Iterable[Path]) -> list[Path]:

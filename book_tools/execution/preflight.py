@@ -16,8 +16,8 @@ from book_tools.notebooks import read_notebook, tags_of
 from book_tools.parameters import KNOWN, Parameters
 
 CHAPTER_NAME = re.compile(r"\d\d_[a-z0-9]+(_[a-z0-9]+)*")
-# The methods of a run that write under a name, and where among their arguments the name stands.
-NAMED = {"record": 0, "figure": 1}
+# The methods of a run that write under a name: what they write, and where among their arguments the name stands.
+NAMED = {"record": ("record", 0), "figure": ("figure", 1), "slider": ("figure", 1)}
 
 
 def check_chapters(chapters: list[Chapter]) -> None:
@@ -109,10 +109,9 @@ def _names_in(chapter: Chapter) -> set[tuple[str, str]]:
         for node in nodes:
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in NAMED):
                 continue
-            names = node.args[NAMED[node.func.attr] :][:1]
-            found |= {
-                (node.func.attr, a.value) for a in names if isinstance(a, ast.Constant) and isinstance(a.value, str)
-            }
+            kind, place = NAMED[node.func.attr]
+            names = node.args[place:][:1]
+            found |= {(kind, a.value) for a in names if isinstance(a, ast.Constant) and isinstance(a.value, str)}
     return found
 
 

@@ -22,6 +22,7 @@ from book_tools.site.found import make_findable
 from book_tools.site.html import html_problems
 from book_tools.site.pages import generated_pages, write_accompanying
 from book_tools.site.previews import write_previews
+from book_tools.site.sliders import write_sliders
 from book_tools.site.stage import stage
 
 SCRATCH_PREFIX = ".site."
@@ -51,6 +52,7 @@ def build_site(book: Book) -> None:
             mend_access(html)
             link_names(html)
             write_previews(html)
+            write_sliders(book, html)
             make_findable(html, origin)
             write_copies(book, html, html / FOLDER, origin, state.parameters)
             problems = html_problems(html)

@@ -123,12 +123,15 @@ REPAIRS = (
     (re.compile(r'(href="(?!https?:)[^"#:]*)\.html(?=[#"])'), r"\1.xhtml"),
     (re.compile(r' id="(?:proof|exercise|solution)(?:-content)?"'), ""),
     (re.compile(r' (?:v|h)align="[^"]*"'), ""),
+    # The picture of the map, row by row, and its legend: they need the style of the site.
+    (re.compile(r'<svg aria-hidden="true" width="\d+" height="100%">.*?</svg>', re.DOTALL), ""),
+    (re.compile(r'(?<=<div class="book-map">)\s*<p>.*?</p>', re.DOTALL), ""),
     # The arrows of folds.
     (re.compile(r"<svg\b[^>]*\bsd-octicon\b.*?</svg>", re.DOTALL), ""),
 )
 SHEET = re.compile(r'<link rel="stylesheet"[^>]*?href="([^"?]*)[^>]*>')
-# The style of the site, in selectors that the standard of an ePub does not know yet.
-SITE_ONLY = ("_static/book.css", "_static/pages.css", "_static/previews.js")
+# The style of the site, in selectors that the standard of an ePub does not know yet, and its scripts.
+SITE_ONLY = tuple(f"_static/{name}" for name in ("book.css", "pages.css", "sliders.css", "previews.js", "sliders.js"))
 PATH = re.compile(rb"<path(?![^>]*\sd=)([^>]*)")
 DOCTYPE = re.compile(rb"<!DOCTYPE svg[^>]*>\s*")
 

@@ -1,11 +1,16 @@
-"""What the front page shows of a run: one figure, and how many claims came out how.  Nothing of it is typed by hand."""
+"""What the front page shows of a run: one figure, and how many claims came out how.  Nothing of it is typed by hand.
+
+The README shows the same figure, kept in ``_static`` with the numbers that it was drawn from.
+"""
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter
+from pathlib import Path
 
-from book_tools.book import Book
+from book_tools.book import Book, Chapter
 from book_tools.errors import BookError
 from book_tools.execution.artefacts import Figure, figures_in
 from book_tools.parameters import Parameters
@@ -16,6 +21,10 @@ from cfltr_core.files import write_whole
 # The front page includes this file, which lies beside it while the site is built.
 INCLUDED = "front.md"
 FIGURE = "fig-ten-candidates"
+# Where the README finds it, and what stands in that file beside the picture.
+PICTURE = Path("_static") / "ten_candidates.svg"
+HEADING = "Written when the reference numbers are, from these:"
+NUMBERS = re.compile(rf"<!-- {HEADING}\n(.*?)-->\n", re.DOTALL)
 
 
 def write_front(book: Book, parameters: Parameters) -> None:
@@ -23,15 +32,44 @@ def write_front(book: Book, parameters: Parameters) -> None:
     page = book.stage / f"{book.pages()[0]}.md"
     if not page.is_file() or INCLUDED not in page.read_text(encoding="utf-8"):
         return
+    found = front_figure(book)
+    if found is None:
+        raise BookError(
+            f"{page.name}: shows {FIGURE}, which no chapter of the book records; choose another in front.py"
+        )
+    chapter, figure = found
+    name = f"front{figure.image.suffix}"
+    shutil.copy2(figure.image, book.stage / name)
+    place = f"chapters/{chapter.name}.html#{figure.id}"
+    write_whole(book.stage / INCLUDED, picture(figure, name, place) + findings(book, parameters))
+
+
+def front_figure(book: Book) -> tuple[Chapter, Figure] | None:
+    """Return the figure of the front page and the chapter that recorded it, or None in a book without it."""
     for chapter in book.chapters():
         for figure in figures_in(book.folder_of(chapter)):
             if figure.id == FIGURE:
-                name = f"front{figure.image.suffix}"
-                shutil.copy2(figure.image, book.stage / name)
-                place = f"chapters/{chapter.name}.html#{figure.id}"
-                write_whole(book.stage / INCLUDED, picture(figure, name, place) + findings(book, parameters))
-                return
-    raise BookError(f"{page.name}: shows {FIGURE}, which no chapter of the book records; choose another in front.py")
+                return chapter, figure
+    return None
+
+
+def keep_picture(book: Book) -> None:
+    """Write the figure of the front page for the README, with its numbers, in a book that has it."""
+    found = front_figure(book)
+    if found is not None:
+        _, figure = found
+        numbers = figure.data.read_text(encoding="utf-8")
+        comment = f"<!-- {HEADING}\n{numbers}-->\n"
+        image = figure.image.read_text(encoding="utf-8")
+        write_whole(book.root / PICTURE, image.replace("<svg ", f"{comment}<svg ", 1))
+
+
+def numbers_of(picture: Path) -> str:
+    """Return the table of numbers that a kept picture was drawn from."""
+    found = NUMBERS.search(picture.read_text(encoding="utf-8"))
+    if found is None:
+        raise BookError(f"{picture.name}: has no numbers; write it with 'python -m book_tools reference --update'")
+    return found[1]
 
 
 def picture(figure: Figure, name: str, place: str) -> str:

@@ -1,4 +1,4 @@
-"""The pages that are written from a run: the papers' size, the scoreboard of claims, and the status of the build."""
+"""The pages that have no source: the papers' size, the scoreboard and the status from a run, others from the code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from book_tools.book import Book
 from book_tools.files import read_json
 from book_tools.parameters import Parameters
 from book_tools.site.api import INDEX, api_pages
+from book_tools.site.architecture import NAME, architecture
 from book_tools.site.front import write_front
+from book_tools.site.map import write_map
 from book_tools.site.papers_size import papers_size
 from book_tools.site.scoreboard import link_to, numbers_files, scoreboard
 from book_tools.site.tables import duration, table
@@ -24,6 +26,7 @@ def generated_pages(book: Book, parameters: Parameters) -> dict[str, str]:
         "chapters/papers_size": papers_size(book),
         "chapters/scoreboard": scoreboard(book, parameters),
         "chapters/status": status(book, parameters),
+        **({NAME: architecture()} if NAME in book.pages() else {}),
         **(api_pages() if INDEX in book.pages() else {}),
     }
 
@@ -31,6 +34,7 @@ def generated_pages(book: Book, parameters: Parameters) -> dict[str, str]:
 def write_accompanying(book: Book, parameters: Parameters) -> None:
     """Lay what the scoreboard and the front page read beside them, into the staged source."""
     write_front(book, parameters)
+    write_map(book)
     for name, text in numbers_files(book).items():
         write_whole(book.stage / name, text)
 

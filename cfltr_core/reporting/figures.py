@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import math
 import os
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
@@ -17,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cfltr_core.checks import FloatArray
-from cfltr_core.files import write_json, write_whole
+from cfltr_core.files import write_json
 from cfltr_core.reporting.intervals import mean_interval
+from cfltr_core.reporting.pictures import check_texts, drawn, publish, show, table_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -262,42 +261,13 @@ def figure(fig: Figure, id: str, *, caption: str, alt: str, data: Any, dense: bo
     >>> plt.fignum_exists(fig.number)  # it was shown and closed
     False
     """
-    import matplotlib as mpl
     import matplotlib.pyplot as plt
-    import pandas as pd
 
-    if not re.fullmatch(r"fig-[a-z0-9]+(-[a-z0-9]+)*", id):
-        raise ValueError(f"id is {id!r}: expected fig-words-in-lower-case")
-    if len(caption.strip()) < 20:
-        raise ValueError(f"caption of {id}: say what is shown, on what data, and what bands mean")
-    if len(alt.strip()) < 40 or not re.search(r"\d", alt) or alt.strip() == caption.strip():
-        raise ValueError(
-            f"alt of {id}: expected at least 40 characters with a number in them, not the caption again: "
-            "kind of plot, axes, the one fact, its value"
-        )
-    frame = pd.DataFrame(data)
-    if frame.empty:
-        raise ValueError(f"data of {id} is empty: pass the numbers that are plotted")
-    kind = "png" if dense else "svg"
-    buffer = io.BytesIO()
-    metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
-    # The fixed salt makes the names inside the SVG, and so its bytes, the same in every run.
-    with mpl.rc_context({"svg.hashsalt": "cfltr"}):
-        fig.savefig(buffer, format=kind, dpi=150, metadata=metadata)
+    check_texts(id, caption=caption, alt=alt)
+    table, kind = table_of(data, id), "png" if dense else "svg"
+    image = drawn(fig, kind)
     plt.close(fig)
-    folder = os.environ.get("CFLTR_RUN_DIR")
-    if folder:
-        base = Path(folder) / "figures"
-        base.mkdir(parents=True, exist_ok=True)
-        table = frame.to_csv(index=False, float_format="%.12g", lineterminator="\n")
-        write_whole(base / f"{id}.{kind}", buffer.getvalue())
-        write_whole(base / f"{id}.csv", table)
-        record = {"id": id, "caption": caption, "alt": alt, "image": f"{id}.{kind}", "data": f"{id}.csv"}
-        write_json(base / f"{id}.json", record)
-    mime = "image/png" if dense else "image/svg+xml"
-    image: Any = buffer.getvalue() if dense else buffer.getvalue().decode("utf-8")
-    _display({mime: image, "text/plain": alt}, {"cfltr": {"figure": id}})
-    _display({"text/markdown": f"*{caption}*", "text/plain": caption}, {"cfltr": {"caption": id}})
+    publish(id, image, caption=caption, alt=alt, table=table, kind=kind)
 
 
 def record(name: str, value: float | str, *, form: str = _NUMBER) -> None:
@@ -344,7 +314,7 @@ def record(name: str, value: float | str, *, form: str = _NUMBER) -> None:
     # The output that myst-nb's glue writes, for the page, and beside it what a plain notebook shows.
     prefix = "application/papermill.record/"
     bundle = {f"{prefix}text/plain": text, "text/plain": f"{name}: {text}"}
-    _display(bundle, {"scrapbook": {"name": name, "mime_prefix": prefix}})
+    show(bundle, {"scrapbook": {"name": name, "mime_prefix": prefix}})
 
 
 def _phrase(name: str, value: str, form: str) -> str:
@@ -358,14 +328,3 @@ def _phrase(name: str, value: str, form: str) -> str:
     if match := _MARKUP.search(value):
         raise ValueError(f"value of {name} holds {match[0]!r}: a phrase is plain words, markup stands around it")
     return value
-
-
-def _display(bundle: dict[str, Any], metadata: dict[str, Any]) -> None:
-    """Show a MIME bundle in a notebook; do nothing outside one."""
-    if "IPython" not in sys.modules:
-        return
-    from IPython.core.getipython import get_ipython
-    from IPython.display import display
-
-    if get_ipython() is not None:
-        display(bundle, raw=True, metadata=metadata)  # type: ignore[no-untyped-call]

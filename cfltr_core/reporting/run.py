@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from cfltr_core.checks import IntArray
 from cfltr_core.data.corpora import units_of
-from cfltr_core.reporting import figures
+from cfltr_core.reporting import figures, sliders
 from cfltr_core.reporting.claims import ClaimResult, claim
 from cfltr_core.reporting.evidence import Evidence
 from cfltr_core.reporting.experiments import Experiments
@@ -75,6 +75,15 @@ class Run(Experiments):
     ...     ax.figure, "fig-example", caption="Estimates of an example.", seeds=[3],
     ...     alt="Line chart of an estimate against clicks: it rises from 0.5 to 0.6.", data={"ips": [0.5, 0.6]},
     ... )
+    >>> def looks(eta):
+    ...     ax = cf.curves([1, 2], {"examined": [1, 2**-eta]}, xlabel="rank")
+    ...     fact = f"{2**-eta:.0%} of the users look at rank 2"
+    ...     alt = f"Line chart of the share of users who look at ranks 1 and 2: {fact}."
+    ...     return ax.figure, {"rank": [1, 2], "share": [1, 2**-eta]}, fact, alt
+    >>> run.slider(
+    ...     looks, "fig-example-with-a-knob", knob="severity of position bias η", values=[0, 1, 2],
+    ...     caption="Share of the users who look at each rank.",
+    ... )
     """
 
     def claim(self, id: str, **arrays: ArrayLike) -> ClaimResult:
@@ -123,3 +132,54 @@ class Run(Experiments):
         if seeds is not None:
             caption = f"{caption.rstrip()} {self.setting_of(seeds)}."
         figures.figure(fig, id, caption=caption, alt=alt, data=data, dense=dense)
+
+    def slider(
+        self,
+        draw: Callable[[float], tuple[Figure, Any, str, str]],
+        id: str,
+        *,
+        knob: str,
+        values: Sequence[float],
+        caption: str,
+        start: float | None = None,
+        form: str = "{:g}",
+        dense: bool = False,
+        seeds: Iterable[int] | None = None,
+    ) -> None:
+        """Show a figure with a knob, and keep a frame for each of its ``values`` when the book is being run.
+
+        A notebook, paper and a page without scripts show the frame of ``start``, an ordinary figure
+        (:func:`cfltr_core.reporting.figures.figure`); the page of the book has a slider that exchanges it.  All frames
+        are drawn on the same axes: the limits of each are widened until they hold what any frame shows.
+
+        Parameters
+        ----------
+        draw : callable
+            Of a value: a new matplotlib figure, its data (columns of equal length), the one fact that is read out when
+            the knob comes to rest there, in at most 120 characters, and the alternative text, as of any figure.
+        id : str
+            ``fig-…``, unique in the book.
+        knob : str
+            What the knob is, in plain words that name its symbol.  It heads the first column of the data.
+        values : increasing numbers
+            Three to nine.
+        caption : str
+            Markdown that holds for every frame; a sentence that names the knob and its range is added.
+        start : float, optional
+            One of ``values``; the middle one if it is left out.
+        form : str
+            How a value is written, by ``form.format(value)``.
+        dense : bool
+            PNG instead of SVG, for thousands of marks.
+        seeds : iterable of int, optional
+            Those that the frames show: the caption then says corpus, scale and seeds (:meth:`setting_of`).
+
+        Raises
+        ------
+        ValueError
+            For texts that would leave a reader without them, values that make no slider, and frames whose axes differ
+            in number, size, scale or labels.
+        """
+        if seeds is not None:
+            caption = f"{caption.rstrip()} {self.setting_of(seeds)}."
+        sliders.slider(draw, id, knob=knob, values=values, caption=caption, start=start, form=form, dense=dense)

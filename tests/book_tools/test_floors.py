@@ -5,21 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from floors import REST, floor_problems, modules_of
 from toy import REPOSITORY
+
+from book_tools.site.floors import REST, floor_problems, modules_of, plan_of
 
 PIPELINE = REPOSITORY / "book_tools"
 WINGS = ("execution", "colab", "site", "checks")
-FLOORS = {
-    REST: 0,
-    **{wing: floor for floor, wing in enumerate(WINGS, start=1)},
-    "cli": len(WINGS) + 1,
-    "__main__": len(WINGS) + 2,
-}
+PLAN = plan_of(PIPELINE)
 
 
 def test_the_pipeline_keeps_to_its_floors() -> None:
-    assert floor_problems(PIPELINE, FLOORS) == []
+    assert floor_problems(PIPELINE, PLAN.floors, PLAN.beside) == []
+
+
+def test_the_wings_stand_above_each_other_between_the_ground_and_the_door() -> None:
+    assert PLAN.beside == frozenset()
+    rising = sorted(PLAN.floors, key=lambda room: (PLAN.floors[room], room))
+    assert rising == [REST, *WINGS, "cli", "__init__", "__main__"]
+    assert len({*PLAN.floors.values()}) == len(rising) - 1, "one room a floor; the door are two files"
 
 
 def test_every_folder_is_a_wing_and_every_wing_is_inhabited() -> None:
@@ -84,3 +87,25 @@ def test_a_room_beside_may_be_allowed_and_a_room_without_a_floor_is_not(package:
     assert len(floor_problems(package, HOUSE, {("right", "left")})) == 1
     (problem, *_) = floor_problems(package, {"left": 1, "right": 1, "door": 2, "ground": 0})
     assert "earth has no floor" in problem
+
+
+def test_the_plan_is_read_from_the_docstring(package: Path) -> None:
+    path = package / "__init__.py"
+    table = "2      this file             a\n1      ``left``, ``right``   b c\n0      other files           d\n"
+    path.write_text(f'"""A house.\n\n{table}\nOnly ``left``\nmay import ``right``.\n"""\n')
+    plan = plan_of(package)
+    assert plan.floors == {"__init__": 2, "__main__": 2, "left": 1, "right": 1, REST: 0}
+    assert plan.rows[1] == (1, ("left", "right"), "b c")
+    assert plan.beside == {("left", "right")}
+    # The door is one of the other files here, on the ground.
+    problems = floor_problems(package, plan.floors, plan.beside)
+    assert problems
+    assert all(problem.startswith("house.door, ") and "higher floor" in problem for problem in problems)
+
+
+def test_a_package_without_a_plan_is_refused(package: Path) -> None:
+    with pytest.raises(ValueError, match="its docstring has no table of floors"):
+        plan_of(package)
+    (package / "__init__.py").write_text('"""A house.\n\n1      left   a\n"""\n')
+    with pytest.raises(ValueError, match="floor 1 names no room: 'left'"):
+        plan_of(package)

@@ -16,12 +16,12 @@ import yaml
 from toy import REPOSITORY
 
 from book_tools.book import Book
+from book_tools.cli import main
 from book_tools.parameters import Parameters, with_assignments
 
 SETTINGS: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
 PYPROJECT: dict[str, Any] = SETTINGS["project"]
 LOCK = (REPOSITORY / "requirements.lock").read_text()
-WORKFLOW: dict[Any, Any] = yaml.safe_load((REPOSITORY / ".github" / "workflows" / "book.yml").read_text())
 
 # Written in pieces, so that this file does not name what it forbids.
 REGISTRY = re.compile(
@@ -89,6 +89,25 @@ def test_an_old_python_is_refused_before_anything_is_made(tmp_path: Path) -> Non
     assert not (tmp_path / ".venv").exists()
 
 
+def test_windows_itself_is_refused_with_a_way_out(bare: Path) -> None:
+    for target in ("book", "help", "test"):
+        result = make("-n", target, "OS=Windows_NT", folder=bare)
+        assert result.returncode == 2
+        assert "Linux, macOS or WSL, not on Windows itself: open WSL ('wsl --install' sets it up)" in result.stderr
+        assert result.stdout == ""
+    assert make("-n", "book", "OS=GNU", folder=bare).returncode == 0
+
+
+def test_the_pipeline_refuses_windows_itself(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.platform", "win32")
+    assert main(["check"]) == 2
+    said = capsys.readouterr()
+    assert "Linux, macOS or WSL, not on Windows itself: open WSL ('wsl --install' sets it up)" in said.err
+    assert said.out == ""
+
+
 def test_a_chapter_must_be_named(tmp_path: Path) -> None:
     shutil.copy(REPOSITORY / "Makefile", tmp_path)
     for name in ("pyproject.toml", "requirements.lock", ".venv/.whole"):
@@ -138,12 +157,6 @@ def test_the_tests_run_on_as_many_workers_as_jobs(bare: Path) -> None:
     command = shlex.split(make("-n", "test", "JOBS=3", "PYTEST_ARGS=-k 'one or two'", folder=bare).stdout)
     assert command[command.index("-n") + 1] == "3"
     assert command[-2:] == ["-k", "one or two"]
-
-
-def test_the_canary_is_not_in_the_way_of_a_push() -> None:
-    group = WORKFLOW["concurrency"]["group"]
-    assert "github.event_name == 'schedule' && 'canary' || github.ref" in group
-    assert WORKFLOW["concurrency"]["cancel-in-progress"] == "${{ github.event_name == 'pull_request' }}"
 
 
 def test_the_lock_pins_exact_public_versions() -> None:
@@ -212,22 +225,6 @@ def test_a_file_of_the_users_own_is_not_read(tmp_path: Path) -> None:
     subprocess.run(["git", "-C", str(tmp_path), "add", "ours.txt"], check=True)
     (tmp_path / "my.log").write_text("theirs")
     assert committed_texts(tmp_path) == [("ours.txt", "ours")]
-
-
-def test_the_workflow_only_calls_make() -> None:
-    commands = [step["run"] for job in WORKFLOW["jobs"].values() for step in job["steps"] if "run" in step]
-    assert commands
-    assert [command for command in commands if not re.fullmatch(r"make \w+( LOCK=| SCALE=smoke)?", command)] == []
-
-
-def test_only_the_deployment_may_write_and_only_from_main() -> None:
-    assert WORKFLOW["permissions"] == {"contents": "read"}
-    writing = {name: job["permissions"] for name, job in WORKFLOW["jobs"].items() if "permissions" in job}
-    assert writing == {"deploy": {"pages": "write", "id-token": "write"}, "publish": {"contents": "write"}}
-    for name in writing:
-        job = WORKFLOW["jobs"][name]
-        assert "github.ref == 'refs/heads/main' && github.event_name != 'pull_request'" in job["if"]
-        assert set(job["needs"]) == {"test", "book", "colab"}
 
 
 def test_ci_runs_what_the_readme_promises_with_the_tests_last() -> None:

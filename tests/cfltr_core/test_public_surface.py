@@ -22,10 +22,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from floors import floor_problems
 
 import cfltr_core
 import cfltr_core.data.letor
+from book_tools.site.floors import floor_problems, plan_of
 
 PACKAGE = Path(cfltr_core.__file__).parent
 TESTS = Path(__file__).resolve().parents[1]
@@ -38,23 +38,6 @@ OPERATORS = {"__call__": "", "__len__": "len"}
 # The rooms whose functions compute: folders, and single modules.
 COMPUTING = ("ranking", "clicks", "evaluation", "propensity", "learning", "sampling", "data.generated", "data.corpora")
 
-# The floors of the design: imports only point down.  On one floor stand folders beside each other.
-FLOORS = {
-    "__init__": 6,
-    "__main__": 6,
-    "learning": 5,
-    "evaluation": 4,
-    "propensity": 4,
-    "reporting": 4,
-    "clicks": 3,
-    "data": 3,
-    "ranking": 2,
-    "sampling": 2,
-    "checks": 1,
-    "files": 1,
-}
-# The one arrow on a floor.
-BESIDE = {("evaluation", "propensity")}
 # Code lines of the largest rooms; a room that outgrows this wants splitting.
 LARGEST = 300
 
@@ -207,10 +190,12 @@ def name_of(path: Path) -> str:
 
 
 def test_imports_point_down_without_circles_or_private_names() -> None:
-    assert {*FLOORS} == {
+    plan = plan_of(PACKAGE)
+    assert {*plan.floors} == {
         path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
     }
-    assert floor_problems(PACKAGE, FLOORS, BESIDE) == []
+    assert plan.floors["checks"] == plan.floors["files"] == 1 < plan.floors["learning"] < plan.floors["__init__"]
+    assert floor_problems(PACKAGE, plan.floors, plan.beside) == []
 
 
 IMPORT = """

@@ -42,6 +42,8 @@ PARTS = (
     ("the key ideas", r"^##+ .*\b[Kk]ey ideas\b"),
     ("what to read next, **Read next:**", r"^\*\*Read next:\*\*"),
 )
+# A figure with a knob is one figure.
+SHOWN = ("figure", "slider")
 QUOTED = re.compile(r"\{glue:text\}`([\w-]+)`")
 # What a call gives when it is asked for one of several words.
 TEXT_METHODS = {"join", "format", "replace", "strip", "lower", "upper", "capitalize"}
@@ -265,9 +267,9 @@ class Texts:
 
 
 def _figures(cells: list[Cell]) -> Iterator[str]:
-    yield from _between("figures", len(_calls(tree_of(cells), "figure")), FIGURES)
+    yield from _between("figures", sum(len(_calls(tree_of(cells), method)) for method in SHOWN), FIGURES)
     for index, cell in enumerate(cells):
-        if cell.kind == "code" and "run.figure(" in cell.text:
+        if cell.kind == "code" and any(f"run.{method}(" in cell.text for method in SHOWN):
             before = next((c for c in reversed(cells[:index]) if not c.is_fold and "remove-cell" not in c.tags), None)
             after = next((c for c in cells[index + 1 :] if not c.is_fold), None)
             if before is None or before.kind != "markdown":

@@ -66,7 +66,7 @@ def test_chapters_are_in_the_form() -> None:
         for path, notebook in notebooks.items()
         for problem in problems_of(cells_of(notebook), int(path.stem[:2]), committed)
     ]
-    assert problems == []
+    assert not problems, "\n".join(problems)
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
@@ -90,7 +90,7 @@ class TestEveryChapter:
         stored = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
         arguments = [a.arg for n in ast.walk(tree) if isinstance(n, ast.arguments) for a in (*n.args, *n.kwonlyargs)]
         assert [*stored, *arguments].count("run") == 1
-        around = r"\bcf\.(load_corpus|SCALES|claim|record|figure)\b"
+        around = r"\bcf\.(load_corpus|SCALES|claim|record|figure|slider)\b"
         assert not re.search(around, code(path))
         assert not re.search(r"default_rng\(\[|scale=scale|corpus=corpus", code(path))
 
@@ -385,6 +385,9 @@ RECORDS = "\n".join(f'run.record("size-{number}", {number})' for number in range
         (with_code("x = 1\n# @title E"), "has a title that is not its first line"),
         (lambda cells: [cell for cell in cells if not cell.is_fold], "no folded cell after the proof"),
         (edited("run.figure(", "draw("), "0 figures: expected 3 to 5"),
+        # A figure with a knob is one figure, and stands between texts too.
+        (edited("run.figure(fig,", "run.slider(draw,"), None),
+        (lambda cells: code_for("What was seen")(edited("run.figure(", "run.slider(")(cells)), "says what was seen"),
         (edited("What to look for", ":::{margin}\nX.\n:::\n\nWhat to look for"), None),
         # One text may stand between two figures; a cell between text and figure may not.
         (lambda cells: [c for c in cells if "What was seen" not in c.text], None),

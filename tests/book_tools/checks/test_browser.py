@@ -9,12 +9,17 @@ from importlib.metadata import files
 from pathlib import Path
 
 import pytest
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.wait import WebDriverWait
 from toy import REPOSITORY, Toy
 
 from book_tools.checks.axe import VARIABLE, find_axe
-from book_tools.checks.browser import DRIVER_FOLDER, find_programs
+from book_tools.checks.browser import DRIVER_FOLDER, chromium, find_programs
 from book_tools.checks.browser_check import site_problems
 from book_tools.errors import UsageError
+from book_tools.site.serve import serving
 
 # The head of a page as Sphinx writes it; what of a page is not inside a formula is left alone.
 PAGE = """<!doctype html>
@@ -27,6 +32,29 @@ PAGE = """<!doctype html>
 # A link with a preview, as staged pages have it, and what the previews of these pages are.
 LINKED = """<script>DOCUMENTATION_OPTIONS = {pagename: "NAME"}</script><script src="_static/previews.js"></script>
 <p>By <a href="#t" data-preview>Theorem 1</a>.</p>"""
+# A figure with a knob, as staged pages have it; the middle one of its frames is the still.
+TOLD = [
+    {
+        "text": str(i),
+        "fact": f"{i} bars are long",
+        "alt": f"A drawing of three bars, of which {i} are long.",
+        "source": s,
+    }
+    for i, s in enumerate(("_static/logo.svg?0", None, "_static/logo.svg?2", "_static/logo.svg?3"))
+]
+
+
+def with_slider(script: str = '<script src="_static/sliders.js"></script>', **last: str) -> str:
+    """A figure with frames, of which the last is changed."""
+    frames = [*TOLD[:-1], TOLD[-1] | last]
+    about = json.dumps({"id": "fig-x", "knob": "number of long bars n", "start": 1, "frames": frames})
+    return (
+        f'<link rel="stylesheet" href="_static/sliders.css">{script}<figure id="fig-x">'
+        f'<img src="_static/logo.svg" alt="{TOLD[1]["alt"]}" style="width: 90px"><figcaption>Bars.</figcaption>'
+        f'<script type="application/json" class="frames">{about}</script></figure>'
+    )
+
+
 LONGER, LONG = ("+".join(f"x_{{{i}}}" for i in range(n)) for n in (16, 60))
 CLEAN = rf"""<h1>T</h1>
 <p>An inline formula <span class="math">\(\frac12\)</span> and a price of 5$ or <code>\(x\)</code>.</p>
@@ -36,6 +64,7 @@ CLEAN = rf"""<h1>T</h1>
 <style>@keyframes appear {{0% {{opacity: 0}}}} details[open] p {{animation: appear 60s linear -20s}}</style>
 <details><summary>Solution</summary><p>With <span class="math">\(\hat R\)</span>.</p></details>
 {LINKED}
+{with_slider()}
 <script>console.info("[PST]: Changed to auto mode using the light theme.")</script>"""
 PREVIEWS = {
     "index": r'<p>Theorem 1: <span class="math">\(x\)</span></p>',
@@ -107,6 +136,26 @@ FAULTS = {
     ),
     "preview-empty": (LINKED, "* light", ["preview of #t is empty"]),
     "preview-formula": (LINKED, "* light", ["preview of #t has a formula with an error"]),
+    "slider-lost": (with_slider(script=""), "* light", ["a figure with frames has no slider"]),
+    "slider-without-picture": (
+        with_slider(source="none.svg"),
+        "* light",
+        [
+            "slider fig-x does not follow the keyboard",
+            "console severe: .*404",
+            "request failed: .*/none.svg gave 404",
+        ],
+    ),
+    "slider-jumps": (
+        with_slider(source="_static/tall.svg"),
+        "* light",
+        ["fig-x: its pictures are .* px high, and the"],
+    ),
+    "slider-twice": (
+        with_slider(source="_static/logo.svg?2"),
+        "* light",
+        ["fig-x: two frames show one picture"],
+    ),
     "nameless": ("<button></button>", "1280 *", ["axe, critical: Buttons must have discernible text"]),
     "lost-formula": (
         '<p id="g">A <span class="math">\\(x\\)</span>.</p><script>document.getElementById("g").remove()</script>',
@@ -119,6 +168,8 @@ FAULTS = {
 def write_site(folder: Path, pages: dict[str, str]) -> Path:
     """Write a site of the given contents, with the style sheet and the pictures of the book."""
     shutil.copytree(REPOSITORY / "_static", folder / "_static")
+    tall = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="300"><rect width="60" height="290"/></svg>'
+    (folder / "_static" / "tall.svg").write_text(tall)
     (mathjax,) = (f for f in files("sphinx-mathjax-offline") or () if f.name == "tex-chtml.js")
     (folder / "_static" / "mathjax").symlink_to(Path(str(mathjax.locate())).parent)
     for name, content in pages.items():
@@ -179,6 +230,46 @@ def test_a_page_that_never_comes_to_rest(tmp_path: Path) -> None:
     (site / "_static" / "mathjax").unlink()
     problems = site_problems(site, patience=3.0)
     assert len([p for p in problems if "the page did not come to rest" in p]) == 4
+
+
+@pytest.mark.usefixtures("_browser")
+def test_a_slider_by_its_keys_without_scripts_and_on_paper(tmp_path: Path) -> None:
+    site = write_site(tmp_path / "site", {"index": with_slider()})
+    with serving(site) as origin, chromium() as browser:
+        # Opened from a folder too.
+        for address in (f"{origin}/index.html", (site / "index.html").as_uri()):
+            browser.get(address)
+            control = browser.find_element(By.CSS_SELECTOR, "input[type=range]")
+            assert control.accessible_name == "number of long bars n"
+            assert control.get_attribute("aria-valuetext") == "1: 1 bars are long"
+            heard = browser.find_element(By.CSS_SELECTOR, "[role=status]")
+            assert heard.get_attribute("textContent") == "", "nothing is read out before the knob is turned"
+            control.send_keys(Keys.ARROW_RIGHT)
+            WebDriverWait(browser, 10).until(
+                lambda _, heard=heard: heard.get_attribute("textContent") == TOLD[2]["alt"]
+            )
+            assert control.get_attribute("aria-valuetext") == "2: 2 bars are long"
+            assert seen(browser) == [("logo.svg?2", TOLD[2]["alt"])]
+            browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+            assert seen(browser) == [("logo.svg", TOLD[1]["alt"])], "on paper there is the still"
+            assert not control.is_displayed()
+            browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+        browser.get(f"{origin}/index.html")
+        figure = browser.find_element(By.TAG_NAME, "figure")
+        assert [image.accessible_name for image in figure.find_elements(By.TAG_NAME, "img")] == [TOLD[1]["alt"]]
+        assert figure.find_elements(By.TAG_NAME, "input") == []
+        assert figure.text == "Bars."
+
+
+def seen(browser: Chrome) -> list[tuple[str, str]]:
+    """The pictures that are shown, by the ends of their addresses, with their descriptions."""
+    images = browser.find_elements(By.TAG_NAME, "img")
+    return [
+        (str(image.get_dom_attribute("src")).rpartition("/")[2], str(image.get_dom_attribute("alt")))
+        for image in images
+        if image.is_displayed()
+    ]
 
 
 @pytest.mark.usefixtures("_browser")

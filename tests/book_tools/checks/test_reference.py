@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from toy import RECORD, Toy
 
-from book_tools.checks.reference import Tolerance, compare_csv, read_tolerances, same_record
+from book_tools.book import Book
+from book_tools.checks.reference import Tolerance, compare_csv, read_tolerances, same_record, update_reference
 from book_tools.errors import BookError
+from book_tools.site import front
 
 
 @pytest.mark.parametrize(
@@ -99,6 +101,20 @@ def test_a_reference_comes_from_a_complete_run_of_the_default_corpus(executed: T
     assert result.returncode == 2
     assert "no run exists" in result.stdout
     assert not (executed.root / "tests").exists()
+
+
+def test_the_picture_of_the_readme_goes_with_the_numbers_of_the_book(
+    executed: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is written with the reference numbers at the scale of the site, and only then."""
+    monkeypatch.setattr(front, "FIGURE", "fig-toy")
+    book, picture = Book(executed.root), executed.root / front.PICTURE
+    picture.unlink()
+    update_reference(book)
+    assert not picture.exists(), "these are numbers at scale smoke"
+    assert executed.cli("run", "--scale", "ci").returncode == 0
+    update_reference(book)
+    assert front.numbers_of(picture) == (executed.root / "tests" / "reference" / "ci" / "fig-toy.csv").read_text()
 
 
 @pytest.mark.parametrize(

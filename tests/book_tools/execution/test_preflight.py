@@ -129,7 +129,14 @@ def test_everything_is_reported_at_once(toy: Toy, capsys: pytest.CaptureFixture[
     assert "92_beta" in said
 
 
-@pytest.mark.parametrize("write", ['run.record("size", {0})', 'run.figure({0}, "size", caption="c", alt="a")'])
+WRITES = [
+    'run.record("size", {0})',
+    'run.figure({0}, "size", caption="c", alt="a")',
+    'run.slider({0}, "size", knob="k")',
+]
+
+
+@pytest.mark.parametrize("write", WRITES)
 def test_a_name_that_two_chapters_write(toy: Toy, capsys: pytest.CaptureFixture[str], write: str) -> None:
     """Found before a cell runs, also when only one of the two is asked for; other names and texts are not meant."""
     toy.chapter("91_alpha", write.format(1), "run.record(name, 1)", "not python (")

@@ -9,12 +9,13 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from toy import Toy
+from toy import REPOSITORY, Toy
 
 from book_tools.book import Book
 from book_tools.colab.labels import read_labels
 from book_tools.errors import UsageError
 from book_tools.site import editions
+from book_tools.site.map import LEGEND, drawn
 
 
 def test_without_tex_the_message_names_what_to_install(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,6 +97,17 @@ def test_what_is_no_xhtml_is_taken_out() -> None:
     assert editions.repaired(page) == '<div><table class="dataframe"><tr><td>1</td></tr></table></div>'
 
 
+def test_the_map_of_an_epub_has_words_and_no_lines() -> None:
+    """Its lines need the style of the site; links, questions and roots stay."""
+    text = drawn(Book(REPOSITORY))
+    page = editions.repaired(text)
+    assert "<svg" not in page
+    assert LEGEND not in page
+    words = re.sub(r"<svg.*?</svg>", "", text).replace(f"<p>{LEGEND}</p>\n", "")
+    assert "\n".join(page.split()) == "\n".join(words.split())
+    assert page.count("Builds on ") == len(Book(REPOSITORY).chapters())
+
+
 def test_an_epub_declares_formulas_and_loads_nothing_that_is_not_there() -> None:
     sheet = '<link rel="stylesheet" type="text/css" href="../_static/{}.css" />'
     item = '<item id="a" href="chapters/a.xhtml" media-type="application/xhtml+xml" />'
@@ -116,6 +128,11 @@ def test_an_epub_declares_formulas_and_loads_nothing_that_is_not_there() -> None
     assert "_static/book.css" not in out
     assert 'properties="mathml"' in out["content.opf"]
     assert "23:59:59" not in out["content.opf"]
+
+
+def test_styles_and_scripts_of_the_site_are_left_out_of_an_epub() -> None:
+    ours = {f"_static/{path.name}" for path in (REPOSITORY / "_static").iterdir() if path.suffix in (".css", ".js")}
+    assert set(editions.SITE_ONLY) == ours
 
 
 def test_without_its_package_the_epub_says_what_installs_it(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:

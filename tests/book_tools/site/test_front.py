@@ -29,7 +29,7 @@ ABOUT = {
 def record_figure(toy: Toy) -> None:
     folder = toy.done("91_alpha") / "figures"
     folder.mkdir(parents=True)
-    (folder / f"{FIGURE}.svg").write_text("<svg/>")
+    (folder / f"{FIGURE}.svg").write_text('<svg width="9"/>')
     (folder / f"{FIGURE}.csv").write_text("x\n1\n")
     write_json(folder / f"{FIGURE}.json", ABOUT)
 
@@ -62,7 +62,7 @@ def test_the_figure_lies_beside_the_front_page(measured: Toy) -> None:  # noqa: 
     write_whole(book.stage / "index.md", "# Toy\n\n:::{include} front.md\n:::\n")
     write_front(book, SMOKE)
     text = (book.stage / "front.md").read_text()
-    assert (book.stage / "front.svg").read_text() == "<svg/>"
+    assert (book.stage / "front.svg").read_text() == '<svg width="9"/>'
     assert ":::{image} front.svg\n:alt: Two scatter plots with ten dots each.\n:::" in text
     assert f'Ten dots. Scale ci. <a href="chapters/91_alpha.html#{FIGURE}">' in text
     assert text.endswith(findings(book, SMOKE))
@@ -105,3 +105,21 @@ def test_every_call_of_the_guide_is_one_that_the_package_takes() -> None:
     text = (REPOSITORY / "chapters" / "guide.md").read_text()
     for name in re.findall(r"`cf\.(\w+)", text):
         assert hasattr(cf, name), name
+
+
+def test_the_picture_of_the_readme_is_kept_with_its_numbers(toy: Toy) -> None:
+    toy.chapter("91_alpha")
+    toy.contents("91_alpha")
+    book = Book(toy.root)
+    kept = book.root / front.PICTURE
+    kept.unlink()
+    front.keep_picture(book)
+    assert not kept.exists(), "a book without the figure has nothing to keep"
+    record_figure(toy)
+    front.keep_picture(book)
+    text = kept.read_text()
+    assert text.endswith('<svg width="9"/>')
+    assert front.numbers_of(kept) == "x\n1\n"
+    kept.write_text("<svg />")
+    with pytest.raises(BookError, match="svg: has no numbers; write it with"):
+        front.numbers_of(kept)

@@ -1,11 +1,14 @@
 """The folders of a package are floors: this reads its imports and tells where they break the plan.
 
-Nothing is imported: the sources are parsed, so that an import inside a function or under ``TYPE_CHECKING`` counts too.
+The plan is a table in the docstring of the package; the page about the architecture draws it, and tests compare it with
+the imports.  Nothing is imported: the sources are parsed, so that an import inside a function or under
+``TYPE_CHECKING`` counts too.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
@@ -13,6 +16,25 @@ from pathlib import Path
 
 # The rooms of a package that a mapping of floors does not name stand on the floor of this entry.
 REST = "*"
+# The package itself: what ``import`` finds, and what ``python -m`` runs.
+DOOR = ("__init__", "__main__")
+# What a row of the table may say in place of names: the file in which it stands, and the rooms that no row names.
+WORDS = {"this file": DOOR, "other files": (REST,)}
+ROW = re.compile(r"^(\d+) +(\S.*?) {2,}(\S.*)$", re.MULTILINE)
+BESIDE = re.compile(r"``(\w+)`` may import ``(\w+)``")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The floors of a package as its docstring gives them.
+
+    ``floors`` has the floor of each room, ``rows`` the table from the top (floor, rooms, what lives there), and
+    ``beside`` the pairs of rooms on one floor of which the first may import the second.
+    """
+
+    floors: dict[str, int]
+    rows: list[tuple[int, tuple[str, ...], str]]
+    beside: frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -24,6 +46,27 @@ class Import:
     module: str
     name: str | None
     alias: str
+
+
+def plan_of(package: Path) -> Plan:
+    """Return the plan that stands in the docstring of a package.
+
+    Raises
+    ------
+    ValueError
+        Where there is no table, or a row names no room.
+    """
+    said = docstring(package / "__init__.py")
+    rows = []
+    for floor, names, what in ROW.findall(said):
+        rooms = WORDS.get(names) or tuple(re.findall(r"``(\w+)``", names))
+        if not rooms:
+            raise ValueError(f"{package.name}/__init__.py: floor {floor} names no room: {names!r}")
+        rows.append((int(floor), rooms, what))
+    if not rows:
+        raise ValueError(f"{package.name}/__init__.py: its docstring has no table of floors")
+    floors = {room: floor for floor, rooms, _ in rows for room in rooms}
+    return Plan(floors, rows, frozenset(BESIDE.findall(" ".join(said.split()))))
 
 
 def floor_problems(
@@ -43,11 +86,13 @@ def floor_problems(
     imports = [found for name, path in modules.items() for found in imports_of(name, path, modules)]
     problems = []
     for found in imports:
-        here, there = _room(found.importer), _room(found.module)
+        here, there = room_of(found.importer), room_of(found.module)
         place = f"{found.importer}, line {found.line}"
         missing = [room for room in (here, there) if room not in floors and REST not in floors]
         if missing:
-            problems.append(f"{place}: {missing[0]} has no floor; give it one in the test's mapping")
+            problems.append(
+                f"{place}: {missing[0]} has no floor; give it one in the table of {package.name}/__init__.py"
+            )
             continue
         low, high = (floors.get(room, floors.get(REST, 0)) for room in (here, there))
         # Two modules that share the entry of the rest are one room.
@@ -121,13 +166,18 @@ def _private_attributes(importer: str, path: Path, imports: list[Import]) -> lis
     return problems
 
 
-def _room(module: str) -> str:
+def room_of(module: str) -> str:
     """Return the part of a module's name that has a floor: the one below the package."""
     return module.split(".")[1] if "." in module else "__init__"
 
 
 def _private(name: str) -> bool:
     return name.startswith("_") and not (name.startswith("__") and name.endswith("__"))
+
+
+def docstring(path: Path) -> str:
+    """Return what a module says of itself."""
+    return ast.get_docstring(_tree(path)) or ""
 
 
 def _tree(path: Path) -> ast.Module:
