@@ -8,7 +8,7 @@
 A generated log of a shop, ten documents a page, three rankers, four periods, is written to Parquet in pieces, in a
 temporary folder that is removed in the end.  Each reading runs in a process of its own, whose largest memory is
 reported.  pandas is given the first tenth; once it counts only, once it makes the same checks.  Counts are compared.
-Spark reads the same tenth in local mode, where pyspark is installed.
+Spark reads the same tenth in local mode, where pyspark and Java are installed (never by ``make setup``).
 
 The points of the cost model are written to ``benchmarks/measured/events.csv``, with the machine in a JSON beside it.
 The page *At the papers' size* fits its model to them; they are never compared.  Measure on a machine that is idle.
@@ -25,6 +25,7 @@ import json
 import os
 import platform
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -120,7 +121,8 @@ def read(method: str, paths: list[Path]) -> pd.DataFrame:
         from pyspark.sql import SparkSession
 
         session = SparkSession.builder.master("local[2]").getOrCreate()
-        table = ibis.pyspark.connect(session).read_parquet(str(paths[0].parent))
+        session.read.parquet(*map(str, paths)).createOrReplaceTempView("events")
+        table = ibis.pyspark.connect(session).table("events")
         return counts_of(read_events(table, candidates()))
     return counts_of(read_events([str(path) for path in paths], candidates()))
 
@@ -142,7 +144,10 @@ def measure(n_rows: int) -> None:
         tenth = paths[: max(1, len(paths) // 10)]
         runs = [("DuckDB", paths)] if len(tenth) < len(paths) else []
         runs += [(method, tenth) for method in ("DuckDB", "pandas", "pandas with checks")]
-        runs += [("Spark", tenth)] if find_spec("pyspark") else []
+        missing = [
+            name for name, there in (("pyspark", find_spec("pyspark")), ("Java", shutil.which("java"))) if not there
+        ]
+        runs += [] if missing else [("Spark", tenth)]
         reference: pd.DataFrame | None = None
         for method, which in runs:
             out = folder / "counts.parquet"
@@ -158,8 +163,8 @@ def measure(n_rows: int) -> None:
                 same = np.array_equal(counts[reference.columns].to_numpy(), reference.to_numpy())
                 line += "  counts equal" if same else "  COUNTS DIFFER"
             print(line, flush=True)
-        if not find_spec("pyspark"):
-            print("  Spark                not installed")
+        if missing:
+            print(f"  Spark                not installed: {', '.join(missing)}")
 
 
 def measure_cost(sizes: list[int], repeats: int) -> None:

@@ -1,15 +1,15 @@
 """Is guarded deployment safe, and what does it cost?  And which cap on weights leads to the better choice?
 
     python -m benchmarks.safety              # 100 to 10,000 clicks, 200 logs each
-    python -m benchmarks.safety --logs 20
+    python -m benchmarks.safety --logs 20 --clicks 100 1000
 
 A log of three rankers (60, 30, 10 % of the sessions, production the first, pages of ten, θ_r = 1/r, yahoo-like) is cut
 into halves by session.  Production was made from the labels of half of the queries, which is hard to beat, or of 1 %.
 SVM PropRank learns from the first half, policy-aware; the second judges.  θ̂ is the conditional Poisson estimate from
 20,000 sessions of an earlier log.  *Unguarded*: what was learnt is deployed.  *Guarded*: ``choose_safely``, δ = .03
-DCG@10 a session.  For each number of clicks: how often the deployed ranker is worse than production by more than δ,
-with the interval of Clopper & Pearson 1934, the mean true difference of the deployed one, and what the guard loses of
-it where the learnt one is better.
+DCG@10 a session; *by exposure*: its other rule, that of Gupta, Oosterhuis & de Rijke 2023.  For each number of clicks:
+how often the deployed ranker is worse than production by more than δ, with the interval of Clopper & Pearson 1934, the
+mean true difference of the deployed one, and what each guard loses of it where the learnt one is better.
 
 Then the same decision by the sign of a capped estimate, policy-aware with weights of at most 10, of at most the root of
 the number of sessions, of any size, and with the cap that SLOPE chooses (Su, Srinath & Krishnamurthy 2020): the
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.stats import binomtest
@@ -66,7 +67,7 @@ def slope(log: ClickLog, gap: RankWeights) -> float:
     return -chosen.value
 
 
-def measure(trained_on: float, logs: int) -> None:
+def measure(trained_on: float, logs: int, sizes: Sequence[int]) -> None:
     """Print the figures for a production ranker that knows the labels of this share of the queries."""
     data, rng = load_corpus("yahoo-like", "ci", seed=0).train, np.random.default_rng(0)
     cuts, metric = data.offsets, dcg(K)
@@ -87,10 +88,10 @@ def measure(trained_on: float, logs: int) -> None:
         sessions = draw_sessions(n, n_queries, rng=rng)
         return simulate_clicks(policy, PLAIN, relevance=data.binary, sessions=sessions, rng=rng)
 
-    for n_clicks in CLICKS:
+    for n_clicks in sizes:
         start = time.perf_counter()
         n = sessions_for_clicks(policy, PLAIN, relevance=data.binary, n_clicks=n_clicks)
-        free, guarded, regrets = [], [], []
+        free, guarded, exposed, regrets = [], [], [], []
         for seed in range(logs):
             rng = np.random.default_rng([8, n_clicks, seed])
             curve = conditional_poisson(display_counts(draw(20_000, rng)))
@@ -102,9 +103,12 @@ def measure(trained_on: float, logs: int) -> None:
             gap = new - production
             # Of the attraction, of which clicks tell: ε₊ − ε₋ = .9 of the relevance.
             truth = -0.9 * float(gap.lam @ data.binary) / n_queries
-            choice = choose_safely({"new": new}, production, log=judge, shares=shares, smallest=DELTA, curve=curve)
+            case = {"log": judge, "shares": shares, "smallest": DELTA, "curve": curve}
+            choice = choose_safely({"new": new}, production, **case)
+            near = choose_safely({"new": new}, production, rule="exposure", **case)
             free.append(truth)
             guarded.append(truth if choice.chosen else 0.0)
+            exposed.append(truth if near.chosen else 0.0)
             aware = policy_aware(judge, exposure)
             signs = {
                 "cap 10": -clipped(aware, gap, cap=10.0).value,
@@ -112,12 +116,13 @@ def measure(trained_on: float, logs: int) -> None:
                 "no cap": -ips(aware, gap).value,
                 "SLOPE": slope(aware, gap),
                 "guard": 1.0 if choice.chosen else -1.0,
+                "guard by exposure": 1.0 if near.chosen else -1.0,
                 "always": 1.0,
                 "never": -1.0,
             }
             regrets.append([max(truth, 0.0) - truth * (sign > 0) for sign in signs.values()])
         print(f"{n_clicks:,} clicks in {n:,} sessions, half to learn and half to judge, {logs:,} logs")
-        for name, values in (("unguarded", free), ("guarded", guarded)):
+        for name, values in (("unguarded", free), ("guarded", guarded), ("guarded by exposure", exposed)):
             worse = sum(v < -DELTA for v in values)
             ends = binomtest(worse, logs).proportion_ci(method="exact")
             error = np.std(values, ddof=1) / np.sqrt(logs)
@@ -125,9 +130,10 @@ def measure(trained_on: float, logs: int) -> None:
                 f"  {name}: worse by more than δ {worse / logs:.3f} [{ends.low:.3f}, {ends.high:.3f}], "
                 f"mean difference {np.mean(values):+.4f} ± {2 * error:.4f}"
             )
-        lost = np.mean([max(f, 0.0) - max(g, 0.0) for f, g in zip(free, guarded, strict=True)])
-        deployed = np.mean([g != 0 for g in guarded])
-        print(f"  the guard deploys in {deployed:.3f} of the logs; mean gain lost {lost:.4f}")
+        for name, values in (("guard", guarded), ("guard by exposure", exposed)):
+            lost = np.mean([max(f, 0.0) - max(g, 0.0) for f, g in zip(free, values, strict=True)])
+            deployed = np.mean([g != 0 for g in values])
+            print(f"  the {name} deploys in {deployed:.3f} of the logs; mean gain lost {lost:.4f}")
         table = np.array(regrets)
         print(
             "  regret: "
@@ -139,10 +145,11 @@ def measure(trained_on: float, logs: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--logs", type=int, default=200)
-    logs = parser.parse_args().logs
+    parser.add_argument("--clicks", type=int, nargs="+", default=CLICKS)
+    options = parser.parse_args()
     for trained_on in (0.5, 0.01):
         print(f"production knows the labels of {trained_on:.0%} of the queries")
-        measure(trained_on, logs)
+        measure(trained_on, options.logs, options.clicks)
 
 
 if __name__ == "__main__":

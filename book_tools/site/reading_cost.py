@@ -78,7 +78,7 @@ def reading_cost(path: Path) -> list[str]:
     rows += [_extrapolated(10**power, line) for power in beyond]
     header = ["Rows", "Processor", "Wall clock", "Memory", "The line, and its interval"]
     return [
-        "## From a log of yours to one a million times as large\n",
+        "## What it costs to read a log of yours\n",
         *_told(points, about, by_size),
         table(header, rows),
         *_model(points, line, sizes[-1]),

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
+import numpy as np
+
+from cfltr_core import checks
 from cfltr_core.clicks.display_shares import DisplayShares
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.clicks.users import User
 from cfltr_core.evaluation.decisions import Decision, decide
 from cfltr_core.propensity.curves import PropensityCurve
 from cfltr_core.ranking.metrics import RankWeights
+from cfltr_core.ranking.ragged import query_index
+
+Rule = Literal["interval", "exposure"]
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -44,6 +52,7 @@ def choose_safely(
     user: User | None = None,
     cutoff: int | None = None,
     level: float = 0.95,
+    rule: Rule = "interval",
 ) -> SafeChoice:
     """The candidate with the largest estimated gain over ``production`` among those that are surely not much worse.
 
@@ -52,8 +61,16 @@ def choose_safely(
     probability of at most (1 − level)/2 a ranker is deployed that is worse than production by more than δ, if the
     intervals cover as they say.  With few clicks nothing is safe: the price is a gain that comes later.
 
+    With ``rule="exposure"`` the candidate with the largest difference in Û − R is chosen, if that is above 0: Û is the
+    estimate, and R² = level / (1 − level) · (1/N) Σ_q (S_q/N) Σ_d λ_d²/e_d a bound on its variance times what a
+    one-sided inequality (Cantelli's) takes.  So R asks how far a ranker is from those that filled the log, e_d being
+    their exposure, and not what was clicked; like its source it leaves products of two clicks of a session out.  Where
+    λ_d is minus the exposure of d under the ranker to be judged, the sum is Z d₂, Rényi's divergence of the two
+    exposures.  Neither δ nor the error of θ̂ enters.
+
     Source: a high-confidence bound on improvement, as in Thomas, Theocharous & Ghavamzadeh 2015, "High Confidence
-    Policy Improvement"; Gupta, Oosterhuis & de Rijke 2023 bound the risk by the exposure in its place.
+    Policy Improvement"; the other rule is that of Gupta, Oosterhuis & de Rijke 2023, "Safe Deployment for
+    Counterfactual Learning to Rank with Exposure-Based Risk Minimization", who learn by it.
 
     Parameters
     ----------
@@ -61,11 +78,12 @@ def choose_safely(
         Not made from the sessions of ``log``.
     production, log, shares, smallest, curve, user, cutoff, level
         As in :func:`~cfltr_core.evaluation.decisions.decide`, and so are the errors.
+    rule : "interval" or "exposure"
 
     Raises
     ------
     ValueError
-        Also for no candidate.
+        Also for no candidate, or another rule.
 
     Examples
     --------
@@ -86,6 +104,7 @@ def choose_safely(
     SafeChoice(production stays, of 2 candidates) worse
     SafeChoice('A C B', of 2 candidates) worse
     """
+    checks.one_of(rule, "rule", ("interval", "exposure"))
     if not candidates:
         raise ValueError("candidates: expected at least one ranker, by its name, got none")
     each = 1 - (1 - level) / len(candidates)
@@ -103,6 +122,32 @@ def choose_safely(
         )
         for name, new in candidates.items()
     }
-    eligible = [name for name, d in decisions.items() if d.interval[0] > -smallest and d.difference > 0]
-    best = max(eligible, key=lambda name: decisions[name].difference, default=None)
+    gain = {name: d.difference for name, d in decisions.items()}
+    if rule == "exposure":
+        examined = curve.user() if curve is not None else user
+        assert examined is not None
+        stays = _risk(production, log, shares, examined, cutoff, level)
+        for name, new in candidates.items():
+            risk = _risk(new, log, shares, examined, cutoff, level)
+            gain[name] += stays - risk if risk < math.inf else -math.inf
+        eligible = [name for name in gain if gain[name] > 0]
+    else:
+        eligible = [name for name, d in decisions.items() if d.interval[0] > -smallest and d.difference > 0]
+    best = max(eligible, key=gain.__getitem__, default=None)
     return SafeChoice(chosen=best, decisions=decisions)
+
+
+def _risk(
+    weights: RankWeights, log: ClickLog, shares: DisplayShares, user: User, cutoff: int | None, level: float
+) -> float:
+    """R of :func:`choose_safely`; infinite for a ranker with weight on a document that nobody could see."""
+    n_docs = int(log.offsets[-1])
+    counted = shares.rank <= (n_docs if cutoff is None else cutoff)
+    seen = shares.share[counted] * user.propensity(shares.rank[counted])
+    exposure = np.bincount(shares.document[counted], seen, minlength=n_docs)
+    asked = log.sessions[query_index(log.offsets)] / log.n_sessions
+    weighted = np.where((weights.lam != 0) & (asked > 0), weights.lam**2 * asked, 0.0)
+    if (weighted[exposure == 0] > 0).any():
+        return math.inf
+    bound = float(np.divide(weighted, exposure, out=np.zeros(n_docs), where=exposure > 0).sum()) / log.n_sessions
+    return math.sqrt(level / (1 - level) * bound)

@@ -82,7 +82,8 @@ class RankLinks:
         else:
             groups = "; ".join(words_for(part) for part in parts)
             lines.append(f"Only ranks of one group can be compared with each other: {groups}.")
-        apart, silent = [], []
+        apart: list[tuple[list[int], list[int], str]] = []
+        silent: list[tuple[list[int], list[int], str]] = []
         for above, below in pairwise(parts):
             k, j = sorted(_nearest(above, below))
             (apart if self.design[k - 1] != self.design[j - 1] else silent).append((above, below, f"{k} and {j}"))

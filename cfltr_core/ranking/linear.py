@@ -96,9 +96,10 @@ class LinearRanker:
         ValueError
             For features of another width, or a data frame that lacks one of the names or has it twice.
         """
-        if self.feature_names is not None and hasattr(features, "columns"):
-            features = features[_columns(list(features.columns), self.feature_names)]
-        x = np.asarray(features)
+        given: Any = features
+        if self.feature_names is not None and hasattr(given, "columns"):
+            given = given[_columns(list(given.columns), self.feature_names)]
+        x = np.asarray(given)
         if x.ndim != 2 or x.shape[1] != len(self.weights):
             raise ValueError(f"features: expected shape (n_docs, {len(self.weights)}), got {x.shape}")
         out = np.empty(len(x))

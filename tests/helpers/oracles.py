@@ -854,6 +854,20 @@ def answer(low: float, high: float, smallest: float) -> str:
     return "no difference larger than δ" if low > -smallest and high < smallest else "undecided"
 
 
+def exposure_risk(
+    lam: Sequence[float], exposure: Sequence[float], sessions: Sequence[int], offsets: Sequence[int], level: float
+) -> float:
+    """R = √(level / (1 − level) · (1/N) Σ_q (S_q/N) Σ_d λ_d²/e_d), infinite with weight on what is not seen."""
+    n, terms = sum(sessions), []
+    for q, documents in enumerate(lists(offsets)):
+        for d in documents:
+            if lam[d] != 0 and sessions[q] > 0:
+                if exposure[d] == 0:
+                    return math.inf
+                terms.append(sessions[q] / n * lam[d] ** 2 / exposure[d])
+    return math.sqrt(level / (1 - level) * math.fsum(terms) / n)
+
+
 def safest(looks: Sequence[tuple[str, float, float]], smallest: float) -> str | None:
     """Of (name, difference, low): the largest difference above 0 whose low end is above −δ."""
     best: tuple[str, float] | None = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -213,8 +215,50 @@ def test_choose_safely(seed: int, smallest: float, n: int) -> None:
     assert repr(found) == f"SafeChoice({stays}, of {n} candidate{'s' * (n > 1)})"
 
 
+@pytest.mark.oracle("safe_choice.choose_safely")
+@pytest.mark.parametrize("cutoff", [None, 3])
+def test_choose_safely_by_exposure(cutoff: int | None) -> None:
+    seen = set()
+    for seed, sessions in product(range(4), (1, 30_000)):
+        log, shares, _ = world(20, sessions, seed=seed)
+        n_docs, rng = int(log.offsets[-1]), np.random.default_rng(seed)
+        rows = zip(shares.document, shares.rank, shares.share, strict=True)
+        table = {(int(d), int(k)): float(s) for d, k, s in rows}
+        exposure = np.array(oracles.shared_exposure(table, n_docs, THETA))
+        wanted = np.bincount(log.document, log.clicks, n_docs) / np.maximum(exposure, 0.01)
+        # What was shown stands above the rest, of which no log can tell.
+        rankers = [
+            rank_weights(f + 1e9 * (exposure > 0), log.offsets, metric=dcg(3))
+            for f in (rng.random(n_docs), rng.random(n_docs), wanted, wanted + rng.random(n_docs))
+        ]
+        given = (exposure.tolist(), log.sessions.tolist(), log.offsets.tolist(), 0.9)
+        case = {"log": log, "shares": shares, "smallest": 0.1, "user": USER, "cutoff": cutoff}
+        risk = [oracles.exposure_risk(ranker.lam.tolist(), *given) for ranker in rankers]
+        for old, others in ((0, (1, 2, 3)), (2, (0, 1, 3))):
+            gains = {i: decide(rankers[i], rankers[old], **case).difference - risk[i] + risk[old] for i in others}
+            best = max(gains, key=gains.__getitem__)
+            candidates = {str(i): rankers[i] for i in others}
+            found = choose_safely(candidates, rankers[old], level=0.9, rule="exposure", **case)
+            assert found.chosen == (str(best) if gains[best] > 0 else None)
+            seen.add((sessions, old, found.chosen))
+    # With many sessions the best ranker is found, and stays.
+    assert {(30_000, 0, "2"), (30_000, 2, None)} <= seen
+
+
+def test_what_nobody_could_see_is_never_safe_by_exposure() -> None:
+    log, shares, rankers = world(20, 300)
+    case = {"log": log, "smallest": 0.1, "user": PositionBasedUser([1.0, 0.0, 0.0])}
+    silent = dataclasses.replace(log, clicks=np.where(log.rank == 1, log.clicks, 0))
+    found = choose_safely(
+        {"good": rankers["good"]}, rankers["bad"], shares=shares, rule="exposure", **{**case, "log": silent}
+    )
+    assert found.chosen is None
+
+
 def test_no_candidate_is_no_choice() -> None:
     log, shares, rankers = world(3, 1)
+    with pytest.raises(ValueError, match=r"^rule is 'hope': choose one of 'interval', 'exposure'"):
+        choose_safely(rankers, rankers["bad"], log=log, shares=shares, smallest=0.1, user=USER, rule="hope")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"^candidates: expected at least one ranker, by its name, got none"):
         choose_safely({}, rankers["bad"], log=log, shares=shares, smallest=0.1, user=USER)
 
