@@ -13,7 +13,7 @@
 
   const build = (about) => {
     const { id, knob, start, frames } = JSON.parse(about.textContent);
-    const figure = about.closest("figure");
+    const figure = document.getElementById(id);
     const still = figure.querySelector("img");
     const place = still.closest("a") || still;
     const pictures = frames.map(() => null);
@@ -101,6 +101,6 @@
   };
 
   document.addEventListener("DOMContentLoaded", () => {
-    for (const about of document.querySelectorAll("figure script.frames")) build(about);
+    for (const about of document.querySelectorAll("script.frames")) build(about);
   });
 })();

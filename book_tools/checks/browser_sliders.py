@@ -18,7 +18,8 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 # What is on the page of one figure with a knob: what was written for it, and what is seen and spoken now.
 STATE = """
-const about = arguments[0], figure = about.closest("figure"), input = figure.querySelector("input[type=range]");
+const about = arguments[0], figure = document.getElementById(JSON.parse(about.textContent).id);
+const input = figure.querySelector("input[type=range]");
 const seen = [...figure.querySelectorAll("img")].filter((image) => image.checkVisibility());
 const box = input.getBoundingClientRect();
 return {
@@ -37,7 +38,7 @@ return {
 # Shown first in a fold, a slider would have no size; whoever can reach it has opened the fold.
 UNFOLD = """
 for (let fold = arguments[0].closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
-return arguments[0].closest("figure").querySelector("input[type=range]");
+return document.getElementById(JSON.parse(arguments[0].textContent).id).querySelector("input[type=range]");
 """
 
 

@@ -18,11 +18,10 @@ from book_tools.execution.artefacts import Figure, Slider, figures_in
 from book_tools.site.previews import element_at
 
 FOLDER = "frames"
-END = "</figure>"
 
 
 def write_sliders(book: Book, html: Path) -> None:
-    """Put the frames of every figure with a knob below ``html``, and their words into its figure."""
+    """Put the frames of every figure with a knob below ``html``, and their words behind it."""
     problems: list[str] = []
     for chapter in book.chapters():
         figures = [figure for figure in figures_in(book.folder_of(chapter)) if figure.slider]
@@ -66,7 +65,8 @@ def _dress_page(html: Path, chapter: Chapter, source: Path, figures: list[Figure
             names.append(None if index == figure.slider.start else f"{place}/{frame.image.name}")
             if index != figure.slider.start:
                 shutil.copy2(frame.image, target)
-        end = opening.start() + len(element_at(page, opening.start())) - len(END)
-        page = page[:end] + frames_script(figure.id, figure.slider, names) + page[end:]
+        # Behind the figure, which may hold no script of its own.
+        end = opening.start() + len(element_at(page, opening.start()))
+        page = page[:end] + "\n" + frames_script(figure.id, figure.slider, names) + page[end:]
     path.write_text(page, encoding="utf-8")
     return problems

@@ -90,10 +90,10 @@ class RankLinks:
         if apart:
             swapped = ", or ".join(pair for *_, pair in apart)
             joined = "these groups are joined" if len(apart) == 1 else "all these groups are joined"
-            each = "one per cent of the sessions" if len(apart) == 1 else "one per cent of the sessions each"
+            show = "show" if len(apart) == 1 else "for each pair show"
             lines.append(
-                f"No document links {_pairs_said(apart)}: show {each} their page with ranks {swapped} swapped, and "
-                f"{joined}."
+                f"No document links {_pairs_said(apart)}: {show} one per cent of the sessions their page with ranks "
+                f"{swapped} swapped, and {joined}."
             )
         if silent:
             link = "the link" if len(silent) == 1 else "each link"

@@ -1215,7 +1215,9 @@ def texts(folder: str) -> dict[str, str]:
     for place, _, names in os.walk(folder):
         for name in names:
             with open(os.path.join(place, name), "rb") as stream:
-                found[name] = stream.read().decode("utf-8")
+                content = stream.read()
+            if not name.endswith(".png"):
+                found[name] = content.decode("utf-8")
     return found
 
 

@@ -53,7 +53,7 @@ _ = (folder / "fig-toy.json").write_text(json.dumps(about))
 
 
 def told_on(page: str) -> dict[str, Any]:
-    (script,) = BeautifulSoup(page, "html.parser").select("figure#fig-toy > script.frames[type='application/json']")
+    (script,) = BeautifulSoup(page, "html.parser").select("figure#fig-toy + script.frames[type='application/json']")
     return dict(json.loads(script.get_text()))
 
 
@@ -93,7 +93,7 @@ def test_a_page_that_does_not_show_the_figure(executed: Toy, tmp_path: Path) -> 
     page.write_text(PAGE)
     write_sliders(Book(executed.root), tmp_path / "html")
     assert told_on(page.read_text())["frames"][0]["source"] == f"../{FOLDER}/fig-toy.0.svg"
-    assert page.read_text().endswith("</script>\n</figure><figure id='other'></figure>")
+    assert page.read_text().endswith("</script>\n<figure id='other'></figure>")
     page.write_text(PAGE.replace('id="fig-toy"', ""))
     with pytest.raises(BookError, match=r"91_alpha.ipynb: fig-toy has a slider, but stands on the page as no figure"):
         write_sliders(Book(executed.root), tmp_path / "html")

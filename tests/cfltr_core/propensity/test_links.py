@@ -111,8 +111,8 @@ def test_sentences() -> None:
     groups = [oracles.rank_words(part) for part in ([1, 2], [3, 4], [6])]
     assert "; ".join(groups) in text
     # However many groups, one sentence.
-    assert f"No document links {groups[0]} with {groups[1]}, {groups[1]} with {groups[2]}: show one per cent" in text
-    assert "of the sessions each their page with ranks 2 and 3, or 4 and 6 swapped, and all these groups" in text
+    assert f"No document links {groups[0]} with {groups[1]}, {groups[1]} with {groups[2]}: for each pair show" in text
+    assert "show one per cent of the sessions their page with ranks 2 and 3, or 4 and 6 swapped, and all" in text
     assert text.count("No document links") == 1
     two = rank_links(of_strata({1: (99, 20), 2: (99, 10)}, {3: (99, 20), 4: (99, 10)}))
     assert two.diagnosis[1] == (
