@@ -132,6 +132,7 @@ DEFAULTS = {
     "Run.kept_elsewhere": {"scale": None, "corpus": None},
     "Run.record": {"form": "{:.3g}"},
     "Run.simulate": {"n_clicks": None, "n_sessions": None},
+    "Run.slider": {"start": None, "form": "{:g}", "dense": False, "seeds": None},
     "TrustCurve": {"notes": ()},
     "TrustUser": {"epsilon_plus": 1.0, "epsilon_minus": 0.0},
     "additive_metric": TIES,
