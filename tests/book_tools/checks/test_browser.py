@@ -50,7 +50,8 @@ def with_slider(script: str = '<script src="_static/sliders.js"></script>', **la
     about = json.dumps({"id": "fig-x", "knob": "number of long bars n", "start": 1, "frames": frames})
     return (
         f'<link rel="stylesheet" href="_static/sliders.css">{script}<figure id="fig-x">'
-        f'<img src="_static/logo.svg" alt="{TOLD[1]["alt"]}" style="width: 90px"><figcaption>Bars.</figcaption></figure>'
+        f'<img src="_static/logo.svg" alt="{TOLD[1]["alt"]}" style="width: 90px">'
+        "<figcaption>Bars.</figcaption></figure>"
         f'<script type="application/json" class="frames">{about}</script>'
     )
 
