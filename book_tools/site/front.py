@@ -25,6 +25,8 @@ FIGURE = "fig-ten-candidates"
 PICTURE = Path("_static") / "ten_candidates.svg"
 HEADING = "Written when the reference numbers are, from these:"
 NUMBERS = re.compile(rf"<!-- {HEADING}\n(.*?)-->\n", re.DOTALL)
+# What the second of the findings counts.
+OPPOSITE = " Opposite means that the effect is turned round, or surely smaller than what was said to matter."
 
 
 def write_front(book: Book, parameters: Parameters) -> None:
@@ -98,7 +100,7 @@ def findings(book: Book, parameters: Parameters) -> str:
             f"- **Statements that can be proved or refuted.** The sources make {proved.total()} of those that the book "
             f"checks: {_listed(proved, MATHEMATICAL)}.",
             f"- **Statements about data.** Of {seen.total()} published ones, on `{corpus}`: "
-            f"{_listed(seen, EMPIRICAL)}.",
+            f"{_listed(seen, EMPIRICAL)}.{OPPOSITE if seen['opposite seen'] else ''}",
             f"- **Predictions and controls.** Of {len(predicted)} verdicts that were predicted, {kept} came out so. Of "
             f"{controls.total()} controls: {_listed(controls, CONTROLS)}. Statements replaced after they had been "
             f"measured, and listed with what they measured: {gone}.",

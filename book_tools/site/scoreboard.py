@@ -35,7 +35,8 @@ INTRODUCTION = (
     "- An *empirical* claim is **seen** on `{corpus}`, its **opposite** is **seen** there, or it stays **undecided**: "
     "the interval over the seeds crosses the threshold. That the opposite is seen does not refute a paper that speaks "
     "of other data. An ordering counts as *opposite seen* also where the difference is surely smaller than the margin "
-    "that was stated to matter.",
+    "that was stated to matter: then its interval can lie on the paper's side of zero. Chapters and code say "
+    "*supported*, *contradicted* and *inconclusive*.",
     "- A *control* is a repetition in which an effect must vanish or turn round. It **held** or it **did not hold**.\n",
     "The ids begin with a short code for the source{sources}. [How a verdict is reached](#sec-verdicts) stands at the "
     "end of the page.\n",

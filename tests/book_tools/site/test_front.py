@@ -38,7 +38,9 @@ def test_the_findings_are_counted(measured: Toy) -> None:  # noqa: F811
     text = findings(Book(measured.root), SMOKE)
     first, second, third, *_ = text.splitlines()
     assert first.endswith("The sources make 2 of those that the book checks: **1 true**, **1 false**.")
-    assert second.endswith("Of 2 published ones, on `yahoo-like`: **1 seen**, **1 opposite seen**.")
+    tally, meaning = second.split(" Opposite means ")
+    assert tally.endswith("Of 2 published ones, on `yahoo-like`: **1 seen**, **1 opposite seen**.")
+    assert meaning == "that the effect is turned round, or surely smaller than what was said to matter."
     standing = [one for one in FILE if "withdrawn" not in one and one["chapter"] == "91"]
     predicted = [one for one in standing if one.get("predicted") != "none"]
     # Its two exact claims, the one that was seen, and the control; not what was predicted to be seen and was not.
