@@ -68,7 +68,8 @@ def test_verdicts_in_words(known: dict[str, Claim]) -> None:
         result = verdict_of(known[f"{kind}-fails"], arrays)
         words = Evidence([result], "digits", "ci").words(result)
         assert words == f"contradicted: as expected, {FAILS[kind]}"
-    elsewhere = "here, which decides nothing: it is put to the test from scale ci on, with yahoo-like or digits"
+    there = "it is put to the test from scale ci on, with yahoo-like or digits; supported is expected there"
+    elsewhere = f"here, which decides nothing: {there}"
     # (claim, verdict, corpus, scale) and what is said of it.
     cases = {
         ("holds", "supported", "digits", "ci"): "supported",
@@ -76,12 +77,14 @@ def test_verdicts_in_words(known: dict[str, Claim]) -> None:
         ("holds", "contradicted", "digits", "ci"): "contradicted, but supported was expected",
         ("holds", "inconclusive", "digits", "paper"): "inconclusive, but supported was expected",
         ("open", "inconclusive", "digits", "ci"): "inconclusive, as expected",
-        ("open", "inconclusive", "digits", "smoke"): f"inconclusive {elsewhere}; no clear answer is expected there",
+        ("open", "inconclusive", "digits", "smoke"): f"inconclusive {elsewhere}".replace(
+            "; supported", "; no clear answer"
+        ),
         ("open", "supported", "digits", "ci"): "supported, though no clear answer was expected",
-        ("holds", "inconclusive", "digits", "smoke"): f"inconclusive {elsewhere}; supported is expected there",
-        ("holds", "contradicted", "letor:mine", "ci"): f"contradicted {elsewhere}; supported is expected there",
+        ("holds", "inconclusive", "digits", "smoke"): f"inconclusive {elsewhere}",
+        ("holds", "contradicted", "letor:mine", "ci"): f"contradicted {elsewhere}",
         # The name of a profile begins like that of its corpus; the words say that it is another.
-        ("holds", "inconclusive", "yahoo-like:conflict", "ci"): f"inconclusive {elsewhere}; supported is expected there",
+        ("holds", "contradicted", "yahoo-like:conflict", "ci"): f"contradicted {elsewhere}",
         # From the smallest scale on is always.
         ("always", "contradicted", "letor:mine", "smoke"): "contradicted here, which decides nothing: it is put to "
         "the test with digits; supported is expected there",
