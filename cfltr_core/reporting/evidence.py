@@ -11,7 +11,7 @@ from typing import Any
 from cfltr_core.reporting import claim_registry
 from cfltr_core.reporting.claim_registry import NO_PREDICTION, Claim
 from cfltr_core.reporting.claims import NO_VERDICT, ClaimResult
-from cfltr_core.reporting.wording import CONTROL, describe, required, source_of, spelt_out
+from cfltr_core.reporting.wording import describe, is_control, required, spelt_out
 
 # How a statement of each kind fails; the effect follows.
 _FAILS = {
@@ -59,8 +59,8 @@ class Evidence:
     @property
     def summary(self) -> str:
         """One line: how many claims, how many of each verdict, how many controls held, and what was not expected."""
-        claims = [r for r in self.results if not _is_control(r)]
-        controls = [r for r in self.results if _is_control(r)]
+        claims = [r for r in self.results if not is_control(r.id)]
+        controls = [r for r in self.results if is_control(r.id)]
         verdicts = Counter(r.verdict for r in claims)
         parts = [f"{number} {verdict}" for verdict, number in sorted(verdicts.items(), reverse=True)]
         line = "Evidence: " + ", ".join([_count(len(claims), "claim"), *parts] if claims else [])
@@ -148,10 +148,6 @@ class Evidence:
 
 def _expected(result: ClaimResult, corpus: str) -> str:
     return claim_registry.registry()[result.id].expected(corpus)
-
-
-def _is_control(result: ClaimResult) -> bool:
-    return source_of(result.id) == CONTROL
 
 
 def _count(number: int, noun: str) -> str:
