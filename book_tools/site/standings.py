@@ -40,7 +40,7 @@ class Standing:
 
     @property
     def outcome(self) -> str:
-        """The verdict in words, as :func:`cfltr_core.reporting.wording.outcome` says it, with where its interval lies."""
+        """The verdict in words, as :func:`cfltr_core.reporting.wording.outcome` says it for its interval."""
         from cfltr_core.reporting.wording import outcome
 
         interval = self.measurement.result.interval if self.measurement else None
