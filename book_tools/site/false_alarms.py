@@ -34,13 +34,14 @@ class Budget:
         return (
             f"*In the whole book.* {self.due} statistical claims of {self.chapters} chapters are due in this run, "
             f"beside {self.exact} exact ones. The correction is made within each chapter, not over the book. Were "
-            f"*none* of the {self.due} true, at most {self.expected:.2g} of them would be expected to come out *supported* all "
-            f"the same, in one run, and the probability that any does is at most {min(1.0, self.expected):.0%}; where some "
-            f"are true it is less. {self.supported} of them came out *supported*. This assumes that the values of a "
-            "claim are independent draws of a normal distribution, as Student's interval does, and that its statement, "
-            "margin and level were fixed before the run. It does not count what is decided again: each later run with "
-            "other code or seeds is another look. A false *contradicted* has as much probability for an ordering, and "
-            "at most twice as much for the other kinds, which can be missed on two sides.\n"
+            f"*none* of the {self.due} true, at most {self.expected:.2g} of them would be expected to come out "
+            "*supported* all the same, in one run, and the probability that any does is at most "
+            f"{min(1.0, self.expected):.0%}; where some are true it is less. {self.supported} of them came out "
+            "*supported*. This assumes that the values of a claim are independent draws of a normal distribution, as "
+            "Student's interval does, and that its statement, margin and level were fixed before the run. It does not "
+            "count what is decided again: each later run with other code or seeds is another look. A false "
+            "*contradicted* has as much probability for an ordering, and at most twice as much for the other kinds, "
+            "which can be missed on two sides.\n"
         )
 
 
