@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from book_tools.book import Book
 from book_tools.parameters import Parameters
 from book_tools.site.api import INDEX, api_pages
 from book_tools.site.architecture import NAME, architecture
 from book_tools.site.front import write_front
 from book_tools.site.map import write_map
+from book_tools.site.offered import write_offered
 from book_tools.site.papers_size import papers_size
 from book_tools.site.scoreboard import numbers_files, scoreboard
 from book_tools.site.status import status
@@ -25,9 +29,13 @@ def generated_pages(book: Book, parameters: Parameters) -> dict[str, str]:
     }
 
 
-def write_accompanying(book: Book, parameters: Parameters) -> None:
-    """Lay what the scoreboard and the front page read beside them, into the staged source."""
+def write_accompanying(book: Book, parameters: Parameters, editions: Sequence[Path] = ()) -> None:
+    """Lay what the scoreboard and the front page read beside them, into the staged source.
+
+    ``editions`` are those that the front page leads to.
+    """
     write_front(book, parameters)
     write_map(book)
+    write_offered(book, editions)
     for name, text in numbers_files(book).items():
         write_whole(book.stage / name, text)

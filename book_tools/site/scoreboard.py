@@ -70,7 +70,9 @@ BEFORE = (
     "'chapters/*.ipynb'\n```\n",
     "The first commit should name `claims.yml` and no chapter. `git show HASH -- '*claims.yml'`, with its hash, shows "
     "what was predicted then: `predicted`, or `expect` where that line is missing. Where nothing was predicted the "
-    "claim says so above. Git shows the order of commits; that nobody measured before committing, it cannot show.\n",
+    "claim says so above. Git shows the order of commits. Where one commit brings a claim and its chapter, as for "
+    "some of the first chapters, it does not tell which came first; and that nobody measured before committing, it "
+    "cannot show.\n",
 )
 WITHDRAWN = (
     "## Withdrawn\n",
@@ -187,7 +189,9 @@ def _filter(found: list[Standing], gone: list[Claim], corpus: str) -> str:
     sources = {class_of(code): "our own" if code == OWN else name for code, name in SOURCES.items() if code in used}
     if CONTROL in used:
         sources[CONTROL] = "controls"
-    verdicts = {class_of(name): name for name in OUTCOMES if name in outcomes}
+    # Only of withdrawn claims no more is known than this verdict.
+    more = {"contradicted": "contradicted (withdrawn)"}
+    verdicts = {class_of(name): more.get(name, name) for name in OUTCOMES if name in outcomes}
     if any(not one.predicted_as_measured(corpus) for one in found):
         verdicts["surprise"] = "not as predicted"
     return _buttons("verdict", verdicts) + _buttons("source", sources)

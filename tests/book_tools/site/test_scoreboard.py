@@ -373,6 +373,7 @@ def test_every_button_of_the_filter_has_its_rule() -> None:
     choices += [f"source-{code.lower()}" for code in (*SOURCES, "control")]
     for choice in choices:
         assert f":has(#{choice}:checked) .claim:not(.{choice})" in sheet
+        assert f":has(#{choice}:checked) section:has(> .claim):not(:has(> .{choice}))" in sheet
 
 
 MEASURING = """
