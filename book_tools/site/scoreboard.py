@@ -114,8 +114,7 @@ def scoreboard(book: Book, parameters: Parameters) -> str:
     share = {"together": 1 - FAMILY_ALPHA, "alpha": FAMILY_ALPHA, "alarm": FAMILY_ALPHA / 2, "few": FEW_UNITS}
     parts += [line.format(**share) for line in INTERVALS]
     parts.append(budget(found, parameters).words())
-    if found:
-        parts += [line.format(id=found[0].spec.id) for line in BEFORE]
+    parts += [line.format(id=next((one.spec.id for one in found), "ID")) for line in BEFORE]
     return "\n".join(parts)
 
 
