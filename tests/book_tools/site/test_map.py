@@ -163,7 +163,7 @@ def test_the_time_of_all_chapters_is_added_up_and_the_rule_stated(line: list[Sto
     apart = [abs(one.minutes - (one.said or 0)) for one in line]
     assert f"differs by up to {max(apart):.0f} minutes." in note
     # What a chapter says was found by reading; the rule must not be far from it.
-    assert all(3 / 4 < one.minutes / (one.said or 0) < 4 / 3 for one in line)
+    assert max(apart) < 15
     assert abs(sum(one.minutes for one in line) / sum(one.said or 0 for one in line) - 1) < 0.1
     assert reading_note([stop(1)]).endswith(f"{RULE}.")
 
