@@ -66,8 +66,8 @@ BEFORE = (
     "A claim is committed, with its margin and the verdict that is predicted, before a chapter measures it. Git keeps "
     "the order. In a clone with the whole history this lists, oldest first, the commits that changed how often the "
     "name of a claim occurs, and the files; here of `{id}`, and likewise of any other id of this page:\n",
-    "```bash\ngit log --reverse --date=iso --format='%n%h %ad %s' --name-only -S'{id}' -- '*claims.yml' "
-    "'chapters/*.ipynb'\n```\n",
+    "```bash\ngit log --reverse --date=iso --format='%n%h %ad %s' --name-only \\\n"
+    "  -S'{id}' -- '*claims.yml' 'chapters/*.ipynb'\n```\n",
     "The first commit should name `claims.yml` and no chapter. `git show HASH -- '*claims.yml'`, with its hash, shows "
     "what was predicted then: `predicted`, or `expect` where that line is missing. Where nothing was predicted the "
     "claim says so above. Git shows the order of commits. Where one commit brings a claim and its chapter, as for "

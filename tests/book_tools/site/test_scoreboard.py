@@ -216,7 +216,8 @@ def test_why_a_margin_is_what_it_is(measured: Toy) -> None:
 def test_how_to_check_that_a_prediction_came_first(measured: Toy, tmp_path: Path) -> None:
     """The command of the page, run in a repository: the commit of the claim stands before that of the measurement."""
     text = scoreboard(Book(measured.root), SMOKE)
-    (command,) = re.findall(r"```bash\n(git log .*)\n```", text)
+    (command,) = re.findall(r"```bash\n(git log .*?)\n```", text, re.DOTALL)
+    assert all(len(line) <= 88 for line in command.splitlines())
     assert "A18-true" in command
 
     def git(*arguments: str) -> None:
