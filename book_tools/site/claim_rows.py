@@ -26,7 +26,7 @@ def claim_row(one: Standing, parameters: Parameters, replaced: Sequence[str] = (
     measured = _measured(spec, one.measurement) if one.measurement else ""
     lines = [
         f"Predicted: {_prediction(spec, corpus)}. Measured: {one.outcome}{measured}.",
-        "" if gates else f"A verdict is due from scale {spec.scale} on, with {' or '.join(spec.corpora)}.",
+        "" if gates else f"Decides nothing here: {spec.tested_where}.",
         _compared(one, corpus) if gates else "",
         _predecessors(replaced),
         _links(one),

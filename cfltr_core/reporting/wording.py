@@ -52,6 +52,17 @@ def source_of(id: str) -> str:
     return first if first in SOURCES or first == CONTROL else OWN
 
 
+def is_control(id: str) -> bool:
+    """True for a negative control, in which an effect must vanish.
+
+    Examples
+    --------
+    >>> is_control("control-shuffled-page"), is_control("B-crossing-in-all")
+    (True, False)
+    """
+    return source_of(id) == CONTROL
+
+
 def is_published(id: str) -> bool:
     """True for a claim that one of the four sources makes: neither the book's own nor a control."""
     return source_of(id) not in (OWN, CONTROL)
@@ -99,7 +110,7 @@ def outcome(spec: Named, verdict: str, *, interval: tuple[float, float] | None =
     >>> outcome(spec, "contradicted", interval=(0.01, 0.1)), outcome(spec, "contradicted")
     ('smaller than asked', 'contradicted')
     """
-    kind = CONTROL if source_of(spec.id) == CONTROL else spec.nature
+    kind = CONTROL if is_control(spec.id) else spec.nature
     if (kind, spec.kind, verdict) == (EMPIRICAL, "ordering", "contradicted") and spec.margin > 0:
         return verdict if interval is None else shortfall(interval)
     return OUTCOMES[kind].get(verdict, verdict)
