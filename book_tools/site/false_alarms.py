@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Budget:
-    """The statistical claims that a run puts to the test, and how many false ones to expect at most were none of them true.
+    """The statistical claims that a run puts to the test, and how many false ones to expect at most, were none true.
 
     ``expected`` bounds the mean number of false *supported* by Σ (1 − level)/2 over the claims; by the union bound it
     bounds the probability that there is any, too.
@@ -30,11 +30,14 @@ class Budget:
     def words(self) -> str:
         """The budget as a paragraph of the scoreboard."""
         if not self.due:
-            return f"In this run no statistical claim is put to the test; of the {self.exact} exact ones none can be a false alarm.\n"
+            tested = (
+                f"no statistical claim is put to the test; of the {self.exact} exact ones none can be a false alarm"
+            )
+            return f"In this run {tested}.\n"
         return (
             f"*In the whole book.* {self.due} statistical claims of {self.chapters} chapters are put to the test in "
-            f"this run, beside {self.exact} exact ones. The correction is made within each chapter, not over the book. Were "
-            f"*none* of the {self.due} true, at most {self.expected:.2g} of them would be expected to come out "
+            f"this run, beside {self.exact} exact ones. The correction is made within each chapter, not over the book. "
+            f"Were *none* of the {self.due} true, at most {self.expected:.2g} of them would be expected to come out "
             "*supported* all the same, in one run, and the probability that any does is at most "
             f"{min(1.0, self.expected):.0%}; where some are true it is less. {self.supported} of them came out "
             "*supported*. This assumes that the values of a claim are independent draws of a normal distribution, as "

@@ -240,7 +240,7 @@ def test_a_page_that_never_comes_to_rest(tmp_path: Path) -> None:
     assert len([p for p in problems if "the page did not come to rest" in p]) == 4
 
 
-RESULTS = """<script>
+RESULTS = """<body><script>
 const found = FOUND[new URLSearchParams(location.search).get("q")];
 const list = found.map((to) => `<li><a href="${to}">x</a></li>`).join("");
 const said = found.length ? "Found." : "";
@@ -261,7 +261,7 @@ def test_the_search_must_find_pages_before_names(tmp_path: Path) -> None:
     (site / "api").mkdir(parents=True)
     (site / "search.html").write_text(RESULTS.replace("FOUND", json.dumps(found)))
     with serving(site) as origin, chromium() as browser:
-        browser.set_script_timeout(1.0)
+        browser.set_script_timeout(3.0)
         assert list(search_problems(browser, site, origin)) == [], "without names there is nothing to be ordered"
         (site / "api" / "index.html").write_text("")
         assert list(search_problems(browser, site, origin)) == [
