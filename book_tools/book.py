@@ -88,6 +88,11 @@ class Book:
         return self.run / "timings.json"
 
     @property
+    def machines(self) -> Path:
+        """On which machine each chapter was executed, and how many at a time; kept apart likewise."""
+        return self.run / "machines.json"
+
+    @property
     def stage(self) -> Path:
         """The Jupyter Book source made from a run."""
         return self.build / "stage"

@@ -15,6 +15,16 @@ def git(root: Path, *arguments: str) -> str | None:
     return done.stdout.strip()
 
 
+def date_of(root: Path, revision: str | None) -> str | None:
+    """Return the day on which a revision was committed, as 2026-11-23; None where git does not know it here."""
+    return (git(root, "show", "--no-patch", "--format=%cs", f"{revision}^{{commit}}") or None) if revision else None
+
+
+def last_changed(root: Path, path: Path) -> str | None:
+    """Return the day of the last commit that changed a file; None where git knows of none."""
+    return git(root, "log", "-1", "--format=%cs", "--", str(path)) or None
+
+
 def git_state(root: Path, *, besides: str | None = None) -> tuple[str | None, bool | None]:
     """Return the git revision and whether files, ``besides`` a folder, differ from it; (None, None) outside one."""
     revision = git(root, "rev-parse", "HEAD")

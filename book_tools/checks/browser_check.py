@@ -22,6 +22,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 from book_tools.book import Book
 from book_tools.checks.axe import axe_problems, find_axe
 from book_tools.checks.browser import chromium
+from book_tools.checks.browser_search import search_problems
 from book_tools.checks.browser_sliders import slider_problems
 from book_tools.errors import BookError, UsageError
 from book_tools.messages import PARSER
@@ -86,6 +87,7 @@ def site_problems(site: Path, patience: float = PATIENCE) -> list[str]:
                 problems += [f"{name}, {view}: {problem}" for problem in dict.fromkeys(seen)]
             print(f"  {name}: {f'{len(problems)} problems' if problems else 'ok'}, {written} formulas", flush=True)
             found += problems
+        found += search_problems(browser, site, origin)
     print(f"browser: {len(pages)} pages in {len(VIEWS)} views each: {len(found)} problems", flush=True)
     return found
 
@@ -124,6 +126,8 @@ def _wait_until_loaded(browser: Chrome, address: str) -> None:
 def _page_problems(seen: dict[str, Any], view: View, written: int) -> Iterator[str]:
     if seen["theme"] not in (None, view.theme):
         yield f"shown in the theme {seen['theme']!r}, not in the one that the reader's system asks for"
+    if view.width < DESK and seen["buttons"] > WIDTHS[view.width]:
+        yield f"the buttons of the page end at {seen['buttons']} px, below the first screen of {WIDTHS[view.width]} px"
     if seen["overflow"]:
         over = seen["overflow"]
         yield f"wider than the screen: {over['width']} px on {over['room']} px, because of {over['culprit']}"

@@ -65,6 +65,13 @@ function unfold() {
   for (const button of article.querySelectorAll("button.toggle-button-hidden")) button.click();
 }
 
+// Where the buttons end that choose what is shown: whoever opens the page must see that there are some.
+function endOfButtons() {
+  const ends = [...article.querySelectorAll("fieldset")].map((box) => box.getBoundingClientRect().bottom);
+  return Math.round(Math.max(0, ...ends) + window.scrollY);
+}
+
+const buttons = endOfButtons();
 const folded = sidewaysOverflow();
 unfold();
 const formulas = [...document.querySelectorAll(".math")].map((formula) => ({
@@ -96,4 +103,5 @@ return {
   formulas,
   images,
   raw,
+  buttons,
 };

@@ -19,6 +19,7 @@ from book_tools.execution.artefacts import check_artefacts
 from book_tools.execution.execute import KEPT_VARIABLE, Children, execute
 from book_tools.execution.fingerprint import Surroundings, fingerprint_of, package_versions, surroundings
 from book_tools.execution.lock import exclusive
+from book_tools.execution.machine import machine
 from book_tools.execution.preflight import check_chapters, check_claims, check_names, check_parameters
 from book_tools.execution.stamp import is_current, write_stamp
 from book_tools.files import json_text, read_json, remove_tree, replace_tree
@@ -108,7 +109,11 @@ def _execute_all(
     book.partial.mkdir(parents=True, exist_ok=True)
     children = Children()
     names = {chapter.name for chapter in book.chapters()}
-    seconds = {name: value for name, value in read_json(book.timings).items() if name in names}
+    seconds, machines = (
+        {name: value for name, value in read_json(path).items() if name in names}
+        for path in (book.timings, book.machines)
+    )
+    here = {"machine": machine(), "jobs": jobs}
 
     def longest(chapter: Chapter) -> tuple[float, str]:
         # By the last run, so that no worker is left alone with a long chapter in the end; where no time is known, the
@@ -129,7 +134,9 @@ def _execute_all(
                     failures.extend(error.problems)
                     print(f"  FAILED {chapter.name}", flush=True)
                 else:
+                    machines[chapter.name] = here
                     write_whole(book.timings, json_text(seconds))
+                    write_whole(book.machines, json_text(machines))
                     print(f"  ran   {chapter.name}  {seconds[chapter.name]:.1f} s", flush=True)
         except KeyboardInterrupt:
             children.stop()

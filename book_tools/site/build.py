@@ -22,6 +22,7 @@ from book_tools.site.api_links import link_names
 from book_tools.site.cards import write_cards
 from book_tools.site.found import BOOK, make_findable
 from book_tools.site.html import html_problems
+from book_tools.site.offered import copy_offered, offered
 from book_tools.site.pages import generated_pages, write_accompanying
 from book_tools.site.previews import write_previews
 from book_tools.site.reading_copies import write_reading_copies
@@ -50,7 +51,8 @@ def build_site(book: Book) -> None:
         remove_tree(book.html)
         origin = origin_of(book)
         stage(book, generated_pages(book, state.parameters), origin, state.parameters)
-        write_accompanying(book, state.parameters)
+        editions = offered(book)
+        write_accompanying(book, state.parameters, editions)
         with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=book.build) as scratch:
             html = jupyter_book(book, Path(scratch))
             drop_unused(html)
@@ -64,7 +66,9 @@ def build_site(book: Book) -> None:
             labels = read_labels(html)
             write_copies(book, labels, html / FOLDER, origin, state.parameters)
             write_reading_copies(book, labels, html / READ_FOLDER, origin, state.parameters)
-            problems = html_problems(html) + weight_problems(html)
+            heavy = weight_problems(html)
+            copy_offered(editions, html)
+            problems = html_problems(html) + heavy
             if problems:
                 raise BookError(*problems, f"no site: {len(problems)} problems on the built pages")
             replace_tree(html, book.html)

@@ -26,11 +26,11 @@ from book_tools.files import files_below
 from book_tools.site.access import NO_HTML
 from book_tools.site.api import NAMES
 from book_tools.site.build import SCRATCH_PREFIX, jupyter_book
+from book_tools.site.offered import BOX, FOLDER, NAME, note_edition
 from book_tools.site.pages import generated_pages, write_accompanying
 from book_tools.site.stage import stage
 from cfltr_core.files import write_whole
 
-NAME = "counterfactual-learning-to-rank"
 PROGRAMS = ("latexmk", "xelatex", "rsvg-convert")
 PACKAGES = (
     "texlive-xetex texlive-latex-recommended texlive-latex-extra texlive-fonts-recommended latexmk tex-gyre "
@@ -60,6 +60,8 @@ ELEMENTS = {
 }
 # When an ePub was made, as it says itself.
 DATE = re.compile(r'((?:<dc:date>|<meta property="dcterms:modified">))[^<]*(<)')
+# The box of the front page that leads to editions.
+FRONT, OFFER = Path("index.html"), re.compile(rf"{re.escape(BOX)}.*?</div>\s*".encode(), re.DOTALL)
 Change = Callable[[dict[str, Any]], None]
 
 
@@ -178,7 +180,12 @@ def make_offline(book: Book) -> None:
         made = Path(scratch) / "site.zip"
         with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
             for path in files_below(book.html):
-                _add(archive, f"{NAME}/{path.relative_to(book.html).as_posix()}", path.read_bytes())
+                place = path.relative_to(book.html)
+                # Editions would be in themselves; the front page leads to none of them then.
+                if place.parts[0] != FOLDER:
+                    content = path.read_bytes()
+                    content = OFFER.sub(b"", content) if place == FRONT else content
+                    _add(archive, f"{NAME}/{place.as_posix()}", content)
         _keep(book, made, f"{NAME}.zip", f"; unpack it and open {NAME}/index.html")
 
 
@@ -243,4 +250,5 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes, how: int = zipfile
 def _keep(book: Book, made: Path, name: str, more: str) -> None:
     target = book.build / name
     os.replace(made, target)
+    note_edition(book, target)
     print(f"{target.relative_to(book.root)}: {target.stat().st_size / 1e6:.1f} MB{more}", flush=True)

@@ -25,8 +25,13 @@ FIGURE = "fig-ten-candidates"
 PICTURE = Path("_static") / "ten_candidates.svg"
 HEADING = "Written when the reference numbers are, from these:"
 NUMBERS = re.compile(rf"<!-- {HEADING}\n(.*?)-->\n", re.DOTALL)
-# What the second of the findings counts.
-OPPOSITE = " Opposite means that the effect is turned round, or surely smaller than what was said to matter."
+# What the words of the second of the findings mean, where they occur.
+MEANT = {
+    "smaller than asked": "*smaller than asked*: surely in the paper's direction, and surely by less than was said "
+    "before to matter",
+    "not seen": "*not seen*: surely less than that, in neither direction surely",
+    "opposite seen": "*opposite*: surely the other way round, or another value than was claimed",
+}
 
 
 def write_front(book: Book, parameters: Parameters) -> None:
@@ -93,6 +98,7 @@ def findings(book: Book, parameters: Parameters) -> str:
     controls = counts.get(("control", ""), Counter())
     predicted = [one for one in found if one.spec.prediction(corpus) != NO_PREDICTION]
     kept = sum(one.predicted_as_measured(corpus) for one in predicted)
+    meant = "; ".join(words for name, words in MEANT.items() if seen[name])
     numbers = {chapter.number for chapter in book.chapters()}
     gone = sum(spec.chapter in numbers for spec in withdrawn().values())
     return "\n".join(
@@ -100,10 +106,11 @@ def findings(book: Book, parameters: Parameters) -> str:
             f"- **Statements that can be proved or refuted.** The sources make {proved.total()} of those that the book "
             f"checks: {_listed(proved, MATHEMATICAL)}.",
             f"- **Statements about data.** Of {seen.total()} published ones, on `{corpus}`: "
-            f"{_listed(seen, EMPIRICAL)}.{OPPOSITE if seen['opposite seen'] else ''}",
-            f"- **Predictions and controls.** Of {len(predicted)} verdicts that were predicted, {kept} came out so. Of "
-            f"{controls.total()} controls: {_listed(controls, CONTROLS)}. Statements replaced after they had been "
-            f"measured, and listed with what they measured: {gone}.",
+            f"{_listed(seen, EMPIRICAL)}.{f' Here {meant}.' if meant else ''}",
+            f"- **Predictions and controls.** Of all {len(found)} claims, controls and the book's own among them, "
+            f"{len(predicted)} had a verdict predicted before they were measured; {kept} of these verdicts came out "
+            f"so. Of {controls.total()} controls: {_listed(controls, CONTROLS)}. Statements replaced after they had "
+            f"been measured, and listed with what they measured: {gone}.",
             f"\nComputed from this run: {parameters}. Every one of them stands on the "
             "[scoreboard](chapters/scoreboard.md), with its numbers.\n",
         ]

@@ -16,12 +16,14 @@ import yaml
 from book_tools.book import Book, Chapter
 from book_tools.errors import BookError
 from book_tools.notebooks import read_notebook, title_of
+from book_tools.site.reading_time import RULE, in_words, minutes_of
 from cfltr_core.files import write_whole
 
 # The front page includes this file, which lies beside it while the site is built.
 INCLUDED = "map.md"
 QUESTIONS = "questions.yml"
 SAID = re.compile(r"^\*Reading .*?Builds on (?P<what>.+)\.\*$", re.MULTILINE)
+STATED = re.compile(r"^\*Reading (\d+) minutes", re.MULTILINE)
 LINK = re.compile(r"\[[^\]]+\]\((\w+)\.ipynb\)")
 # What may stand before a link without saying that only a part of the chapter needs it.
 JOINING = {"", "and", ","}
@@ -37,7 +39,10 @@ LEFT, TOP, DOT, GAP, LOW, ROUND = 70, 14, 5, 10, 32, 5
 
 @dataclass(frozen=True)
 class Stop:
-    """A chapter on the map: ``on`` has the names of those it builds on, and whether all of it does."""
+    """A chapter on the map: ``on`` has the names of those it builds on, and whether all of it does.
+
+    ``minutes`` is how long reading it takes by the rule, ``said`` what the line below its title says of that.
+    """
 
     name: str
     title: str
@@ -45,6 +50,8 @@ class Stop:
     part: int
     on: dict[str, bool]
     words: str
+    minutes: float = 0.0
+    said: int | None = None
 
     @property
     def number(self) -> str:
@@ -100,7 +107,8 @@ def stops(book: Book) -> list[Stop]:
     for chapter in book.chapters():
         place, earlier = chapter.source.name, {stop.name for stop in out}
         notebook = read_notebook(chapter.source)
-        said = builds_on("\n".join(cell.source for cell in notebook.cells[:1]))
+        opening = "\n".join(cell.source for cell in notebook.cells[:1])
+        said, stated = builds_on(opening), STATED.search(opening)
         if said is None:
             problems.append(
                 f"{place}: its first cell does not say '*Reading … Builds on ….*', which the map is drawn from"
@@ -109,9 +117,8 @@ def stops(book: Book) -> list[Stop]:
             problems.append(f"{place}: has no question; write the one that it answers into chapters/{QUESTIONS}")
         on, words = said or ({}, "")
         problems += [f"{place}: builds on {name}, which does not come before it" for name in on if name not in earlier]
-        out.append(
-            Stop(chapter.name, title_of(notebook), questions.get(chapter.name, ""), parts[chapter.name], on, words)
-        )
+        about = (chapter.name, title_of(notebook), questions.get(chapter.name, ""), parts[chapter.name], on, words)
+        out.append(Stop(*about, minutes_of(notebook), int(stated[1]) if stated else None))
     if problems:
         raise BookError(*problems)
     return out
@@ -150,10 +157,34 @@ def lanes(line: list[Stop]) -> dict[str, tuple[int, int]]:
     return out
 
 
+def needed(line: list[Stop]) -> dict[str, list[Stop]]:
+    """Return for each chapter all those that it needs: what it builds on, what these build on, and so forth.
+
+    Only links of whole chapters are followed: a section or two may be read, or left out, without what it needs.
+    """
+    below: dict[str, set[str]] = {}
+    for stop in line:
+        whole = [name for name, is_whole in stop.on.items() if is_whole]
+        below[stop.name] = {*whole, *(deep for name in whole for deep in below[name])}
+    return {stop.name: [one for one in line if one.name in below[stop.name]] for stop in line}
+
+
+def reading_note(line: list[Stop]) -> str:
+    """Say how long all chapters take together, by which rule, and how far the chapters' own words are from it."""
+    total = (
+        f"Together the {len(line)} chapters take about {in_words(sum(stop.minutes for stop in line))} to read. {RULE}."
+    )
+    apart = [abs(stop.said - stop.minutes) for stop in line if stop.said is not None]
+    if not apart:
+        return total
+    return f"{total} What a chapter says below its title was set by hand; it differs by up to {max(apart):.0f} minutes."
+
+
 def drawn(book: Book) -> str:
     """Return the map: a list in which every chapter has its piece of the picture, its link, question and roots."""
     line = stops(book)
     captions = [caption for caption, _ in _captions(book)]
+    roots = needed(line)
     rows: list[str] = []
     for index, stop in enumerate(line):
         caption = captions[stop.part]
@@ -161,9 +192,30 @@ def drawn(book: Book) -> str:
             rows.append(f"- {_piece(line, index, caption=True)}**{caption}**\n")
         rows.append(
             f"- {_piece(line, index)}[{stop.title}](chapters/{stop.name}.ipynb)\n\n  {stop.question}\n\n"
-            f"  Builds on {_roots(stop, line)}.\n"
+            f"  About {in_words(stop.minutes)}. Builds on {_roots(stop, line)}.{_in_all(stop, roots[stop.name])}\n"
         )
-    return f'<div class="book-map">\n<p>{LEGEND}</p>\n\n' + "\n".join(rows) + "\n</div>\n"
+    head = f'<div class="book-map">\n<p>{LEGEND}</p>\n\n{reading_note(line)}\n\n'
+    return head + "\n".join(rows) + "\n</div>\n"
+
+
+def _in_all(stop: Stop, roots: list[Stop]) -> str:
+    """Say what a chapter needs in all, and how long that takes, where it is more than it builds on itself."""
+    if {one.name for one in roots} <= {*stop.on}:
+        return ""
+    time = in_words(sum(one.minutes for one in roots))
+    return f" Needs in all {spans([int(one.number) for one in roots])}, about {time} before it."
+
+
+def spans(numbers: list[int]) -> str:
+    """Return numbers in words, three and more in a row by the first and the last: *1–4, 9 and 11*."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    parts = [part for run in runs for part in ([f"{run[0]}–{run[-1]}"] if len(run) > 2 else map(str, run))]
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
 
 def _roots(stop: Stop, line: list[Stop]) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from book_tools.book import Book, Chapter
+from book_tools.git import date_of, last_changed
 from book_tools.site.reading_cost import reading_cost
 from book_tools.site.scoreboard import link_to
 from book_tools.site.tables import table
@@ -35,7 +36,8 @@ QUESTIONS = (
 COSTS = (
     "## What is kept, and what it cost\n",
     "Time is that of one core, summed over the cells; memory is the most that one worker held. *Seeds* are those "
-    "computed, of those that the chapter asks for.\n",
+    "computed, of those that the chapter asks for. *Made from* is the revision of the book that computed the table, "
+    "with the day of its commit.\n",
 )
 AGAIN = (
     "## Run them again\n",
@@ -104,25 +106,32 @@ def papers_size(book: Book) -> str:
     reading = reading_cost(book.root / "benchmarks" / "measured" / "events.csv")
     if not kept:
         return "\n".join([*parts, *reading, "No table is kept.\n"])
-    rows, seconds = [], 0.0
+    rows, seconds, whole = [], 0.0, 0
     for chapter, path in kept:
         about = _read(path).about
         seconds += about["seconds_in_all"]
-        rows.append(_row(chapter, path.stem, about))
-    header = ["Chapter", "Table", "Scale, corpus", "Seeds", "Time", "Memory", "Revision"]
-    total = f"All together: {_time(seconds)} of one core.\n"
+        whole += len(about["seeds"]) == len(about["seeds_asked"])
+        rows.append(_row(book, chapter, path, about))
+    header = ["Chapter", "Table", "Scale, corpus", "Seeds", "Time", "Memory", "Made from"]
+    total = (
+        f"All together: {_time(seconds)} of one core. Of the {len(rows)} tables, {whole} have all the seeds that their "
+        "chapter asks for.\n"
+    )
     return "\n".join([*parts, *COSTS, table(header, rows), total, *reading, *AGAIN])
 
 
-def _row(chapter: Chapter, name: str, about: Mapping[str, Any]) -> list[str]:
+def _row(book: Book, chapter: Chapter, path: Path, about: Mapping[str, Any]) -> list[str]:
+    revision = about.get("revision")
+    # Where the revision itself is not in this clone, the day on which the table came into it.
+    day = date_of(book.root, revision) or last_changed(book.root, path)
     return [
         f"[{chapter.number}]({chapter.name}.ipynb)",
-        name,
+        path.stem,
         f"`{about['scale']}`, `{about['corpus']}`",
         f"{len(about['seeds'])} of {len(about['seeds_asked'])}",
         _time(about["seconds_in_all"]),
         f"{about['peak_bytes'] / 2**30:.1f} GiB",
-        f"`{str(about.get('revision') or 'unknown')[:7]}`",
+        " ".join(filter(None, [f"`{str(revision or 'unknown')[:7]}`", day])),
     ]
 
 

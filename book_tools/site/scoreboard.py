@@ -9,38 +9,46 @@ from typing import TYPE_CHECKING
 from book_tools.book import Book, Chapter
 from book_tools.notebooks import read_notebook, title_of
 from book_tools.parameters import Parameters
+from book_tools.site.claim_rows import NUMBERS_FOLDER, claim_row, class_of, withdrawn_row
+from book_tools.site.false_alarms import budget
 from book_tools.site.standings import NOT_MEASURED, Standing, numbers_of, standings, tally
-from book_tools.site.tables import interval, number, table
+from book_tools.site.tables import table
 
 if TYPE_CHECKING:
     from cfltr_core.reporting.claim_registry import Claim
-    from cfltr_core.reporting.claims import Measurement
 
-# Beside the chapters; one file per claim.
-NUMBERS_FOLDER = "claims"
 # What the short codes stand for; a small book may do without.
 SOURCES_PAGE = "chapters/sources"
 ROLES = {"published": "Published in one of the four sources", "own": "Our own"}
 # The order of the columns and of the filter, with the outcomes that have no place in the tables of totals at the end.
 MATHEMATICAL = ("true", "false", "undecided")
-EMPIRICAL = ("seen", "opposite seen", "undecided")
+EMPIRICAL = ("seen", "smaller than asked", "not seen", "opposite seen", "undecided")
 CONTROLS = ("held", "did not hold", "undecided")
-OUTCOMES = ("true", "false", "seen", "opposite seen", "held", "did not hold", "undecided", "no verdict", NOT_MEASURED)
+OUTCOMES = (
+    *("true", "false", "seen", "smaller than asked", "not seen", "opposite seen", "contradicted"),
+    *("held", "did not hold", "undecided", "no verdict", NOT_MEASURED),
+)
+# The buttons stand in the first screen of a phone; what is explained follows, and goes when one is pressed.
 INTRODUCTION = (
     "# Scoreboard\n",
-    "Every claim that the book puts to the test: what it says, what was predicted before it was first measured, and "
-    "what this run of the book found. A verdict is computed from the numbers of each seed, never written by hand.\n",
+    "Every claim that the book puts to the test: what it says, what was predicted before it was measured, and what "
+    "this run found ({parameters}).\n",
+)
+WORDS = (
+    "A verdict is computed from the numbers of each seed, never written by hand.\n",
     "- A *mathematical* claim is **true** or **false**. Its chapter has the proof or the counterexample; the run "
     "checks it on numbers, and the check can fail.",
     "- An *empirical* claim is **seen** on `{corpus}`, its **opposite** is **seen** there, or it stays **undecided**: "
     "the interval over the seeds crosses the threshold. That the opposite is seen does not refute a paper that speaks "
-    "of other data. An ordering counts as *opposite seen* also where the difference is surely smaller than the margin "
-    "that was stated to matter: then its interval can lie on the paper's side of zero. Chapters and code say "
-    "*supported*, *contradicted* and *inconclusive*.",
+    "of other data.",
+    "- A claim that one thing is larger than another also says by how much to matter, its margin. A difference that is "
+    "surely below it is called by the sign of its interval: **smaller than asked** where it is surely above zero, as "
+    "the paper says, **not seen** where zero is inside, **opposite seen** where it is surely below zero.",
     "- A *control* is a repetition in which an effect must vanish or turn round. It **held** or it **did not hold**.\n",
-    "The ids begin with a short code for the source{sources}. [How a verdict is reached](#sec-verdicts) stands at the "
-    "end of the page.\n",
-    "This run: {parameters}.\n",
+    "Chapters and code call the same verdicts by one word for all kinds:\n",
+    "{mapping}",
+    "The ids begin with a short code for the source{sources}. [How a verdict is reached](#sec-verdicts) and "
+    "[how you check that it was predicted before](#sec-before) stand at the end of the page.\n",
 )
 INTERVALS = (
     "(sec-verdicts)=\n## How a verdict is reached\n",
@@ -54,10 +62,24 @@ INTERVALS = (
     "not have failed, and decides nothing either. An ordering claims that the difference matters: a difference that is "
     "real but smaller than the stated margin contradicts it.\n",
 )
+BEFORE = (
+    "(sec-before)=\n## Was it predicted before it was measured?\n",
+    "A claim is committed, with its margin and the verdict that is predicted, before a chapter measures it. Git keeps "
+    "the order. In a clone with the whole history this lists, oldest first, the commits that changed how often the "
+    "name of a claim occurs, and the files; here of `{id}`, and likewise of any other id of this page:\n",
+    "```bash\ngit log --reverse --date=iso --format='%n%h %ad %s' --name-only \\\n"
+    "  -S'{id}' -- '*claims.yml' 'chapters/*.ipynb'\n```\n",
+    "The first commit should name `claims.yml` and no chapter. `git show HASH -- '*claims.yml'`, with its hash, shows "
+    "what was predicted then: `predicted`, or `expect` where that line is missing. Where nothing was predicted the "
+    "claim says so above. Git shows the order of commits. Where one commit brings a claim and its chapter, as for "
+    "some of the first chapters, it does not tell which came first; and that nobody measured before committing, it "
+    "cannot show.\n",
+)
 WITHDRAWN = (
     "## Withdrawn\n",
     "Statements that were replaced after they had been measured, with what they measured then and why they were "
-    "replaced. They are not measured any more and decide nothing.\n",
+    "replaced. They are not measured any more and decide nothing. Of those that were *contradicted* only that is "
+    "recorded, and not on which side.\n",
 )
 
 
@@ -66,24 +88,34 @@ def scoreboard(book: Book, parameters: Parameters) -> str:
     from cfltr_core.reporting.claim_registry import FAMILY_ALPHA, withdrawn
     from cfltr_core.reporting.intervals import FEW_UNITS
 
-    found = standings(book)
+    found, corpus = standings(book), parameters.corpus
     chapters = [chapter for chapter in book.chapters() if any(one.chapter == chapter for one in found)]
     numbers = {chapter.number for chapter in book.chapters()}
     gone = [spec for spec in withdrawn().values() if spec.chapter in numbers]
+    replaced: dict[str | None, list[str]] = {}
+    for spec in gone:
+        if spec.withdrawn is not None:
+            replaced.setdefault(spec.withdrawn.replaced_by, []).append(spec.id)
     where = ", see [the four sources](sources.md)" if SOURCES_PAGE in book.pages() else ""
+    words = {"corpus": corpus, "parameters": parameters, "sources": where, "mapping": _mapping()}
     parts = [
-        *(line.format(corpus=parameters.corpus, parameters=parameters, sources=where) for line in INTRODUCTION),
-        _totals(found, parameters.corpus),
-        _filter(found, gone, parameters.corpus),
+        *(line.format(**words) for line in INTRODUCTION),
+        _filter(found, gone, corpus),
+        '<div class="board-about">\n',
+        *(line.format(**words) for line in WORDS),
+        _totals(found, corpus),
+        "</div>\n",
     ]
     for chapter in chapters:
         parts.append(f"## {link_to(chapter)}\n")
-        parts += [_row(one, parameters) for one in found if one.chapter == chapter]
+        parts += [claim_row(one, parameters, replaced.get(one.spec.id, ())) for one in found if one.chapter == chapter]
     if gone:
         parts += WITHDRAWN
-        parts += [_gone(spec, parameters.corpus) for spec in gone]
+        parts += [withdrawn_row(spec, corpus, replaced.get(spec.id, ())) for spec in gone]
     share = {"together": 1 - FAMILY_ALPHA, "alpha": FAMILY_ALPHA, "alarm": FAMILY_ALPHA / 2, "few": FEW_UNITS}
     parts += [line.format(**share) for line in INTERVALS]
+    parts.append(budget(found, parameters).words())
+    parts += [line.format(id=next((one.spec.id for one in found), "ID")) for line in BEFORE]
     return "\n".join(parts)
 
 
@@ -101,8 +133,25 @@ def link_to(chapter: Chapter) -> str:
     return f"[{title_of(read_notebook(chapter.source)) or chapter.name}]({chapter.source.name})"
 
 
+def _mapping() -> str:
+    """Return which word of chapters and code is which here, as a table."""
+    from cfltr_core.reporting.claim_registry import VERDICTS
+    from cfltr_core.reporting.wording import EMPIRICAL as NATURE
+    from cfltr_core.reporting.wording import NOT_SEEN, OUTCOMES, SMALLER
+
+    def cell(kind: str, verdict: str) -> str:
+        below = kind == NATURE and verdict == "contradicted"
+        return " or ".join([*([SMALLER, NOT_SEEN] if below else []), OUTCOMES[kind][verdict]])
+
+    rows = [[f"*{verdict}*", *(cell(kind, verdict) for kind in OUTCOMES)] for verdict in VERDICTS]
+    return table(["In chapters and code", *(kind.capitalize() for kind in OUTCOMES)], rows)
+
+
 def _totals(found: list[Standing], corpus: str) -> str:
+    from cfltr_core.reporting.claim_registry import NO_PREDICTION
+
     counts = tally(found)
+    predicted = Counter(one.group for one in found if one.spec.prediction(corpus) != NO_PREDICTION)
     kept = Counter(one.group for one in found if one.predicted_as_measured(corpus))
 
     def rows(nature: str, outcomes: tuple[str, ...]) -> list[list[str]]:
@@ -113,7 +162,7 @@ def _totals(found: list[Standing], corpus: str) -> str:
             have = counts.get(group, Counter())
             rest = have.total() - sum(have[outcome] for outcome in outcomes)
             listed = [str(have[outcome]) for outcome in outcomes]
-            lines.append([name, str(have.total()), *listed, str(rest), str(kept[group])])
+            lines.append([name, str(have.total()), *listed, str(rest), f"{kept[group]} of {predicted[group]}"])
         return lines
 
     parts = []
@@ -124,6 +173,10 @@ def _totals(found: list[Standing], corpus: str) -> str:
     ):
         heads = [outcome.capitalize() for outcome in outcomes]
         parts.append(table([kind, "All", *heads, "Without a verdict", "As predicted"], rows(nature, outcomes)))
+    parts.append(
+        "*As predicted* counts verdicts that came out as they had been predicted, *of* those claims of the row of "
+        "which a verdict had been predicted. The others were written, or set, after a first measurement.\n"
+    )
     return "\n".join(parts)
 
 
@@ -133,10 +186,12 @@ def _filter(found: list[Standing], gone: list[Claim], corpus: str) -> str:
 
     outcomes = {one.outcome for one in found} | {outcome(spec, spec.expected(corpus)) for spec in gone}
     used = {one.source for one in found} | {source_of(spec.id) for spec in gone}
-    sources = {_class(code): "our own" if code == OWN else name for code, name in SOURCES.items() if code in used}
+    sources = {class_of(code): "our own" if code == OWN else name for code, name in SOURCES.items() if code in used}
     if CONTROL in used:
         sources[CONTROL] = "controls"
-    verdicts = {_class(name): name for name in OUTCOMES if name in outcomes}
+    # Only of withdrawn claims no more is known than this verdict.
+    more = {"contradicted": "contradicted (withdrawn)"}
+    verdicts = {class_of(name): more.get(name, name) for name in OUTCOMES if name in outcomes}
     if any(not one.predicted_as_measured(corpus) for one in found):
         verdicts["surprise"] = "not as predicted"
     return _buttons("verdict", verdicts) + _buttons("source", sources)
@@ -149,109 +204,3 @@ def _buttons(name: str, choices: dict[str, str]) -> str:
         for key, words in {"all": "all", **choices}.items()
     )
     return f'<fieldset class="claim-filter"><legend>{name.capitalize()}</legend>\n{buttons}</fieldset>\n\n'
-
-
-def _row(one: Standing, parameters: Parameters) -> str:
-    """Return one claim as a block: a table of so many columns could not be read on a phone."""
-    spec, corpus = one.spec, parameters.corpus
-    gates = spec.gates(parameters.scale, corpus)
-    measured = _measured(spec, one.measurement) if one.measurement else ""
-    lines = [
-        f"Predicted: {_prediction(spec, corpus)}. Measured: {one.outcome}{measured}.",
-        "" if gates else f"Decides nothing here: {spec.tested_where}.",
-        _compared(one, corpus) if gates else "",
-        _links(one),
-    ]
-    return _block(spec, one.outcome, " ".join(filter(None, lines)), not one.predicted_as_measured(corpus))
-
-
-def _gone(spec: Claim, corpus: str) -> str:
-    from cfltr_core.reporting.wording import outcome
-
-    about = spec.withdrawn
-    if about is None:
-        raise ValueError(f"{spec.id} stands: only a withdrawn claim is listed here")
-    measured = (
-        outcome(spec, about.measured)
-        if isinstance(about.measured, str)
-        else ", ".join(f"{outcome(spec, verdict)} on `{name}`" for name, verdict in about.measured.items())
-    )
-    lines = [
-        f"Predicted: {_prediction(spec, corpus)}. Measured: {measured}.",
-        f"Replaced by {_anchor(about.replaced_by)}." if about.replaced_by else "",
-        f"{' '.join(about.why.split())} `{spec.id}`",
-    ]
-    changed = spec.prediction(corpus) != spec.expected(corpus)
-    return _block(spec, outcome(spec, spec.expected(corpus)), " ".join(filter(None, lines)), changed)
-
-
-def _block(spec: Claim, outcome: str, about: str, is_surprise: bool) -> str:
-    from cfltr_core.reporting.wording import source_of, spelt_out
-
-    classes = f"claim verdict-{_class(outcome)} source-{_class(source_of(spec.id))}"
-    classes += " withdrawn" if spec.withdrawn else ""
-    classes += " verdict-surprise" if is_surprise else ""
-    nature = "Control" if source_of(spec.id) == "control" else spec.nature.capitalize()
-    return (
-        f'<div class="{classes}" id="claim-{spec.id}">\n\n'
-        f'<span class="verdict">{outcome.capitalize()}</span> {" ".join(spec.statement.split())} '
-        f"*({spelt_out(spec.source)})*\n\n"
-        f"{nature}. {about}\n\n</div>\n"
-    )
-
-
-def _prediction(spec: Claim, corpus: str) -> str:
-    from cfltr_core.reporting.claim_registry import NO_PREDICTION
-    from cfltr_core.reporting.wording import outcome
-
-    predicted = spec.prediction(corpus)
-    return "nothing, written after a first measurement" if predicted == NO_PREDICTION else outcome(spec, predicted)
-
-
-def _compared(one: Standing, corpus: str) -> str:
-    """Say where this run differs from the last accepted one."""
-    from cfltr_core.reporting.wording import outcome
-
-    expected = one.spec.expected(corpus)
-    return "" if one.verdict == expected else f"**The last accepted run: {outcome(one.spec, expected)}.**"
-
-
-def _links(one: Standing) -> str:
-    """Lead to what measured the claim: its place in the chapter, the figure beside it, the numbers, the control."""
-    spec, page = one.spec, f"{one.chapter.name}.html"
-    place = f"#claim-{spec.id}" if one.is_shown else ""
-    links = [f'<a href="{page}{place}">Where it was measured</a>' if one.measurement else ""]
-    if one.figure:
-        links.append(f'<a href="{page}#{one.figure}">figure beside it</a>')
-    if one.measurement:
-        links.append(f"{{download}}`numbers (CSV) <{NUMBERS_FOLDER}/{spec.id}.csv>`")
-    if spec.control:
-        links.append(f"control: {_anchor(spec.control)}")
-    return " · ".join(filter(None, [*links, f"`{spec.id}`"]))
-
-
-def _anchor(id: str) -> str:
-    return f'<a href="#claim-{id}">{id}</a>'
-
-
-def _measured(spec: Claim, measurement: Measurement) -> str:
-    from cfltr_core.reporting.claims import NO_VERDICT
-    from cfltr_core.reporting.wording import describe, required
-
-    result = measurement.result
-    if result.verdict == NO_VERDICT:
-        return f" ({result.reason})"
-    effect = f"{describe(spec)} {number(result.effect)}"
-    if result.reason:
-        effect += f"; {result.reason}"
-    elif result.interval is not None and result.level is not None:
-        effect += f", {result.level:.1%} interval {interval(result.interval)} over {spec.counted(result.seeds)}"
-        if result.units is not None and result.units < result.seeds:
-            effect += f" in {result.units} folds"
-    else:
-        effect += f" in {result.seeds} cases"
-    return f" ({effect}; {required(spec)})"
-
-
-def _class(words: str) -> str:
-    return words.lower().replace(" ", "-")

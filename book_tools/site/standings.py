@@ -40,10 +40,11 @@ class Standing:
 
     @property
     def outcome(self) -> str:
-        """The verdict in words: true, false, seen, opposite seen, held, did not hold, undecided."""
+        """The verdict in words, as :func:`cfltr_core.reporting.wording.outcome` says it for its interval."""
         from cfltr_core.reporting.wording import outcome
 
-        return outcome(self.spec, self.verdict)
+        interval = self.measurement.result.interval if self.measurement else None
+        return outcome(self.spec, self.verdict, interval=interval)
 
     @property
     def source(self) -> str:

@@ -11,9 +11,9 @@ from typing import Any
 from cfltr_core.reporting import claim_registry
 from cfltr_core.reporting.claim_registry import NO_PREDICTION, Claim
 from cfltr_core.reporting.claims import NO_VERDICT, ClaimResult
-from cfltr_core.reporting.wording import describe, is_control, required, spelt_out
+from cfltr_core.reporting.wording import EMPIRICAL, describe, is_control, outcome, required, spelt_out
 
-# How a statement of each kind fails; the effect follows.
+# How a statement of each kind fails; the effect follows.  An ordering of data fails in the words of the scoreboard.
 _FAILS = {
     "identity": "equality fails: off by up to",
     "inequality": "the bound fails: exceeded by up to",
@@ -87,7 +87,7 @@ class Evidence:
             words = f"{result.verdict}, against the prediction" if against else result.verdict
             if result.verdict == "contradicted":
                 foreseen = "as expected, " if predicted == result.verdict else ""
-                return f"{words}: {foreseen}{_FAILS[spec.kind]} {result.effect:.3g}"
+                return f"{words}: {foreseen}{_fails(spec, result)} {result.effect:.3g}"
             return f"{words}, as expected" if predicted == result.verdict == "inconclusive" else words
         if spec.is_news(result.verdict, self.corpus):
             return f"{result.verdict}, though no clear answer was expected"
@@ -148,6 +148,13 @@ class Evidence:
 
 def _expected(result: ClaimResult, corpus: str) -> str:
     return claim_registry.registry()[result.id].expected(corpus)
+
+
+def _fails(spec: Claim, result: ClaimResult) -> str:
+    """How a contradicted claim fails."""
+    called = outcome(spec, result.verdict, interval=result.interval)
+    named = spec.kind == "ordering" and spec.nature == EMPIRICAL and not is_control(result.id)
+    return f"{called}, on average" if named else _FAILS[spec.kind]
 
 
 def _count(number: int, noun: str) -> str:

@@ -2,6 +2,9 @@
 
 A *mathematical* claim is true or false.  An *empirical* one is seen on the corpus at hand or not: generated data can
 show the opposite of what a paper says of its data, and cannot refute it.  A *control* held or did not.
+
+An ordering claims a difference of more than a margin.  A difference that surely does not exceed it is contradicted,
+which says too little to a reader; its interval says the rest: :func:`shortfall`.
 """
 
 from __future__ import annotations
@@ -9,6 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Protocol
+
+from cfltr_core.reporting.intervals import below
 
 # The short codes that begin the ids of claims, with what they stand for.
 SOURCES: Mapping[str, str] = {
@@ -18,12 +23,14 @@ SOURCES: Mapping[str, str] = {
     "N": "the notes",
     "B": "this book",
 }
-OWN, CONTROL = "B", "control"
+OWN, CONTROL, EMPIRICAL = "B", "control", "empirical"
 CODE = re.compile(r"\b(A18|J20|O20)\b|^(N|B)\b|(?<=; )(N|B)\b")
-# From a verdict to what it is called, by nature; a control has words of its own.
+# From a verdict to what it is called, by nature; a control has words of its own.  An empirical ordering that is
+# contradicted is called by where its interval lies, and where that is not known by the verdict.
+SMALLER, NOT_SEEN, OPPOSITE = "smaller than asked", "not seen", "opposite seen"
 OUTCOMES: Mapping[str, Mapping[str, str]] = {
     "mathematical": {"supported": "true", "contradicted": "false", "inconclusive": "undecided"},
-    "empirical": {"supported": "seen", "contradicted": "opposite seen", "inconclusive": "undecided"},
+    EMPIRICAL: {"supported": "seen", "contradicted": OPPOSITE, "inconclusive": "undecided"},
     CONTROL: {"supported": "held", "contradicted": "did not hold", "inconclusive": "undecided"},
 }
 
@@ -89,13 +96,39 @@ class Named(Protocol):
         """The value that is claimed."""
 
 
-def outcome(spec: Named, verdict: str) -> str:
+def outcome(spec: Named, verdict: str, *, interval: tuple[float, float] | None = None) -> str:
     """A verdict on a claim in words: true, false; seen, opposite seen; held, did not hold; undecided.
 
-    Whatever is no verdict (*no verdict*, *none*) stays as it is.
+    A contradicted ordering of data is *smaller than asked*, *not seen* or *opposite seen*, as its ``interval`` says
+    (:func:`shortfall`).  Without one it can be all three, and stays *contradicted*, unless its margin is 0: then only
+    the opposite contradicts it.  Whatever is no verdict (*no verdict*, *none*) stays as it is.
+
+    Examples
+    --------
+    >>> from cfltr_core.reporting.claim_registry import registry
+    >>> spec = registry()["A18-naive-misorders"]
+    >>> outcome(spec, "contradicted", interval=(0.01, 0.1)), outcome(spec, "contradicted")
+    ('smaller than asked', 'contradicted')
     """
     kind = CONTROL if is_control(spec.id) else spec.nature
+    if (kind, spec.kind, verdict) == (EMPIRICAL, "ordering", "contradicted") and spec.margin > 0:
+        return verdict if interval is None else shortfall(interval)
     return OUTCOMES[kind].get(verdict, verdict)
+
+
+def shortfall(interval: tuple[float, float]) -> str:
+    """What is seen of a difference that surely does not exceed its margin, by the side of 0 that its interval is on.
+
+    Above 0 it is *smaller than asked*, below 0 the *opposite is seen*; an interval that has 0 inside leaves the sign
+    open: the difference is *not seen*.
+
+    Examples
+    --------
+    >>> shortfall((0.1, 0.2)), shortfall((-0.1, 0.2)), shortfall((-0.2, -0.1))
+    ('smaller than asked', 'not seen', 'opposite seen')
+    """
+    low, high = interval
+    return SMALLER if below(0.0, low) else OPPOSITE if below(high, 0.0) else NOT_SEEN
 
 
 def describe(spec: Named) -> str:

@@ -10,22 +10,16 @@ import ast
 import re
 import symtable
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from book_tools.colab.myst import Directive, blocks_of
+from book_tools.notebooks import KEPT
+from book_tools.site.visible import TITLE, Cell, path_words, prose_of
 
 WORDS, VISIBLE_CELLS, FIGURES = (1_500, 2_500), (8, 14), (3, 5)
 MEDIAN_LINES, VISIBLE_LINES, FOLDED_LINES, COLUMNS, NUMBERS = 8, 16, 40, 88, 10
 
-FOLDS = {"hide-input", "hide-cell"}
-REMOVED = {"remove-cell", "remove-input"}
-# The cells that `make paper` executes: those of kept tables, and those that set the notebook up.
-KEPT, SET_UP = "kept", {"parameters", "remove-cell"}
-TITLE = re.compile(r"# @title \S")
-# What stands in the margin, and what a reader opens.
-ASIDE = ("margin", "sidebar", "dropdown")
 # The first sign of each part, in the order of the parts; a heading says what happens, in words of its own.
 PARTS = (
     ("the promise, **In one sentence:**", r"^\*\*In one sentence:\*\*"),
@@ -49,52 +43,6 @@ QUOTED = re.compile(r"\{glue:text\}`([\w-]+)`")
 TEXT_METHODS = {"join", "format", "replace", "strip", "lower", "upper", "capitalize"}
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A cell as the tests see it; ``solution`` tells whether it stands in a folded solution."""
-
-    kind: str
-    text: str
-    tags: frozenset[str]
-    solution: bool = False
-
-    @property
-    def lines(self) -> int:
-        """Lines that are not empty, without the title of a fold."""
-        lines = [line for line in self.text.splitlines() if line.strip()]
-        return len(lines) - bool(lines and TITLE.match(lines[0]))
-
-    @property
-    def is_fold(self) -> bool:
-        return self.kind == "code" and bool(self.tags & FOLDS)
-
-    @property
-    def is_for_kept_tables(self) -> bool:
-        return self.kind == "code" and bool(self.tags & {KEPT, *SET_UP})
-
-    @property
-    def is_visible(self) -> bool:
-        return self.kind == "code" and not self.tags & (FOLDS | REMOVED) and not self.solution
-
-
-def cells_of(notebook: Mapping[str, Any]) -> list[Cell]:
-    """The cells of a notebook in JSON."""
-    found: list[Cell] = []
-    inside = False
-    for cell in notebook["cells"]:
-        text = "".join(cell["source"])
-        if cell["cell_type"] == "markdown":
-            start, end = text.rfind(":::{solution-start}"), text.rfind(":::{solution-end}")
-            inside = inside if start == end else start > end
-        tags = frozenset(cell["metadata"].get("tags", []))
-        found.append(Cell(cell["cell_type"], text, tags, inside and cell["cell_type"] == "code"))
-    return found
-
-
-def prose_of(cells: list[Cell]) -> str:
-    return "\n\n".join(cell.text for cell in cells if cell.kind == "markdown")
-
-
 def tree_of(cells: list[Cell]) -> ast.Module:
     """All code of a chapter, without the commands of the notebook."""
     return ast.parse(without_commands("\n".join(cell.text for cell in cells if cell.kind == "code")))
@@ -102,24 +50,6 @@ def tree_of(cells: list[Cell]) -> ast.Module:
 
 def without_commands(code: str) -> str:
     return re.sub(r"^\s*[%!].*$", "", code, flags=re.MULTILINE)
-
-
-def path_words(prose: str) -> int:
-    """How many words a reader meets who opens nothing; formulas, labels and options are none."""
-    # What stands between the start and the end of a folded solution is folded with it.
-    prose = re.sub(r"^:::\{solution-start\}.*?^:::\{solution-end\}\n:::$", "", prose, flags=re.M | re.S)
-    text = re.sub(r"\$\$.*?\$\$([ \t]*\([\w-]+\))?", "", "\n".join(_open_text(prose)), flags=re.DOTALL)
-    text = re.sub(r"\$[^$\n]+\$|^\(.*\)=$", "", text, flags=re.MULTILINE)
-    return sum(bool(re.search(r"\w", word)) for word in text.split())
-
-
-def _open_text(prose: str) -> Iterator[str]:
-    for block in blocks_of(prose):
-        if isinstance(block, str):
-            yield block
-        elif block.name not in ASIDE and "dropdown" not in block.options.get("class", ""):
-            yield block.argument
-            yield from _open_text(block.body)
 
 
 def problems_of(cells: list[Cell], number: int, committed: Mapping[str, Any]) -> list[str]:

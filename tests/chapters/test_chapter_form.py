@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from chapter_form import Cell, cells_of, names_of, path_words, problems_of, prose_of
+from chapter_form import names_of, problems_of
 
+from book_tools.site.visible import Cell, cells_of, path_words, prose_of
 from cfltr_core.reporting.claim_registry import registry
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,8 +18,10 @@ from toy import REPOSITORY, Toy
 from book_tools.checks.axe import VARIABLE, find_axe
 from book_tools.checks.browser import DRIVER_FOLDER, chromium, find_programs
 from book_tools.checks.browser_check import site_problems
+from book_tools.checks.browser_search import QUERIES, search_problems
 from book_tools.errors import UsageError
 from book_tools.site.serve import serving
+from book_tools.site.sphinx_search import SCORER
 
 # The head of a page as Sphinx writes it; what of a page is not inside a formula is left alone.
 PAGE = """<!doctype html>
@@ -157,6 +159,11 @@ FAULTS = {
         "* light",
         ["fig-x: two frames show one picture"],
     ),
+    "low-buttons": (
+        '<p style="height: 800px">Long.</p><fieldset class="claim-filter"><legend>V</legend><p>Much.</p></fieldset>',
+        "390 *",
+        ["the buttons of the page end at 9\\d\\d px, below the first screen of 844 px"],
+    ),
     "nameless": ("<button></button>", "1280 *", ["axe, critical: Buttons must have discernible text"]),
     "lost-formula": (
         '<p id="g">A <span class="math">\\(x\\)</span>.</p><script>document.getElementById("g").remove()</script>',
@@ -231,6 +238,68 @@ def test_a_page_that_never_comes_to_rest(tmp_path: Path) -> None:
     (site / "_static" / "mathjax").unlink()
     problems = site_problems(site, patience=3.0)
     assert len([p for p in problems if "the page did not come to rest" in p]) == 4
+
+
+RESULTS = """<body><script>
+const found = FOUND[new URLSearchParams(location.search).get("q")];
+const list = found.map((to) => `<li><a href="${to}">x</a></li>`).join("");
+const said = found.length ? "Found." : "";
+document.body.innerHTML = `<p class="search-summary">${said}</p><ul class="search">${list}</ul>`;
+</script>"""
+
+
+@pytest.mark.usefixtures("_browser")
+def test_the_search_must_find_pages_before_names(tmp_path: Path) -> None:
+    found = {
+        "save model": ["chapters/guide.html", "api/index.html"],
+        "own log": ["chapters/guide.html#x", "api/clicks.html", "chapters/01_clicks.html"],
+        "propensity": ["api/clicks.html"],
+        "fit_proprank": [],
+    }
+    assert found.keys() == QUERIES.keys()
+    site = tmp_path / "site"
+    (site / "api").mkdir(parents=True)
+    (site / "search.html").write_text(RESULTS.replace("FOUND", json.dumps(found)))
+    with serving(site) as origin, chromium() as browser:
+        browser.set_script_timeout(3.0)
+        assert list(search_problems(browser, site, origin)) == [], "without names there is nothing to be ordered"
+        (site / "api" / "index.html").write_text("")
+        assert list(search_problems(browser, site, origin)) == [
+            "search.html: 'own log' finds api/clicks.html before chapters/01_clicks.html",
+            "search.html: 'propensity' finds api/clicks.html first, and not a page of chapters/",
+            "search.html: finds nothing for 'fit_proprank'",
+        ]
+
+
+@pytest.mark.usefixtures("_browser")
+def test_the_order_of_what_is_found(tmp_path: Path) -> None:
+    """By the script itself: pages with the words in their titles, chapters in order, lists, names; a name as code."""
+    script = SCORER.read_text(encoding="utf-8")
+    (tmp_path / "search.html").write_text(f"<script>{script}</script>")
+    pages = [
+        ("api/clicks", "cfltr_core.ClickLog", 16),
+        ("api/clicks", "cfltr_core.User.propensity", 16),
+        ("chapters/scoreboard", "Scoreboard", 15),
+        ("chapters/10_both", "10. Learning both", 15),
+        ("chapters/guide", "Which method for my log?", 15),
+        ("chapters/02_ips", "2. Inverse propensity scoring", 15),
+        ("chapters/09_harvest", "9. Harvesting", 15),
+    ]
+    items = json.dumps([[page, title, "", None, score, ""] for page, title, score in pages])
+    order = f"return {items}.map((item) => [Scorer.score(item), item[1]]).sort((a, b) => b[0] - a[0])"
+    with serving(tmp_path) as origin, chromium() as browser:
+        for query, first in {
+            "propensity": "2. Inverse",
+            "clicklog": "Which",
+            "ClickLog": "cfltr_core.ClickLog",
+        }.items():
+            browser.get(f"{origin}/search.html?q={query}")
+            titles = [title for _, title in browser.execute_script(order)]
+            assert titles[0].startswith(first)
+            assert [t[:2] for t in titles if t[0].isdigit()] == ["2.", "9.", "10"]
+            assert titles.index("Scoreboard") > titles.index("10. Learning both")
+            names = [place for place, title in enumerate(titles) if title.startswith("cfltr_core")]
+            assert names == ([0, 6] if query == "ClickLog" else [5, 6])
 
 
 @pytest.mark.usefixtures("_browser")

@@ -14,7 +14,7 @@ from toy import REPOSITORY, Toy
 
 from book_tools.book import Book
 from book_tools.errors import UsageError
-from book_tools.site import editions
+from book_tools.site import editions, offered
 from book_tools.site.map import LEGEND, drawn
 
 
@@ -40,6 +40,52 @@ def test_the_archive_is_the_site_and_the_same_twice(built: Toy, tmp_path: Path) 
     unpacked = tmp_path / editions.NAME
     files = {path.relative_to(site): path.read_bytes() for path in site.rglob("*") if path.is_file()}
     assert {path.relative_to(unpacked): path.read_bytes() for path in unpacked.rglob("*") if path.is_file()} == files
+
+
+def test_the_front_page_leads_to_what_was_made_from_the_same_run(executed: Toy, tmp_path: Path) -> None:
+    """After the next build, of the same run; not to one of another run, and not in the archive, which holds none."""
+    (executed.root / "index.md").write_text(f"# Toy\n\nA book.\n\n:::{{include}} {offered.INCLUDED}\n:::\n")
+    book = Book(executed.root)
+    site, made = book.html, book.build / f"{editions.NAME}.zip"
+
+    def build() -> tuple[set[str], str]:
+        result = executed.cli("book", "--scale", "smoke")
+        assert result.returncode == 0, result.stdout
+        page = (site / "index.html").read_text()
+        links = set(re.findall(r'href="(editions/[^"]*)"', page))
+        assert links == {path.relative_to(site).as_posix() for path in site.glob("editions/*")}
+        return links, " ".join(re.sub("<[^>]*>", "", page).split())
+
+    links, page = build()
+    assert links == set()
+    said = (
+        "the repository makes copies of the book: a PDF by make pdf, an ePub by make epub, this site as one archive by"
+    )
+    assert said in page
+    assert executed.cli("offline").returncode == 0
+    first = made.read_bytes()
+    links, page = build()
+    assert links == {f"editions/{made.name}"}
+    assert (site / "editions" / made.name).read_bytes() == first
+    assert f"this site as one archive ({len(first) / 1e6:.1f} MB). The repository makes a PDF by make pdf, an" in page
+    before = {path: path.read_bytes() for path in site.rglob("*") if path.is_file()}
+    assert build()[0] == links
+    assert {path: path.read_bytes() for path in site.rglob("*") if path.is_file()} == before, "two builds of one run"
+    assert executed.cli("offline").returncode == 0
+    with zipfile.ZipFile(made) as archive:
+        assert not [name for name in archive.namelist() if "/editions/" in name]
+        front = archive.read(f"{editions.NAME}/index.html").decode()
+    assert "editions" not in front
+    assert "A book." in front
+    assert "</footer>" in front, "no more than the box is gone"
+    # Another run: its numbers may be others.
+    manifest = book.manifest.read_text()
+    book.manifest.write_text(manifest + "\n")
+    assert offered.offered(book) == []
+    book.manifest.write_text(manifest)
+    assert offered.offered(book) == [made]
+    made.unlink()
+    assert offered.offered(book) == []
 
 
 def test_an_archive_needs_a_site(toy: Toy) -> None:

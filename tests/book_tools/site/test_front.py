@@ -38,13 +38,19 @@ def test_the_findings_are_counted(measured: Toy) -> None:  # noqa: F811
     text = findings(Book(measured.root), SMOKE)
     first, second, third, *_ = text.splitlines()
     assert first.endswith("The sources make 2 of those that the book checks: **1 true**, **1 false**.")
-    tally, meaning = second.split(" Opposite means ")
-    assert tally.endswith("Of 2 published ones, on `yahoo-like`: **1 seen**, **1 opposite seen**.")
-    assert meaning == "that the effect is turned round, or surely smaller than what was said to matter."
+    tally, meaning = second.split(" Here ")
+    assert tally.endswith(
+        "Of 4 published ones, on `yahoo-like`: **1 seen**, **1 smaller than asked**, **1 not seen**, "
+        "**1 opposite seen**."
+    )
+    assert re.findall(r"\*([\w ]+)\*: surely", meaning) == ["smaller than asked", "not seen", "opposite"]
     standing = [one for one in FILE if "withdrawn" not in one and one["chapter"] == "91"]
     predicted = [one for one in standing if one.get("predicted") != "none"]
-    # Its two exact claims, the one that was seen, and the control; not what was predicted to be seen and was not.
-    assert f"Of {len(predicted)} verdicts that were predicted, 4 came out so. Of 1 controls: **1 held**." in third
+    # Its two exact claims, those that were and were not seen as predicted, and the control.
+    assert (
+        f"Of all {len(standing)} claims, controls and the book's own among them, {len(predicted)} had a verdict "
+        "predicted before they were measured; 5 of these verdicts came out so. Of 1 controls: **1 held**." in third
+    )
     assert third.endswith("listed with what they measured: 1.")
     assert "Computed from this run: scale smoke, corpus yahoo-like, seed 0." in text
 
@@ -54,8 +60,8 @@ def test_what_has_no_verdict_is_counted_too(measured: Toy) -> None:  # noqa: F81
         (measured.done("91_alpha") / "claims" / f"{name}.json").unlink()
     first, second, third, *_ = findings(Book(measured.root), SMOKE).splitlines()
     assert first.endswith("checks: **2 without a verdict**.")
-    assert second.endswith("`yahoo-like`: **2 without a verdict**.")
-    assert "0 came out so. Of 1 controls: **1 without a verdict**." in third
+    assert second.endswith("`yahoo-like`: **4 without a verdict**.")
+    assert "; 0 of these verdicts came out so. Of 1 controls: **1 without a verdict**." in third
 
 
 def test_the_figure_lies_beside_the_front_page(measured: Toy) -> None:  # noqa: F811

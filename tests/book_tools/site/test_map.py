@@ -13,7 +13,20 @@ from toy import REPOSITORY, Toy
 from book_tools.book import Book
 from book_tools.errors import BookError
 from book_tools.site import map as book_map
-from book_tools.site.map import SAID, Stop, builds_on, check_map, drawn, lanes, stops, write_map
+from book_tools.site.map import (
+    SAID,
+    Stop,
+    builds_on,
+    check_map,
+    drawn,
+    lanes,
+    needed,
+    reading_note,
+    spans,
+    stops,
+    write_map,
+)
+from book_tools.site.reading_time import RULE, in_words
 
 LABEL = re.compile(r"^:label: (\S+)$|\$\$ \((\S+)\)$|^\((\S+)\)=$", re.MULTILINE)
 
@@ -107,7 +120,8 @@ def test_the_map_has_every_chapter_its_question_and_its_roots(line: list[Stop]) 
     questions = yaml.safe_load((REPOSITORY / "chapters" / "questions.yml").read_text(encoding="utf-8"))
     assert list(questions) == [one.name for one in line]
     for one in line:
-        assert f"[{one.title}](chapters/{one.name}.ipynb)\n\n  {questions[one.name]}\n\n  Builds on " in text
+        opening = f"About {in_words(one.minutes)}. Builds on "
+        assert f"[{one.title}](chapters/{one.name}.ipynb)\n\n  {questions[one.name]}\n\n  {opening}" in text
         row = text.partition(f"[{one.title}]")[2].partition("\n- ")[0]
         for name, whole in one.on.items():
             link = f"[{int(name[:2])}](chapters/{name}.ipynb)"
@@ -118,6 +132,40 @@ def test_the_map_has_every_chapter_its_question_and_its_roots(line: list[Stop]) 
     # One branch arrives for each that is built on; those of a part are dashed.
     assert text.count(f'H{book_map.LEFT - book_map.DOT}" />') == sum(len(one.on) for one in line)
     assert text.count("stroke-dasharray") == sum(not whole for one in line for whole in one.on.values())
+
+
+def test_what_a_chapter_needs_in_all() -> None:
+    given = [stop(1), stop(2, 1), stop(3, 2), stop(4, 3, half=(2,)), stop(5, 2, half=(4,)), stop(6, 4, 5)]
+    found = {name[:2]: [int(one.number) for one in roots] for name, roots in needed(given).items()}
+    # The second of 5's roots is needed in a section only, so that what it needs itself is not.
+    assert found == {"01": [], "02": [1], "03": [1, 2], "04": [1, 2, 3], "05": [1, 2], "06": [1, 2, 3, 4, 5]}
+
+
+def test_the_map_says_what_is_needed_in_all_where_that_is_more(line: list[Stop]) -> None:
+    text = drawn(Book(REPOSITORY))
+    for one in line:
+        row = text.partition(f"[{one.title}](chapters/")[2].partition("\n- ")[0]
+        roots = needed(line)[one.name]
+        more = {root.name for root in roots} - {*one.on}
+        assert ("Needs in all" in row) == bool(more)
+        if more:
+            time = in_words(sum(root.minutes for root in roots))
+            assert f"Needs in all {spans([int(root.number) for root in roots])}, about {time} before it." in row
+    assert spans([1, 2, 3, 4, 9, 11, 12]) == "1–4, 9, 11 and 12"
+    assert spans([1, 2]) == "1 and 2"
+    assert spans([7]) == "7"
+
+
+def test_the_time_of_all_chapters_is_added_up_and_the_rule_stated(line: list[Stop]) -> None:
+    note = reading_note(line)
+    assert note in drawn(Book(REPOSITORY))
+    assert f"about {in_words(sum(one.minutes for one in line))} to read. {RULE}." in note
+    apart = [abs(one.minutes - (one.said or 0)) for one in line]
+    assert f"differs by up to {max(apart):.0f} minutes." in note
+    # What a chapter says was found by reading; the rule must not be far from it.
+    assert max(apart) < 15
+    assert abs(sum(one.minutes for one in line) / sum(one.said or 0 for one in line) - 1) < 0.1
+    assert reading_note([stop(1)]).endswith(f"{RULE}.")
 
 
 def write_chapters(toy: Toy, second: str = "Builds on [alpha](91_alpha.ipynb).") -> Book:
@@ -141,7 +189,7 @@ def test_the_map_lies_beside_the_page_that_includes_it(toy: Toy) -> None:
     page.write_text("# Toy\n\n:::{include} map.md\n:::\n")
     write_map(book)
     text = (book.stage / "map.md").read_text()
-    assert "How?\n\n  Builds on [91](chapters/91_alpha.ipynb).\n" in text
+    assert "How?\n\n  About 5 minutes. Builds on [91](chapters/91_alpha.ipynb).\n" in text
     assert "Builds on nothing." in text
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 from toy import Toy
@@ -39,9 +41,34 @@ def test_a_question_is_answered_at_both_sizes(toy: Toy) -> None:
     assert "| 1,700 clicks | +0.1875 [-0.6066, +0.9816], 2 seeds: undecided | +0.2510 [+0.2486, +0.2534]" in text
     assert "3 seeds: ahead |" in text
     assert "| 45,000 clicks | not asked | -0.1250, one seed |" in text
+    # Outside of a repository no revision has a day.
     assert "| learning-curves | `paper`, `yahoo-like` | 3 of 3 | 90 min | 3.0 GiB | `0123456` |" in text
-    assert "All together: 3.0 h of one core." in text
+    assert "All together: 3.0 h of one core. Of the 2 tables, 1 have all the seeds that their chapter asks for." in text
     assert "make paper CHAPTER=07 SCALE=paper" in text
+
+
+def test_a_table_has_the_day_of_its_revision_or_else_of_its_commit(toy: Toy) -> None:
+    toy.chapter("07_far", "import cfltr_core as cf")
+    toy.contents("07_far", "papers_size", "scoreboard", "status")
+
+    def git(*arguments: str, day: str = "2026-02-03") -> str:
+        command = ["git", "-C", str(toy.root), "-c", "user.name=t", "-c", "user.email=t@localhost", *arguments]
+        dated = {**os.environ, "GIT_COMMITTER_DATE": f"{day}T12:00:00Z"}
+        return subprocess.run(command, env=dated, capture_output=True, text=True, check=True).stdout.strip()
+
+    git("init", "--quiet")
+    git("commit", "--quiet", "--allow-empty", "-m", "first")
+    first = git("rev-parse", "HEAD")
+    kept = toy.root / "tests" / "reference" / "kept" / "07"
+    for name, revision in (("known", first), ("lost", "0123456789abcdef")):
+        path = place_of(kept, "ci", "yahoo-like") / f"{name}.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_table(path, [learning_curve(0, 1700, 0.5)], {**about("ci", "yahoo-like", [0]), "revision": revision})
+    git("add", "--all")
+    git("commit", "--quiet", "-m", "second", day="2026-04-05")
+    text = papers_size(Book(toy.root))
+    assert f"| `{first[:7]}` 2026-02-03 |" in text
+    assert "| `0123456` 2026-04-05 |" in text
 
 
 def test_without_kept_tables_the_page_says_so(toy: Toy) -> None:

@@ -6,7 +6,9 @@ import csv
 import json
 import math
 import re
+import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from toy import REPOSITORY, Toy
 
 from book_tools.book import Book
 from book_tools.parameters import Parameters
+from book_tools.site.false_alarms import budget
 from book_tools.site.scoreboard import OUTCOMES, scoreboard
 from book_tools.site.standings import numbers_of, standings, tally
 from cfltr_core.files import write_json
@@ -36,15 +39,18 @@ ENTRY: dict[str, Any] = {
     "margin": 0.1,
     "value": 1.0,
 }
+ORDERING = {"source": "J20", "kind": "ordering", "margin": 0.5, "control": "control-one", "expect": "contradicted"}
 EXACT = {"kind": "identity", "tolerance": 1e-9}
 VALUES: Mapping[str, dict[str, Any]] = {
     "A18-true": {"left": [1.0], "right": [1.0]},
     "J20-false": {"left": [[1.0, 2.0]], "right": [[1.0, 2.5]]},
     "A18-seen": {"values": [1.0, 1.01, 0.99]},
     "O20-opposite": {"values": [3.0, 3.01, 2.99]},
+    "J20-small": {"larger": [1.2, 1.21, 1.19], "smaller": [1.0, 1.0, 1.0]},
+    "J20-unseen": {"larger": [1.02, 0.98, 1.01], "smaller": [1.0, 1.0, 1.0]},
     "B-open": {"values": [1.0, 2.0, 0.0]},
     "B-nothing": {"values": [math.nan]},
-    "control-one": {"values": [0.999, 1.001]},
+    "control-one": {"values": [0.9999, 1.0001]},
 }
 
 
@@ -58,6 +64,8 @@ FILE = [
     entry("J20-false", source="J20 §5", expect="contradicted", **EXACT),
     entry("A18-seen", control="control-one", each="random problem"),
     entry("O20-opposite", source="O20", expect="contradicted", predicted="supported"),
+    entry("J20-small", predicted="inconclusive", **ORDERING, reason="half of what the paper's figure shows. " * 3),
+    entry("J20-unseen", predicted="contradicted", **{**ORDERING, "expect": "supported"}),
     entry("B-open", source="B, after J20 §5", expect="inconclusive", predicted="none"),
     entry("B-nothing", source="B", scale="ci"),
     entry("B-missing", source="B"),
@@ -79,7 +87,7 @@ FILE = [
 
 @pytest.fixture
 def measured(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Toy:
-    """A book with one chapter that measured seven claims of a registry of its own."""
+    """A book with one chapter that measured nine claims of a registry of its own."""
     toy.chapter("91_alpha", "x = 1")
     toy.contents("91_alpha", "scoreboard")
     parsed = claim_registry.parse_registry(FILE)
@@ -143,17 +151,102 @@ def test_what_is_counted_together(measured: Toy) -> None:
     counts = tally(standings(Book(measured.root)))
     assert {group: dict(counter) for group, counter in counts.items()} == {
         ("published", "mathematical"): {"true": 1, "false": 1},
-        ("published", "empirical"): {"seen": 1, "opposite seen": 1},
+        ("published", "empirical"): {"seen": 1, "smaller than asked": 1, "not seen": 1, "opposite seen": 1},
         ("own", "empirical"): {"undecided": 1, "no verdict": 1, "not measured": 1},
         ("control", ""): {"held": 1},
     }
     text = scoreboard(Book(measured.root), SMOKE)
-    # All, three outcomes, without a verdict, as predicted.
-    assert "| Published in one of the four sources | 2 | 1 | 1 | 0 | 0 | 2 |" in text
-    assert "| Published in one of the four sources | 2 | 1 | 1 | 0 | 0 | 1 |" in text
-    assert "| Our own | 0 | 0 | 0 | 0 | 0 | 0 |" in text
-    assert "| Our own | 3 | 0 | 0 | 1 | 2 | 0 |" in text
-    assert "| Controls | 1 | 1 | 0 | 0 | 0 | 1 |" in text
+    # All, the outcomes, without a verdict, as predicted of those with a prediction.
+    assert "| Published in one of the four sources | 2 | 1 | 1 | 0 | 0 | 2 of 2 |" in text
+    assert "| Published in one of the four sources | 4 | 1 | 1 | 1 | 1 | 0 | 0 | 2 of 4 |" in text
+    assert "| Our own | 0 | 0 | 0 | 0 | 0 | 0 of 0 |" in text
+    assert "| Our own | 3 | 0 | 0 | 0 | 0 | 1 | 2 | 0 of 2 |" in text
+    assert "| Controls | 1 | 1 | 0 | 0 | 0 | 1 of 1 |" in text
+    assert "*of* those claims of the row of which a verdict had been predicted" in text
+
+
+def test_an_effect_below_the_margin_is_not_the_opposite(measured: Toy) -> None:
+    text = scoreboard(Book(measured.root), SMOKE)
+    small = row(text, "J20-small")
+    assert 'class="claim verdict-smaller-than-asked source-j20 verdict-surprise"' in small
+    assert '<span class="verdict">Smaller than asked</span>' in small
+    assert "Predicted: undecided. Measured: smaller than asked (mean difference 0.2, " in small
+    assert "; must exceed 0.5)" in small
+    unseen = row(text, "J20-unseen")
+    assert "Predicted: contradicted. Measured: not seen (mean difference" in unseen
+    assert 'class="claim verdict-not-seen source-j20"' in unseen, "it was predicted"
+    assert "**The last accepted run: seen.**" in unseen
+
+
+def test_the_words_of_chapters_are_mapped_in_one_table(measured: Toy) -> None:
+    text = scoreboard(Book(measured.root), SMOKE)
+    assert "| In chapters and code | Mathematical | Empirical | Control |" in text
+    assert "| *supported* | true | seen | held |" in text
+    assert "| *contradicted* | false | smaller than asked or not seen or opposite seen | did not hold |" in text
+    assert "| *inconclusive* | undecided | undecided | undecided |" in text
+
+
+def test_the_buttons_come_before_what_is_explained(measured: Toy) -> None:
+    """They stand in the first screen of a phone, and what is explained can be hidden as one."""
+    text = scoreboard(Book(measured.root), SMOKE)
+    before, _, after = text.partition('<div class="board-about">')
+    assert before.count("<fieldset") == 2
+    assert len(re.sub(r"<fieldset.*</fieldset>", "", before, flags=re.DOTALL)) < 300
+    about = after.partition("</div>")[0]
+    assert "| Mathematical claims | All |" in about
+    assert "<div" not in about
+    sheet = (REPOSITORY / "_static" / "pages.css").read_text()
+    assert "input:checked:not(#verdict-all, #source-all)) .board-about {" in sheet
+
+
+def test_why_a_margin_is_what_it_is(measured: Toy) -> None:
+    """In the open where it takes a line, folded where it is long."""
+    text = scoreboard(Book(measured.root), SMOKE)
+    assert "\n\nWhy a margin of 0.1: r.\n" in row(text, "A18-seen")
+    assert "\n\nWhy a tolerance of 1e-09: r.\n" in row(text, "A18-true")
+    assert "\n\nWhy a margin of 0.1: r.\n" in row(text, "B-old")
+    small = row(text, "J20-small")
+    fold = (
+        '<details class="reason"><summary>Why a margin of 0.5</summary>\n\nHalf of what the paper\'s figure shows. half'
+    )
+    assert fold in small
+    assert small.count("<details") == small.count("</details>") == 1
+
+
+def test_how_to_check_that_a_prediction_came_first(measured: Toy, tmp_path: Path) -> None:
+    """The command of the page, run in a repository: the commit of the claim stands before that of the measurement."""
+    text = scoreboard(Book(measured.root), SMOKE)
+    (command,) = re.findall(r"```bash\n(git log .*?)\n```", text, re.DOTALL)
+    assert all(len(line) <= 88 for line in command.splitlines())
+    assert "A18-true" in command
+
+    def git(*arguments: str) -> None:
+        subprocess.run(
+            ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", *arguments], cwd=tmp_path, check=True
+        )
+
+    git("init", "--quiet")
+    (tmp_path / "chapters").mkdir()
+    for name, content in (("claims.yml", "- id: A18-true\n"), ("chapters/91_a.ipynb", '["A18-true"]')):
+        (tmp_path / name).write_text(content)
+        git("add", "--all")
+        git("commit", "--quiet", "-m", f"adds {name}")
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True)
+    found = [line for line in done.stdout.splitlines() if line.endswith((".yml", ".ipynb"))]
+    assert [line.split()[-1] for line in found] == ["claims.yml"] * 2 + ["chapters/91_a.ipynb"] * 2
+
+
+def test_the_false_alarms_of_the_whole_book(measured: Toy) -> None:
+    found = standings(Book(measured.root))
+    due = [one.spec for one in found if one.spec.kind != "identity" and one.spec.scale == "smoke"]
+    family = [one.spec for one in found if one.spec.kind != "identity"]
+    allowed = budget(found, SMOKE)
+    # One chapter, whose correction is for all its statistical claims, due or not: 0.05 / 8 each, and half of that.
+    assert (allowed.due, allowed.exact, allowed.chapters, allowed.supported) == (len(due), 2, 1, 2)
+    assert allowed.expected == pytest.approx(0.05 / len(family) / 2 * len(due))
+    assert f"Were *none* of the {len(due)} true, at most {allowed.expected:.2g} of them" in allowed.words()
+    assert allowed.words() in scoreboard(Book(measured.root), SMOKE)
+    assert "none can be a false alarm" in budget(found[:0], SMOKE).words()
 
 
 def test_the_rows(measured: Toy) -> None:
@@ -172,7 +265,7 @@ def test_the_rows(measured: Toy) -> None:
     seen = row(text, "A18-seen")
     low, high = claims.judge(claim_registry.registry()["A18-seen"], VALUES["A18-seen"]).interval or (0, 0)
     assert (
-        f"Empirical. Predicted: seen. Measured: seen (mean 1, 99.2% interval [{low:.3g}, {high:.3g}] over 3 random"
+        f"Empirical. Predicted: seen. Measured: seen (mean 1, 99.4% interval [{low:.3g}, {high:.3g}] over 3 random"
         in seen
     )
     assert "over 2 seeds; must" in row(text, "control-one")
@@ -215,6 +308,8 @@ def test_a_claim_that_a_few_equal_seeds_leave_open_says_so(measured: Toy) -> Non
 
 def test_a_withdrawn_claim_is_listed_with_what_it_measured(measured: Toy) -> None:
     text = scoreboard(Book(measured.root), SMOKE)
+    assert 'Took the place of <a href="#claim-B-old">B-old</a>, withdrawn.' in row(text, "B-open")
+    assert text.count("Took the place of") == 1
     old = row(text, "B-old")
     assert text.index("## Withdrawn") < text.index('id="claim-B-old"')
     assert 'class="claim verdict-opposite-seen source-b withdrawn verdict-surprise"' in old
@@ -279,6 +374,7 @@ def test_every_button_of_the_filter_has_its_rule() -> None:
     choices += [f"source-{code.lower()}" for code in (*SOURCES, "control")]
     for choice in choices:
         assert f":has(#{choice}:checked) .claim:not(.{choice})" in sheet
+        assert f":has(#{choice}:checked) section:has(> .claim):not(:has(> .{choice}))" in sheet
 
 
 MEASURING = """

@@ -26,7 +26,7 @@ ARRAYS = {
 FAILS = {
     "identity": "equality fails: off by up to 0.25",
     "inequality": "the bound fails: exceeded by up to 0.5",
-    "ordering": "there is no such advantage: on average -1",
+    "ordering": "opposite seen, on average -1",
     "equivalence": "they differ: on average by 1",
     "number": "the value is another: 5",
     "limit": "the slope is another: -2",
@@ -94,6 +94,27 @@ def test_verdicts_in_words(known: dict[str, Claim]) -> None:
         assert result.verdict == verdict
         assert Evidence([result], corpus, scale).words(result) == words
     assert oracles.count_words([verdict for _, verdict, _, _ in cases])["supported"] == 3
+
+
+@pytest.mark.parametrize(
+    ("larger", "changes", "words"),
+    [
+        ([2.2, 2.21, 2.19], {}, "smaller than asked, on average 0.2"),
+        ([2.0, 2.01, 1.99], {}, "not seen, on average 0"),
+        ([1.0, 1.01, 0.99], {}, "opposite seen, on average -1"),
+        ([2.2, 2.21, 2.19], {"nature": "mathematical"}, "there is no such advantage: on average 0.2"),
+        ([2.2, 2.21, 2.19], {"id": "control-two"}, "there is no such advantage: on average 0.2"),
+    ],
+)
+def test_an_ordering_of_data_fails_in_the_words_of_the_scoreboard(
+    monkeypatch: pytest.MonkeyPatch, larger: list[float], changes: dict[str, Any], words: str
+) -> None:
+    one = entry("one", "ordering", expect="contradicted", predicted="none", control="control-one") | changes
+    found = parse_registry([one, entry("control-one")])
+    monkeypatch.setattr(claim_registry, "registry", lambda: found)
+    result = verdict_of(found[one["id"]], {"larger": larger, "smaller": [2.0, 2.0, 2.0]})
+    said = Evidence([result], "digits", "ci").words(result)
+    assert re.sub(r"\S*e-1\d$", "0", said) == f"contradicted: {words}"
 
 
 def test_the_table_says_why_there_is_no_verdict_or_none_yet(known: dict[str, Claim]) -> None:

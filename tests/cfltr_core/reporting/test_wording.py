@@ -57,7 +57,9 @@ def test_an_id_names_its_source(id: str, source: str, published: bool) -> None:
     ("spec", "words"),
     [
         (Spec(nature="mathematical"), ("true", "false", "undecided")),
-        (Spec(nature="empirical"), ("seen", "opposite seen", "undecided")),
+        (Spec(), ("seen", "contradicted", "undecided")),
+        (Spec(margin=0.0), ("seen", "opposite seen", "undecided")),
+        (Spec(kind="equivalence"), ("seen", "opposite seen", "undecided")),
         (Spec(id="control-x", nature="mathematical"), ("held", "did not hold", "undecided")),
         (Spec(id="control-x", nature="empirical"), ("held", "did not hold", "undecided")),
     ],
@@ -66,6 +68,30 @@ def test_a_verdict_in_words(spec: Spec, words: tuple[str, ...]) -> None:
     verdicts = ("supported", "contradicted", "inconclusive")
     assert tuple(wording.outcome(spec, verdict) for verdict in verdicts) == words
     assert [wording.outcome(spec, other) for other in ("no verdict", "none")] == ["no verdict", "none"]
+
+
+@pytest.mark.parametrize(
+    ("interval", "words"),
+    [
+        ((0.01, 0.2), "smaller than asked"),
+        # What touches 0 has not left it.
+        ((0.0, 0.2), "not seen"),
+        ((-0.1, 0.2), "not seen"),
+        ((-0.1, 0.0), "not seen"),
+        ((-0.2, -0.01), "opposite seen"),
+    ],
+)
+def test_a_contradicted_ordering_is_called_by_the_sign_of_its_interval(
+    interval: tuple[float, float], words: str
+) -> None:
+    assert wording.shortfall(interval) == words
+    assert wording.outcome(Spec(), "contradicted", interval=interval) == words
+    # Other verdicts, kinds and natures have one word each, whatever the interval.
+    assert wording.outcome(Spec(), "supported", interval=interval) == "seen"
+    assert wording.outcome(Spec(), "inconclusive", interval=interval) == "undecided"
+    assert wording.outcome(Spec(kind="number"), "contradicted", interval=interval) == "opposite seen"
+    assert wording.outcome(Spec(nature="mathematical"), "contradicted", interval=interval) == "false"
+    assert wording.outcome(Spec(id="control-x"), "contradicted", interval=interval) == "did not hold"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,80 @@
+"""Which editions of the book the front page offers: those that lie beside the site and were made from the same run.
+
+``make pdf``, ``make epub`` and ``make offline`` need a finished run or site.  Each notes the run that it was made from;
+the next build of the site from that run copies them into it, and leads there.  A link is never to a file that is not
+there, nor to one with other numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from book_tools.book import Book
+from book_tools.files import json_text, read_json
+from cfltr_core.files import write_whole
+
+NAME = "counterfactual-learning-to-rank"
+# What the endings of the files stand for, with the command that makes one.
+KINDS = {
+    ".pdf": ("a PDF", "make pdf"),
+    ".epub": ("an ePub", "make epub"),
+    ".zip": ("this site as one archive", "make offline"),
+}
+# Where they lie below the site, and the box of the front page that leads there.
+FOLDER = "editions"
+BOX = '<div class="editions">'
+# The front page includes this file, which lies beside it while the site is built.
+INCLUDED = "editions.md"
+
+
+def note_edition(book: Book, made: Path) -> None:
+    """Write down from which run an edition was made."""
+    notes = read_json(_notes(book))
+    write_whole(_notes(book), json_text({**notes, made.name: _run_of(book)}))
+
+
+def offered(book: Book) -> list[Path]:
+    """Return the editions that were made from the present run."""
+    notes, run = read_json(_notes(book)), _run_of(book)
+    paths = [book.build / f"{NAME}{ending}" for ending in KINDS]
+    return [path for path in paths if path.is_file() and run is not None and notes.get(path.name) == run]
+
+
+def write_offered(book: Book, editions: Sequence[Path] = ()) -> None:
+    """Lay the words about editions beside the staged front page, if that includes them."""
+    page = book.stage / f"{book.pages()[0]}.md"
+    if page.is_file() and f"{{include}} {INCLUDED}" in page.read_text(encoding="utf-8"):
+        write_whole(book.stage / INCLUDED, words(editions))
+
+
+def copy_offered(editions: Sequence[Path], site: Path) -> None:
+    """Copy the editions into the site."""
+    for path in editions:
+        (site / FOLDER).mkdir(exist_ok=True)
+        shutil.copy2(path, site / FOLDER)
+
+
+def words(editions: Sequence[Path]) -> str:
+    """Return links to the editions that there are, and the commands for the others."""
+    links = [
+        f'<a href="{FOLDER}/{path.name}">{KINDS[path.suffix][0]}</a> ({path.stat().st_size / 1e6:.1f} MB)'
+        for path in editions
+    ]
+    there = {path.suffix for path in editions}
+    others = [f"{what} by `{command}`" for ending, (what, command) in KINDS.items() if ending not in there]
+    text = f"To take along: {', '.join(links)}." if links else "To take along, the repository makes copies of the book:"
+    if others:
+        text += f" The repository makes {', '.join(others)}." if links else f" {', '.join(others)}."
+    return f"{BOX}\n\n{text}\n\n</div>\n" if links else f"{text}\n"
+
+
+def _notes(book: Book) -> Path:
+    return book.build / "editions.json"
+
+
+def _run_of(book: Book) -> str | None:
+    """Return what a run is known by, or None where there is none."""
+    return hashlib.sha256(book.manifest.read_bytes()).hexdigest() if book.manifest.is_file() else None

@@ -1,0 +1,25 @@
+"""A Sphinx extension: the search of the site lists pages that explain before names of the package.
+
+The setting for this wants the path of a script, and takes it from the folder in which the builder was started.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+SCORER = Path(__file__).with_name("search_scorer.js")
+
+
+def set_scorer(app: Sphinx, config: Config) -> None:
+    """Name the script by its whole path."""
+    config.html_search_scorer = str(SCORER)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Set the scorer before the builder looks for it."""
+    app.connect("config-inited", set_scorer)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
