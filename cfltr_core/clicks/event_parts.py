@@ -62,16 +62,11 @@ def part_of(session: Any, shares: Sequence[float], *, dialect: str | None = None
     text = not session.type().is_integer()
     dialect = dialect or _dialect(session)
     if dialect == "sqlite" or (text and dialect not in (*_OWN, *_CALLS, "oracle")):
-        whole = (
-            ""
-            if dialect == "sqlite"
-            else (
-                "make session whole numbers, as in table.mutate(session=ibis.dense_rank().over(order_by=table.session)), or "
-            )
-        )
+        number = "make session whole numbers, as by ibis.dense_rank().over(order_by=table.session), or "
+        named, whole = ("", "") if dialect == "sqlite" else (" named by text", number)
         raise ValueError(
-            f"source: sessions{whole and ' named by text'} cannot be dealt to parts in {dialect}, which lacks what that "
-            f"takes: {whole}write the rows to Parquet files, which are read here, or read with split=None, one part"
+            f"source: sessions{named} cannot be dealt to parts in {dialect}, which lacks what that takes: {whole}write "
+            "the rows to Parquet files, which are read here, or read with split=None, one part"
         )
     number = _digest(session.cast("string"), dialect) if text else _mixed(session)
     total = 0.0

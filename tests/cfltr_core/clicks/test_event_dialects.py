@@ -8,8 +8,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-ibis = pytest.importorskip("ibis", reason="the extra logs is not installed")
+pytest.importorskip("ibis", reason="the extra logs is not installed")
 
+import ibis
 import ibis.backends.sql.compilers as compilers
 import sqlglot
 import sqlglot.expressions as sge
