@@ -54,8 +54,8 @@ def read_events(
     columns : mapping, optional
         What the source calls a column, by the name it has here: ``{"position": "rank"}``.
     split : three shares, optional
-        Of the sessions for *train*, *validation* and *test*.  A session's part follows from its id alone.  None makes
-        one part, *all*.
+        Of the sessions for *train*, *validation* and *test*.  A session's part follows from its id alone, for text by
+        the database's MD5 (Druid, Impala and SQLite have none).  None makes one part, *all*.
     unknown : str
         "error" refuses a displayed document without features; "drop" leaves its whole sessions out, and counts them.
     memory : str
