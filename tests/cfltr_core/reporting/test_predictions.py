@@ -162,7 +162,7 @@ def test_the_table_of_a_chapter_takes_a_sharper_verdict_as_it_comes(monkeypatch:
     failed = claims.verdict_of(found["control-two"], {"values": [0.5, 0.51, 0.49]})
     held = claims.verdict_of(found["control-two"], {"values": [0.0, 0.01, -0.01]})
     table = Evidence([sharper, held], "digits", "ci")
-    assert table.words(sharper) == "contradicted, where inconclusive was expected"
+    assert table.words(sharper) == "contradicted, though no clear answer was expected"
     assert "not as expected" not in table.summary
     assert table.summary.endswith("1 control held")
     assert '<details class="evidence"><summary>' in table.html()
