@@ -111,7 +111,17 @@ def _whole(table: Any) -> Any:
 
 
 def counted(condition: Any) -> Any:
-    """In how many rows the ``condition`` holds: no database minds that, and some cast no condition to a number."""
+    """In how many rows the ``condition`` holds: no database minds that, and some cast no condition to a number.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> from cfltr_core.clicks.event_sources import run_query
+    >>> from cfltr_core.clicks.event_sql import counted
+    >>> table = ibis.memtable({"position": [0, 1, None]})
+    >>> run_query(table.aggregate(zero=counted(table.position == 0))).zero.tolist()
+    [1]
+    """
     return condition.ifelse(1, 0).sum()
 
 
