@@ -844,6 +844,14 @@ def decision_parts(
     }
 
 
+def times_held(conditions: Sequence[bool | None]) -> int:
+    """In how many places a condition holds; None is not known to."""
+    times = 0
+    for condition in conditions:
+        times += condition is True
+    return times
+
+
 def student_quantile(level: float, df: float) -> float:
     """Where Student's law with ``df`` degrees of freedom leaves (1 − level)/2 above."""
     return bisect(lambda x: student_cdf(x, df), 0.5 + level / 2, 0.0, 1e6)

@@ -21,6 +21,7 @@ from cfltr_core.clicks.event_lists import event_lists, is_text
 from cfltr_core.clicks.event_parts import part_of
 from cfltr_core.clicks.event_sources import event_table, import_ibis, run_numbers, run_query, without_deprecations
 from cfltr_core.clicks.event_sql import (
+    counted,
     event_rows,
     found_twice,
     list_index,
@@ -209,6 +210,15 @@ def test_a_damaged_table_is_refused_or_counted(seed: int) -> None:
     with pytest.raises(ValueError, match="source: ") as found:
         read_events(frame_of(rows), features())
     assert any(entry.name in {check.__name__ for check in speaks} for entry in found.traceback)
+
+
+@pytest.mark.oracle("event_sql.counted")
+def test_conditions_are_counted_where_they_hold() -> None:
+    values = [0, 1, None, 0, 5, None]
+    table = ibis.memtable(pd.DataFrame({"position": pd.array(values, dtype="Int64")}))
+    found = run_query(table.aggregate(zero=counted(table.position == 0), none=counted(table.position.isnull()))).iloc[0]
+    assert found["zero"] == oracles.times_held([None if value is None else value == 0 for value in values])
+    assert found["none"] == oracles.times_held([value is None for value in values])
 
 
 @pytest.mark.oracle("event_parts.part_of")
