@@ -163,10 +163,10 @@ def decide(
     J_k = (1/N) Σ_d clicks_d a_d share_dk θ_k / e_d², the derivative of Δ̂ (delta method).  Δ̂ is unbiased for documents
     that the past rankers could show, if clicks follow the position model with this θ.
 
-    The quantile is Student's, of 2 (Σ_q r_q²)² / (Σ_q r_q⁴ − (Σ_q r_q²)²/Q) degrees of freedom, r_q = T_q − S_q Δ̂: 2 over
-    the squared relative error of the variance (Satterthwaite), but no more than queries say something, less one.  So a
-    variance that a few queries make is not taken for known.  It does not undo skewness: most intervals that miss lie
-    on one side of the truth.
+    The quantile is Student's, of 2 (Σ_q r_q²)² / (Σ_q r_q⁴ − (Σ_q r_q²)²/Q) degrees of freedom, r_q = T_q − S_q Δ̂: 2
+    over the squared relative error of the variance (Satterthwaite), but no more than queries say something, less one.
+    So a variance that a few queries make is not taken for known.  It does not undo skewness: most intervals that miss
+    lie on one side of the truth.
 
     If the answer is "undecided", ``sessions_more`` are missing until a difference of δ would be seen with probability
     .8, or, where there are as many, until one of the other answers is certain.  That takes N V / ((δ/m)² − JᵀVJ) in
