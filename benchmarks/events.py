@@ -38,7 +38,7 @@ import numpy as np
 import pandas as pd
 
 from cfltr_core import Events, read_events
-from cfltr_core.clicks.event_sql import FIRST, PRIME, SECOND
+from cfltr_core.clicks.event_parts import FIRST, PRIME, SECOND
 
 QUERIES, CANDIDATES, PLACES, RANKERS, PERIODS = 10_000, 20, 10, 3, 4
 PIECE = 1_000_000

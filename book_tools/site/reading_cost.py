@@ -63,6 +63,26 @@ def fitted(rows: ArrayLike, seconds: ArrayLike) -> Line:
     return Line(float(fixed), float(each), math.sqrt(variance), freedom, covariance)
 
 
+def bent(rows: ArrayLike, seconds: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
+    """What a line is fitted to: all readings, or one mean a size if those of a size agree better than sizes and line.
+
+    Where readings differ less than the line misses, repeating them tells no more of the line, and as many readings as
+    one likes would make its intervals narrow.  Told by an F test of the sizes' distances against the readings'.
+    """
+    from scipy.special import fdtrc
+
+    n, took = np.asarray(rows, dtype=float), np.log(np.asarray(seconds, dtype=float))
+    sizes, at, times = np.unique(n, return_inverse=True, return_counts=True)
+    means = np.bincount(at, took) / times
+    within = float(((took - means[at]) ** 2).sum())
+    line = fitted(n, np.exp(took))
+    around = float((times * (means - np.log(line.fixed + line.each * sizes)) ** 2).sum())
+    free, more = len(n) - len(sizes), len(sizes) - 2
+    if free == 0 or more <= 0 or fdtrc(more, free, around / more / max(within / free, 1e-12)) >= 1 - LEVEL:
+        return n, np.exp(took)
+    return sizes, np.exp(means)
+
+
 def reading_cost(path: Path) -> list[str]:
     """The section of the page, from the points that ``benchmarks.events --cost`` keeps; nothing if there are none."""
     if not path.is_file():
@@ -70,7 +90,7 @@ def reading_cost(path: Path) -> list[str]:
     with path.open(encoding="utf-8", newline="") as file:
         points = [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
     about = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-    line = fitted([point["rows"] for point in points], [point["cpu"] for point in points])
+    line = fitted(*bent([point["rows"] for point in points], [point["cpu"] for point in points]))
     sizes = sorted({int(point["rows"]) for point in points})
     by_size = {size: [point for point in points if point["rows"] == size] for size in sizes}
     rows = [_measured(size, found, line) for size, found in by_size.items()]
@@ -81,7 +101,7 @@ def reading_cost(path: Path) -> list[str]:
         "## What it costs to read a log of yours\n",
         *_told(points, about, by_size),
         table(header, rows),
-        *_model(points, line, sizes[-1]),
+        *_model(points, line, by_size),
     ]
 
 
@@ -103,13 +123,27 @@ def _told(points: Sequence[Mapping[str, float]], about: Mapping[str, Any], by_si
     return [text + "\n"]
 
 
-def _model(points: Sequence[Mapping[str, float]], line: Line, largest: int) -> list[str]:
-    """The line in words, and what it supposes."""
-    low, high = line.interval(LARGEST)
+def _model(points: Sequence[Mapping[str, float]], line: Line, by_size: Mapping[int, Any]) -> list[str]:
+    """The line in words, how far it is from the readings, and what it supposes."""
+    largest, (low, high) = max(by_size), line.interval(LARGEST)
+    cpu = {size: np.array([point["cpu"] for point in found]) for size, found in by_size.items()}
+    apart = max(float(took.max() / took.min()) for took in cpu.values()) - 1
+    missed = {size: float(took.mean()) / line.seconds(size) - 1 for size, took in cpu.items()}
+    worst = max(missed, key=lambda size: abs(missed[size]))
+    side = "above" if missed[worst] > 0 else "below"
+    off = (
+        f"readings of one size are at most {apart:.0%} apart, and at {_power(worst)} rows they are "
+        f"{abs(missed[worst]):.0%} {side} it"
+    )
+    if line.freedom < len(points) - 2:
+        off += (
+            f". So cost is not quite a line in the rows (different displays cost too, and become rarer), and the "
+            f"intervals are made of how far the line is from {len(by_size)} sizes, not of the readings"
+        )
     least, most = (pick(points, key=lambda point: point["terms"]) for pick in (min, max))
     text = (
         f"The line is {line.fixed:.2g} s + {1e6 * line.each:.2g} s for a million rows, seconds of processor, by least "
-        f"squares of logarithms; one reading is off by {math.expm1(line.spread):.0%}. Intervals hold one more reading "
+        f"squares of logarithms; {off}. Intervals hold one more reading "
         f"with probability {LEVEL:.0%}, *if the line goes on*. Above {_power(largest)} rows nothing was measured: "
         f"{_power(LARGEST)} rows, {_time(low)} to {_time(high)} of one processor for "
         f"{points[-1]['bytes'] / points[-1]['rows'] * LARGEST / 1e12:.1f} TB of files, is a calculation. It supposes a "

@@ -12,7 +12,7 @@ import numpy as np
 
 from cfltr_core.clicks.event_lists import EventLists, is_text
 from cfltr_core.clicks.event_sources import run_query
-from cfltr_core.clicks.event_sql import found_twice, row_faults
+from cfltr_core.clicks.event_sql import counted, found_twice, row_faults
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +48,7 @@ def check_rows(table: Any, lists: EventLists) -> int:
     """
     _check_kinds(table, lists)
     faults = row_faults(table)
-    numbers = {f"fault_{i}": bad.cast("int64").sum().coalesce(0) for i, (_, bad, _) in enumerate(faults.values())}
+    numbers = {f"fault_{i}": counted(bad).coalesce(0) for i, (_, bad, _) in enumerate(faults.values())}
     found = run_query(table.aggregate(rows=table.count(), **numbers)).iloc[0]
     n_rows = int(found["rows"])
     if n_rows == 0:

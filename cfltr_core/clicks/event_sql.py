@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cfltr_core.clicks.event_lists import EventLists
+from cfltr_core.clicks.event_parts import part_of
 from cfltr_core.clicks.event_sources import import_ibis
 
 # A sum of different powers of two below this one is exact as a floating-point number, which no database lets overflow.
@@ -20,8 +21,6 @@ BITS = 51
 LENGTHS = (51, 49, 47)
 # No page is that long: what is larger is no position.
 DEEPEST = 1_000_000_000
-# Prime, so that whole numbers are spread over all residues; and two multipliers of which powers are residues too.
-PRIME, FIRST, SECOND = 2**31 - 1, 48_271, 69_621
 
 
 def list_index(lists: EventLists) -> Any:
@@ -106,8 +105,24 @@ def event_rows(table: Any, index: Any) -> Any:
 
 def _whole(table: Any) -> Any:
     """Positions, clicks and lengths as whole numbers, which was checked."""
-    numbers = ("position", "clicked", "length")
-    return table.mutate(**{name: table[name].cast("int64") for name in numbers if name in table.columns})
+    columns = {name: table[name] for name in ("position", "clicked", "length") if name in table.columns}
+    numbers = {name: column.ifelse(1, 0) if column.type().is_boolean() else column for name, column in columns.items()}
+    return table.mutate(**{name: column.cast("int64") for name, column in numbers.items()})
+
+
+def counted(condition: Any) -> Any:
+    """In how many rows the ``condition`` holds: no database minds that, and some cast no condition to a number.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> from cfltr_core.clicks.event_sources import run_query
+    >>> from cfltr_core.clicks.event_sql import counted
+    >>> table = ibis.memtable({"position": [0, 1, None]})
+    >>> run_query(table.aggregate(zero=counted(table.position == 0))).zero.tolist()
+    [1]
+    """
+    return condition.ifelse(1, 0).sum()
 
 
 def page_table(rows: Any, longest: int) -> Any:
@@ -228,48 +243,17 @@ def page_summary(pages: Any) -> Any:
         sessions=pages.count(),
         rows=pages.rows.sum(),
         positions=pages.positions.max(),
-        clicked=(pages.last_click > 0).cast("int64").sum(),
-        ending=(pages.last_click == pages.positions).cast("int64").sum(),
-        unknown=(pages.unknown > 0).cast("int64").sum(),
+        clicked=counted(pages.last_click > 0),
+        ending=counted(pages.last_click == pages.positions),
+        unknown=counted(pages.unknown > 0),
         unknown_rows=((pages.unknown > 0).ifelse(pages.rows, 0)).sum(),
-        **{name: pages[name].cast("int64").sum() for name in faults if name in pages.columns},
+        **{name: counted(pages[name]) for name in faults if name in pages.columns},
     )
 
 
-def part_of(session: Any, shares: Sequence[float]) -> Any:
-    """The part of each ``session``, 0, 1, …: by a number that the session alone decides, spread evenly over [0, 1).
-
-    Of whole numbers that is a congruential step modulo 2³¹ − 1, its high half mixed into the low one, and another
-    step; of text it is MD5.  Every database computes the same, today and next year, whatever the order of the rows.
-
-    Examples
-    --------
-    >>> import ibis
-    >>> from cfltr_core.clicks.event_sources import run_query
-    >>> from cfltr_core.clicks.event_sql import part_of
-    >>> table = ibis.range(100_000).unnest().name("session").as_table()
-    >>> run_query(table.group_by(part=part_of(table.session, [0.6, 0.2, 0.2])).agg(n=table.count())).n.sum()
-    np.int64(100000)
-    """
-    text = not session.type().is_integer()
-    if text:
-        number = session.cast("string").hexdigest("md5")
-    else:
-        # A remainder may be negative, or not, by database.
-        residue = ((session % PRIME).cast("int64") + PRIME) % PRIME
-        mixed = (residue * FIRST + 1) % PRIME
-        number = ((mixed ^ (mixed >> 15)) * SECOND) % PRIME
-    part = import_ibis().literal(0, "int64")
-    total = 0.0
-    for share in shares[:-1]:
-        total += share
-        # No digit of a hexadecimal number comes after f.
-        digits = f"{int(total * 16**8):08x}" if total < 1 else "g"
-        part += (number >= (digits if text else int(total * PRIME))).cast("int64")
-    return part
-
-
-def term_counts(table: Any, index: Any, shares: Sequence[float], names: Mapping[str, Any]) -> Any:
+def term_counts(
+    table: Any, index: Any, shares: Sequence[float], names: Mapping[str, Any], dialect: str | None = None
+) -> Any:
     """Impressions and clicks of every document, by position, ranker, period and part: all that leaves the database.
 
     Parameters
@@ -279,7 +263,7 @@ def term_counts(table: Any, index: Any, shares: Sequence[float], names: Mapping[
     index : Ibis table
         Of :func:`list_index`.
     shares : (n_parts,)
-        Of the parts, as for :func:`part_of`.
+        Of the parts; with ``dialect`` as for :func:`~cfltr_core.clicks.event_parts.part_of`.
     names : mapping
         For ``ranker`` and ``period``, where they are known, an Ibis table of the name and its number.
 
@@ -294,7 +278,7 @@ def term_counts(table: Any, index: Any, shares: Sequence[float], names: Mapping[
     [[0, 1, 0, 2, 1]]
     """
     rows = _whole(table)
-    part = part_of(rows.session, shares)
+    part = part_of(rows.session, shares, dialect=dialect)
     keys = ["query", "document", "position", *names]
     counts = rows.group_by(*keys, part=part.cast("int8")).agg(
         impressions=rows.count(), clicks=rows.count(where=rows.clicked == 1)

@@ -13,6 +13,7 @@ from cfltr_core.checks import IntArray
 from cfltr_core.clicks.event_checks import check_features, check_filter, check_pages, check_rows
 from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.event_lists import EventLists, event_lists
+from cfltr_core.clicks.event_parts import part_of
 from cfltr_core.clicks.event_report import EventReport
 from cfltr_core.clicks.event_sources import event_table, import_ibis, run_numbers, run_query, without_deprecations
 from cfltr_core.clicks.event_sql import event_rows, list_index, page_summary, page_table, term_counts
@@ -53,8 +54,8 @@ def read_events(
     columns : mapping, optional
         What the source calls a column, by the name it has here: ``{"position": "rank"}``.
     split : three shares, optional
-        Of the sessions for *train*, *validation* and *test*.  A session's part follows from its id alone.  None makes
-        one part, *all*.
+        Of the sessions for *train*, *validation* and *test*.  A session's part follows from its id alone, for text by
+        the database's MD5 (Druid, Impala and SQLite have none).  None makes one part, *all*.
     unknown : str
         "error" refuses a displayed document without features; "drop" leaves its whole sessions out, and counts them.
     memory : str
@@ -105,6 +106,7 @@ told from it; take it again with the pages on which nothing was clicked
         lists = event_lists(features, columns)
     with without_deprecations(), event_table(source, columns, memory=memory) as table:
         n_rows = check_rows(table, lists)
+        part_of(table.session, shares)  # where sessions cannot be dealt out, it says so before pages are looked at
         index = list_index(lists)
         rows = event_rows(table, index)
         pages = page_table(rows, int(np.diff(lists.offsets).max()))

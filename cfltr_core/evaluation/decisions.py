@@ -50,7 +50,7 @@ class Decision:
     effective_clicks : float
         To how many clicks of equal weight those amount at which the rankers differ (Kish).
     effective_queries : float
-        The same for queries: Student's degrees of freedom and 1.
+        The same for queries; Student's law has fewer degrees of freedom.
     sessions_more : float
         With ``"undecided"``: a whole number of further sessions like these, from ``smallest`` and the standard error
         and never from the difference, or infinite if no number would do.  Else 0.
@@ -161,8 +161,12 @@ def decide(
 
     with T_q the sum of query q, S_q its sessions, Q the queries that were asked, V the covariance of log θ̂ and
     J_k = (1/N) Σ_d clicks_d a_d share_dk θ_k / e_d², the derivative of Δ̂ (delta method).  Δ̂ is unbiased for documents
-    that the past rankers could show, if clicks follow the position model with this θ.  The quantile is Student's, with
-    as many degrees of freedom as queries say something, less one.
+    that the past rankers could show, if clicks follow the position model with this θ.
+
+    The quantile is Student's, of 2 (Σ_q r_q²)² / (Σ_q r_q⁴ − (Σ_q r_q²)²/Q) degrees of freedom, r_q = T_q − S_q Δ̂: 2
+    over the squared relative error of the variance (Satterthwaite), but no more than queries say something, less one.
+    So a variance that a few queries make is not taken for known.  It does not undo skewness: most intervals that miss
+    lie on one side of the truth.
 
     If the answer is "undecided", ``sessions_more`` are missing until a difference of δ would be seen with probability
     .8, or, where there are as many, until one of the other answers is certain.  That takes N V / ((δ/m)² − JᵀVJ) in
@@ -249,7 +253,8 @@ def decide(
     totals = -segment_sum(clicks * weight, log.offsets)
     difference = float(totals.sum()) / n
     asked = int((log.sessions > 0).sum())
-    squares = float(((totals - log.sessions * difference) ** 2).sum())
+    parts = (totals - log.sessions * difference) ** 2
+    squares = float(parts.sum())
     of_clicks = asked / (asked - 1) * squares / n**2 if asked > 1 else math.nan
     weighted = np.divide(clicks * weight, exposure, out=np.zeros(n_docs), where=exposure > 0)
     slope = np.bincount(rank - 1, weighted[document] * at_term, minlength=len(theta)) / n
@@ -260,7 +265,9 @@ def decide(
     per_click = float((size * np.abs(weight)).sum())
     effective = float(size.sum()) ** 2 / per_click if per_click > 0 else 0.0
 
-    quantile = _quantile(queries, level) if effective >= LEAST_CLICKS and asked > 1 else math.inf
+    quantile = (
+        _quantile(_freedom(parts, asked, queries), level) if effective >= LEAST_CLICKS and asked > 1 else math.inf
+    )
     half = quantile * math.sqrt(of_clicks + of_theta) if math.isfinite(quantile) else math.inf
     if not gap.any():
         # The rankers are one: there is nothing to be uncertain of.
@@ -361,11 +368,18 @@ def _require_displays(log: ClickLog, kept: BoolArray, document: IntArray, rank: 
         )
 
 
-def _quantile(queries: float, level: float) -> float:
-    """Student's quantile for so many effective ``queries``; infinite for one."""
+def _freedom(parts: FloatArray, asked: int, queries: float) -> float:
+    """Degrees of freedom of a variance that is a sum of ``parts``, one for each of ``asked`` queries."""
+    total = float(parts.sum())
+    spread = float((parts**2).sum()) / total**2 - 1 / asked if total > 0 else 0.0
+    return min(queries - 1, 2 / spread) if spread > 0 else queries - 1
+
+
+def _quantile(freedom: float, level: float) -> float:
+    """Student's quantile for so many degrees of ``freedom``; infinite for none."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(queries - 1, 0.5 + level / 2)) if queries - 1 > 1e-9 else math.inf
+    return float(stdtrit(freedom, 0.5 + level / 2)) if freedom > 1e-9 else math.inf
 
 
 def _missing(n: int, of_clicks: float, of_theta: float, quantile: float, smallest: float) -> float:

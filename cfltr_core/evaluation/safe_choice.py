@@ -66,7 +66,8 @@ def choose_safely(
     one-sided inequality (Cantelli's) takes.  So R asks how far a ranker is from those that filled the log, e_d being
     their exposure, and not what was clicked; like its source it leaves products of two clicks of a session out.  Where
     λ_d is minus the exposure of d under the ranker to be judged, the sum is Z d₂, Rényi's divergence of the two
-    exposures.  Neither δ nor the error of θ̂ enters.
+    exposures.  Neither δ nor the error of θ̂ enters, so it promises nothing of a loss of δ; ``benchmarks.safety`` counts
+    how often a ranker passes that is worse by more, by either rule.
 
     Source: a high-confidence bound on improvement, as in Thomas, Theocharous & Ghavamzadeh 2015, "High Confidence
     Policy Improvement"; the other rule is that of Gupta, Oosterhuis & de Rijke 2023, "Safe Deployment for

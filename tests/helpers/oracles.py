@@ -812,7 +812,7 @@ def decision_parts(
     sessions: Sequence[int],
     offsets: Sequence[int],
 ) -> dict[str, float]:
-    """The difference, both parts of its variance, and the effective numbers of clicks and of queries."""
+    """The difference, both parts of its variance, effective numbers of clicks and queries, degrees of freedom."""
     n, n_docs = sum(sessions), int(offsets[-1])
     exposure = shared_exposure(table, n_docs, theta)
     difference = paired_difference(terms, gap, exposure, sessions)
@@ -823,6 +823,9 @@ def decision_parts(
             residuals.append(-math.fsum(mine) - sessions[q] * difference)
             sizes.append(math.fsum(map(abs, mine)))
     asked = len(residuals)
+    queries = effective_queries([[s] for s in sizes])[0] if any(sizes) else 0.0
+    total = math.fsum(r * r for r in residuals)
+    relative = math.fsum(r**4 for r in residuals) / total**2 - 1 / asked if total > 0 else 0.0
     slope = []
     for k in range(1, len(theta) + 1):
         rows = [c * gap[d] / exposure[d] ** 2 * table.get((d, k), 0.0) * theta[k - 1] for d, _, c in terms if c]
@@ -836,8 +839,17 @@ def decision_parts(
             a * v * b for a, row in zip(slope, covariance, strict=True) for v, b in zip(row, slope, strict=True)
         ),
         "clicks": math.fsum(weights) ** 2 / squares if squares > 0 else 0.0,
-        "queries": effective_queries([[s] for s in sizes])[0] if any(sizes) else 0.0,
+        "queries": queries,
+        "freedom": queries - 1 if relative <= 0 else min(queries - 1, 2 / relative),
     }
+
+
+def times_held(conditions: Sequence[bool | None]) -> int:
+    """In how many places a condition holds; None is not known to."""
+    times = 0
+    for condition in conditions:
+        times += condition is True
+    return times
 
 
 def student_quantile(level: float, df: float) -> float:

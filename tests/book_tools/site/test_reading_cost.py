@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from book_tools.site.reading_cost import fitted, reading_cost
+from book_tools.site.reading_cost import bent, fitted, reading_cost
 
 SIZES = [10**5, 10**6, 10**7, 10**8]
 ABOUT = {
@@ -43,11 +43,28 @@ def test_intervals_hold_one_more_reading_as_often_as_they_say() -> None:
     for at in (1e6, 1e8, 1e12):
         held = 0
         for _ in range(400):
-            line = fitted(rows, truth(rows) * np.exp(0.1 * rng.normal(size=len(rows))))
+            line = fitted(*bent(rows, truth(rows) * np.exp(0.1 * rng.normal(size=len(rows)))))
             low, high = line.interval(at)
             held += low <= truth(at) * math.exp(0.1 * rng.normal()) <= high
         # Four standard errors of 400 draws.
         assert abs(held / 400 - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 400)
+
+
+def test_repeated_readings_of_sizes_that_are_off_the_line_make_no_narrow_interval() -> None:
+    """Each size has a distance of its own from the line, and so has the size that is asked for."""
+    rng, sizes = np.random.default_rng(0), np.array(SIZES, dtype=float)
+    truth = lambda n: 1.5 + 3e-7 * n  # noqa: E731
+    held, narrow = 0, 0
+    for _ in range(200):
+        off = np.exp(0.2 * rng.normal(size=len(sizes) + 1))
+        rows = np.repeat(sizes, 3)
+        took = np.repeat(truth(sizes) * off[:-1], 3) * np.exp(0.01 * rng.normal(size=len(rows)))
+        for count, line in ((0, fitted(*bent(rows, took))), (1, fitted(rows, took))):
+            low, high = line.interval(1e9)
+            inside = low <= truth(1e9) * off[-1] <= high
+            held, narrow = held + (inside and count == 0), narrow + (inside and count == 1)
+    assert abs(held / 200 - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 200)
+    assert narrow / 200 < 0.9
 
 
 def test_the_page_tells_points_from_what_is_beyond(tmp_path: Path) -> None:
@@ -63,6 +80,12 @@ def test_the_page_tells_points_from_what_is_beyond(tmp_path: Path) -> None:
     assert "4.0 TB of files" in text
     assert "64 bytes for each, up to 1,000,000 of them" in text
     assert "crowded" not in text
+    assert "readings of one size are at most 0% apart" in text
+    assert "not quite a line" not in text
+    write(path, [took for n in SIZES for took in (1 + 3e-7 * n + (4 if n == 10**7 else 0),) * 2])
+    text = "\n".join(reading_cost(path))
+    assert "not quite a line" in text
+    assert "made of how far the line is from 4 sizes" in text
     write(path, [round(1 + 3e-7 * n, 6) for n in SIZES for _ in range(2)], load=7.5)
     assert "7.5 processes on average for 2 cores: seconds of the wall clock are those of a crowded" in "".join(
         reading_cost(path)

@@ -18,14 +18,15 @@ import cfltr_core as cf
 from cfltr_core.clicks.event_checks import check_features, check_filter, check_pages, check_rows
 from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.event_lists import event_lists, is_text
+from cfltr_core.clicks.event_parts import part_of
 from cfltr_core.clicks.event_sources import event_table, import_ibis, run_numbers, run_query, without_deprecations
 from cfltr_core.clicks.event_sql import (
+    counted,
     event_rows,
     found_twice,
     list_index,
     page_summary,
     page_table,
-    part_of,
     row_faults,
     term_counts,
 )
@@ -211,7 +212,16 @@ def test_a_damaged_table_is_refused_or_counted(seed: int) -> None:
     assert any(entry.name in {check.__name__ for check in speaks} for entry in found.traceback)
 
 
-@pytest.mark.oracle("event_sql.part_of")
+@pytest.mark.oracle("event_sql.counted")
+def test_conditions_are_counted_where_they_hold() -> None:
+    values = [0, 1, None, 0, 5, None]
+    table = ibis.memtable(pd.DataFrame({"position": pd.array(values, dtype="Int64")}))
+    found = run_query(table.aggregate(zero=counted(table.position == 0), none=counted(table.position.isnull()))).iloc[0]
+    assert found["zero"] == oracles.times_held([None if value is None else value == 0 for value in values])
+    assert found["none"] == oracles.times_held([value is None for value in values])
+
+
+@pytest.mark.oracle("event_parts.part_of")
 def test_parts_have_their_shares_whatever_the_ids_are() -> None:
     shares, n = [0.6, 0.2, 0.2], 40_000
     ids = np.arange(n)

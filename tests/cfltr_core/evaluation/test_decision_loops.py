@@ -110,9 +110,9 @@ def test_decide(case: Any, known: bool, level: float, least: int) -> None:
     assert found.standard_error == pytest.approx(math.sqrt(variance), rel=1e-9, abs=1e-12)
     if variance > 0:
         assert found.share_of_theta == pytest.approx(loops["of theta"] / variance, rel=1e-9, abs=1e-12)
-    # Below two queries of equal weight Student's tails are too long for the rule of the reference.
-    if loops["queries"] > 2:
-        half = oracles.student_quantile(level, loops["queries"] - 1) * math.sqrt(variance)
+    # Below one degree of freedom Student's tails are too long for the rule of the reference.
+    if loops["freedom"] > 1:
+        half = oracles.student_quantile(level, loops["freedom"]) * math.sqrt(variance)
         low, high = loops["difference"] - half, loops["difference"] + half
         np.testing.assert_allclose(found.interval, (low, high), rtol=1e-6, atol=1e-9)
         if min(abs(x) for x in (low, high, low + 0.3, high - 0.3)) > 1e-6:
