@@ -67,7 +67,8 @@ def paper(
             _execute(Chapter(source), parameters, folder / "scratch", variables, lines)
     place = _place(book, chapter, parameters)
     for name in tables or names:
-        print(f"  kept  {(place / name).relative_to(book.root)}.csv", flush=True)
+        if (path := place / f"{name}.csv").is_file():  # a chapter need not ask for each table at every scale
+            print(f"  kept  {path.relative_to(book.root)}", flush=True)
 
 
 def trimmed_notebook(notebook: NotebookNode) -> NotebookNode:

@@ -53,10 +53,13 @@ AGAIN = (
 
 @dataclass(frozen=True)
 class Question:
-    """A difference that a kept table answers: ``differences`` gives its values over the seeds, case by case."""
+    """A difference that kept tables answer: ``differences`` gives its values over the seeds, case by case.
+
+    The first of ``tables`` must be there; those that go on with it, for further settings or seeds, may be.
+    """
 
     chapter: str
-    table: str
+    tables: tuple[str, ...]
     corpus: str
     text: str
     differences: Callable[[pd.DataFrame], dict[str, list[float]]]
@@ -80,9 +83,26 @@ def _policy_aware(frame: pd.DataFrame) -> dict[str, list[float]]:
     }
 
 
+def _countersample(frame: pd.DataFrame) -> dict[str, list[float]]:
+    # Regret is what nDCG lacks to the labels', which is the same for both on one log and cancels.
+    average = frame.pivot_table(index=["optimizer", "eta", "seed"], columns="method", values="average")
+    if not {"ips", "countersample"} <= {*average.columns}:
+        return {}
+    difference = (100 * (average["countersample"] - average["ips"])).dropna()
+    names = {"sgd": "SGD", "adam": "Adam", "adagrad": "Adagrad"}
+    return {
+        f"{names[optimizer]}, η = {eta:g}" + ("" if eta else ", where both are one law"): list(values)
+        for (optimizer, eta), values in difference.groupby(level=["optimizer", "eta"], sort=False)
+    }
+
+
+_COURSES = tuple(
+    f"{part}{more}" for part in ("optimizers", "optimizers-later", "severity") for more in ("", "-further")
+)
 ASKED = (
-    Question("07", "learning-curves", "yahoo-like", "DCG of SVM PropDCG − that of SVM PropRank", _prop_dcg),
-    Question("12", "all-queries", "yahoo-like", "nDCG@5 of policy-aware − oblivious gains", _policy_aware),
+    Question("07", ("learning-curves",), "yahoo-like", "DCG of SVM PropDCG − that of SVM PropRank", _prop_dcg),
+    Question("12", ("all-queries",), "yahoo-like", "nDCG@5 of policy-aware − oblivious gains", _policy_aware),
+    Question("15", _COURSES, "yahoo-like", "Regret × 100 of IPS-SGD − that of CounterSample", _countersample),
 )
 
 
@@ -136,14 +156,17 @@ def _row(book: Book, chapter: Chapter, path: Path, about: Mapping[str, Any]) -> 
 
 
 def _compared(book: Book, chapter: Chapter, question: Question) -> Iterator[list[str]]:
+    import pandas as pd
+
     from cfltr_core.reporting.kept_tables import frame_of, place_of
 
     found: dict[str, dict[str, list[float]]] = {}
     for scale in SCALES:
-        path = place_of(book.kept(chapter), scale, question.corpus) / f"{question.table}.csv"
-        if path.is_file():
-            kept = _read(path)
-            found[scale] = question.differences(frame_of(kept.rows, [*kept.rows[0]], kept.about["columns"]))
+        paths = [place_of(book.kept(chapter), scale, question.corpus) / f"{name}.csv" for name in question.tables]
+        if paths[0].is_file():
+            tables = [_read(path) for path in paths if path.is_file()]
+            frames = [frame_of(kept.rows, [*kept.rows[0]], kept.about["columns"]) for kept in tables]
+            found[scale] = question.differences(pd.concat(frames))
     if len(found) == len(SCALES):
         for case in found["paper"]:
             yield [case, *(_answer(found[scale].get(case)) for scale in SCALES)]

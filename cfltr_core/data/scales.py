@@ -19,7 +19,10 @@ class Scale:
     with its own log) where rankers are learnt, ``light_seeds`` where they are only evaluated, which costs a second
     each; ``repetitions`` how often a log is drawn again to measure a spread; ``C_grid`` the strengths of the data
     against the regulariser that SVM PropRank chooses from; of the values that a costly experiment varies it takes every
-    ``stride``-th.  ``SCALES`` holds them by ``name``.
+    ``stride``-th.  Where courses of SGD are compared, ``sgd_steps`` is the number of steps of one click, and of clicks
+    in the log, ``sgd_severities`` the η, and ``sgd_seeds`` the number of populations: those on which every learning
+    rate is tried, and further ones on which only those about the rate that the first one chose.  ``SCALES`` holds them
+    by ``name``.
 
     Examples
     --------
@@ -44,12 +47,17 @@ class Scale:
     severity_clicks: tuple[int, int]
     robust_clicks: int
     stride: int
+    sgd_steps: int
+    sgd_severities: tuple[float, ...]
+    sgd_seeds: tuple[int, int]
 
 
 _CURVE = (1_700, 17_000, 170_000, 1_700_000)
 # With the two at which Agarwal et al. (2018), Figure 4, vary η; the others are a decade apart.
 _PAPER_CURVE = (1_700, 17_000, 45_000, 170_000, 225_000, 1_700_000)
 _GRID = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2)
+# Those of Jagerman & de Rijke (2020), Table 5.
+_SEVERITIES = (0.5, 0.75, 1.0, 1.25, 1.5)
 
 
 class _Scales(Mapping[str, Scale]):
@@ -88,6 +96,9 @@ SCALES: Mapping[str, Scale] = _Scales(
             severity_clicks=(500, 2_500),
             robust_clicks=1_000,
             stride=3,
+            sgd_steps=1_000,
+            sgd_severities=_SEVERITIES,
+            sgd_seeds=(4, 0),
         ),
         "ci": Scale(
             name="ci",
@@ -104,6 +115,9 @@ SCALES: Mapping[str, Scale] = _Scales(
             severity_clicks=(45_000, 225_000),
             robust_clicks=170_000,
             stride=1,
+            sgd_steps=170_000,
+            sgd_severities=_SEVERITIES,
+            sgd_seeds=(20, 0),
         ),
         "paper": Scale(
             name="paper",
@@ -120,6 +134,9 @@ SCALES: Mapping[str, Scale] = _Scales(
             severity_clicks=(45_000, 225_000),
             robust_clicks=170_000,
             stride=1,
+            sgd_steps=1_000_000,
+            sgd_severities=_SEVERITIES[::2],
+            sgd_seeds=(1, 4),
         ),
     }
 )

@@ -1104,6 +1104,7 @@ def svmlight_parse(text: str, n_features: int) -> tuple[list[list[float]], list[
 # The sizes that the design states, once more.
 _CURVE = (1_700, 17_000, 170_000, 1_700_000)
 _GRID = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
+_ETAS = (0.5, 0.75, 1.0, 1.25, 1.5)
 SCALES = {
     "smoke": {
         "generated": (200, 80, 120),
@@ -1119,6 +1120,9 @@ SCALES = {
         "severity_clicks": (500, 2_500),
         "robust_clicks": 1_000,
         "stride": 3,
+        "sgd_steps": 1_000,
+        "sgd_severities": _ETAS,
+        "sgd_seeds": (4, 0),
     },
     "ci": {
         "generated": (3_000, 1_000, 1_000),
@@ -1134,6 +1138,9 @@ SCALES = {
         "severity_clicks": (45_000, 225_000),
         "robust_clicks": 170_000,
         "stride": 1,
+        "sgd_steps": 170_000,
+        "sgd_severities": _ETAS,
+        "sgd_seeds": (20, 0),
     },
     "paper": {
         "generated": (20_000, 3_000, 7_000),
@@ -1149,6 +1156,9 @@ SCALES = {
         "severity_clicks": (45_000, 225_000),
         "robust_clicks": 170_000,
         "stride": 1,
+        "sgd_steps": 1_000_000,
+        "sgd_severities": (0.5, 1.0, 1.5),
+        "sgd_seeds": (1, 4),
     },
 }
 

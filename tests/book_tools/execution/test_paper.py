@@ -34,6 +34,8 @@ CALLS = """
 settings = [{"n": 10, "cap": None}, {"n": 20, "cap": 0.5}, {"n": 30, "cap": 1}]
 curve = run.kept("curve", learn, settings=settings, stream=7, again=[(0, 0), (1, 1)])
 eta = run.kept("eta", learn, settings=[{"n": 1}], stream=8, again=[])
+if run.scale != "smoke":
+    run.kept("larger", learn, settings=[{"n": 1}], stream=9, again=[])
 """
 SHOW = 'print(curve.words, "|", eta.words, "|", len(curve.frame), curve.kept, untagged)'
 PLACE = Path("tests/reference/kept/91/smoke/digits")
@@ -128,6 +130,7 @@ def test_a_stopped_run_goes_on_and_gives_the_same_bytes(kept: Toy, tmp_path: Pat
     assert "n=20" not in again.stdout
     for line in ("curve: 2 seeds, 3 settings", "curve, seed 1, n=30, cap=1: ", f"kept  {PLACE / 'eta.csv'}"):
         assert f"  {line}" in again.stdout
+    assert "larger" not in again.stdout  # which is asked for at other scales only
     resumed = tables(kept)
     assert sorted(resumed) == ["curve.csv", "eta.csv"]
 

@@ -90,8 +90,50 @@ def test_the_difference_of_gains_needs_both() -> None:
     assert question.differences(frame_of(both[:1], [*both[0]], kinds_of(both, "one"))) == {}
 
 
-def test_every_question_is_of_a_table_that_is_kept() -> None:
-    folder = Path(__file__).resolve().parents[3] / "tests" / "reference" / "kept"
+def course(method: str, average: float, *, seed: int = 0, eta: float = 1.0, optimizer: str = "sgd") -> Row:
+    return {"seed": seed, "optimizer": optimizer, "method": method, "eta": eta, "average": average}
+
+
+def test_regrets_differ_by_what_ndcg_lacks() -> None:
+    (question,) = [question for question in ASKED if question.chapter == "15"]
+    rows = [course("ips", 0.5), course("countersample", 0.75), course("biased", 0.25)]
+    rows += [course("ips", 0.5, seed=1), course("countersample", 0.375, seed=1), course("ips", 0.5, seed=2)]
+    rows += [course(method, 0.5, eta=0.0, optimizer="adam") for method in ("ips", "countersample")]
+    assert question.differences(frame_of(rows, [*rows[0]], kinds_of(rows, "rows"))) == {
+        "SGD, η = 1": [25.0, -12.5],
+        "Adam, η = 0, where both are one law": [0.0],
+    }
+    assert question.differences(frame_of(rows[:1], [*rows[0]], kinds_of(rows, "one"))) == {}
+
+
+def test_a_table_goes_on_in_others(toy: Toy) -> None:
+    toy.chapter("15_far", "import cfltr_core as cf")
+    toy.contents("15_far", "papers_size", "scoreboard", "status")
+    kept = toy.root / "tests" / "reference" / "kept" / "15"
+
+    def write(scale: str, name: str, rows: list[Row]) -> None:
+        path = place_of(kept, scale, "yahoo-like") / f"{name}.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_table(path, rows, about(scale, "yahoo-like", [0]))
+
+    both = [course("ips", 0.5), course("countersample", 0.75)]
+    write("ci", "optimizers", both)
+    write("paper", "optimizers", both)
+    write("paper", "severity", [course("ips", 0.5, eta=1.5), course("countersample", 0.625, eta=1.5)])
+    # Three rates near the one chosen: a column that the table of the first seed has not.
+    further = [{**course(m, v, seed=1), "near": 1e-3} for m, v in (("ips", 0.5), ("countersample", 1.0))]
+    write("paper", "optimizers-further", further)
+    text = papers_size(Book(toy.root))
+    # 25 and 50, so 37.5 ± 12.706 · 17.678 / √2.
+    assert "| SGD, η = 1 | +25.0000, one seed | +37.5000 [-121.3276, +196.3276], 2 seeds: undecided |" in text
+    assert "| SGD, η = 1.5 | not asked | +12.5000, one seed |" in text
+
+
+def test_every_question_is_of_tables_that_the_chapter_keeps() -> None:
+    root = Path(__file__).resolve().parents[3]
     for question in ASKED:
-        for scale in ("ci", "paper"):
-            assert (place_of(folder / question.chapter, scale, question.corpus) / f"{question.table}.csv").is_file()
+        (chapter,) = (root / "chapters").glob(f"{question.chapter}_*.ipynb")
+        code = chapter.read_text(encoding="utf-8")
+        assert all(f'\\"{name}\\"' in code for name in question.tables)
+        kept = root / "tests" / "reference" / "kept" / question.chapter
+        assert (place_of(kept, "ci", question.corpus) / f"{question.tables[0]}.csv").is_file()
