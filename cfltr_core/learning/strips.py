@@ -78,7 +78,7 @@ class Strip:
         """z = 1 − (s_d − s_y) of all pairs, the own document included."""
         if self.single:
             return self.lists.gaps_of(self.blocks[0], scores)
-        z = scores[self._document]
+        z: Scores = scores[self._document]
         z += np.repeat(1 - scores[self._own], self._width)
         z[self._slots] = 0
         return z
