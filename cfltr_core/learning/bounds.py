@@ -256,10 +256,19 @@ class ClickedLists:
 
         ``start`` is the first document of each row's list, ``first`` the rows that begin another query.
         """
-        for terms, m, start, first in self._blocks:
-            z = _windows(scores, m)[start]
-            z += (1 - scores[self.documents[terms]])[:, None]
-            yield terms, start, first, z
+        for i, (terms, _, start, first) in enumerate(self._blocks):
+            yield terms, start, first, self.gaps_of(i, scores)
+
+    def rectangle(self, block: int) -> tuple[IntArray, int, IntArray, IntArray]:
+        """``(terms, columns, start, first)`` of one block, see :meth:`gaps`."""
+        return self._blocks[block]
+
+    def gaps_of(self, block: int, scores: Scores) -> Scores:
+        """The z of one block, see :meth:`gaps`."""
+        terms, m, start, _ = self._blocks[block]
+        z = _windows(scores, m)[start]
+        z += (1 - scores[self.documents[terms]])[:, None]
+        return z
 
     def own(self, scores: Scores, step: Step) -> Scores:
         """What a document would add to its own sum, with the rounding of :meth:`gaps`, to be taken off again."""

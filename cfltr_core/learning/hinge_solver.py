@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.learning.bounds import ClickedLists, Scores, hinge
 from cfltr_core.learning.enclosure import Slopes, Solution, gap_unit
+from cfltr_core.learning.strips import strips
 
 # Below this gap double precision is used from the start.
 SINGLE = 1e-4
@@ -129,12 +130,11 @@ class _Solver:
         self.matrix = Matrix(x, double=gap < SINGLE)
         self.n_docs, self.n_features = x.shape
         self.passes = 0.0
-        self.centres: list[Scores] = []
-        for terms, start, _, z in lists.gaps(np.zeros(self.n_docs, np.float32)):
-            z[:] = 0.5
-            # A document is not its own rival: from this centre its slope is 0 whatever its score.
-            z[np.arange(len(terms)), lists.documents[terms] - start] = -1e30
-            self.centres.append(z)
+        self.strips = strips(lists)
+        self.centres = [strip.centres() for strip in self.strips]
+        # The centres once more, as views with a row for each term.
+        pairs = zip(self.strips, self.centres, strict=True)
+        self.rectangles = [z for strip, centre in pairs for z in strip.rectangles(centre)]
 
     def run(self, max_passes: int, start: Solution | None) -> Solution:
         w, mu = np.zeros(self.n_features), 1.0
@@ -143,7 +143,8 @@ class _Solver:
             if start.slopes is not None:
                 mu = start.slopes.smoothing
                 if start.slopes.belong_to(self.lists):
-                    self.centres = [c.copy() for c in start.slopes.centres]
+                    for ours, theirs in zip(self.rectangles, start.slopes.centres, strict=True):
+                        ours[:] = theirs
         # Where the data weigh 1e14 times as much as ‖w‖², a smaller μ would only lose digits.
         floor = min(1.0, 1e-14 * float(self.mass.max(initial=0.0)) * self.matrix.largest() ** 2)
         nothing = np.zeros(len(self.mass))
@@ -182,7 +183,7 @@ class _Solver:
             # With a tiny C rounding hides what can be gained; w = 0 ranks nothing, and one step from it does.
             if best.primal - best.dual <= max(wanted, ROUNDING * rounding) and (w.any() or stepped):
                 self.settle(s, mu)
-                slopes = Slopes(self.lists.offsets, self.lists.documents, mu, tuple(self.centres))
+                slopes = Slopes(self.lists.offsets, self.lists.documents, mu, tuple(self.rectangles))
                 same = best.primal - best.dual <= (ROUNDING * rounding if self.matrix.dtype == np.float64 else 0.0)
                 dual = best.primal if same else best.dual
                 return Solution(
@@ -238,31 +239,31 @@ class _Solver:
 
     def settle(self, s: Scores, mu: float) -> None:
         """Make the slopes at these scores the new centres."""
-        for (_, _, _, z), centre in zip(self.lists.gaps(s), self.centres, strict=True):
-            centre[:] = np.where(centre < 0, centre, _slopes(z, centre, mu))
+        for strip, centre in zip(self.strips, self.centres, strict=True):
+            centre[:] = np.where(centre < 0, centre, _slopes(strip.gaps(s), centre, mu))
 
     def at(self, s: Scores, mu: float) -> _Point:
         """Sweep over all pairs."""
-        lists = self.lists
-        own = lists.own(s, hinge)
+        own = self.lists.own(s, hinge)
         force = np.zeros(self.n_docs)
         exact = smooth = dual = 0.0
-        for (terms, start, first, z), centre in zip(lists.gaps(s), self.centres, strict=True):
-            # Short lists make small blocks: here NumPy's wrappers would cost as much as the numbers.
-            mass = self.mass[terms]
+        for strip, centre in zip(self.strips, self.centres, strict=True):
+            # Short lists make small strips: here NumPy's wrappers would cost as much as the numbers.
+            z, mass = strip.gaps(s), self.mass[strip.terms]
             a = _slopes(z, centre, mu)
-            total = np.add.reduce(np.maximum(z, 0), axis=1) - own[terms]
+            total = strip.sums(np.maximum(z, 0)) - own[strip.terms]
             exact += float(mass @ self.cost.value(total))
-            # Row sums of a (z + μ (centre − a/2)), without a temporary array.
-            total = _rows(a, z) + mu * (_rows(a, centre) - 0.5 * _rows(a, a))
+            # Row sums of a (z + μ (centre − a/2)).
+            with_z, with_centre, with_itself = strip.products(a, (z, centre, a))
+            total = with_z + mu * (with_centre - 0.5 * with_itself)
             value = float(mass @ self.cost.value(total))
             smooth += value
             price = mass
             if not self.cost.linear:
                 price = mass * self.cost.slope(total)
                 dual += value - float(price @ total)
-            dual += float(price @ np.add.reduce(a, axis=1, dtype=np.float64))
-            lists.push(force, terms, start, first, a, price)
+            dual += float(price @ strip.sums(a, np.float64))
+            strip.push(force, a, price)
         return _Point(exact, smooth, dual, force)
 
     def search(
@@ -311,13 +312,14 @@ class _Solver:
         clicked: list[IntArray] = []
         other: list[IntArray] = []
         size = 0
-        for (terms, start, _, z), centre in zip(self.lists.gaps(s), self.centres, strict=True):
+        for strip, centre in zip(self.strips, self.centres, strict=True):
+            z = strip.gaps(s)
             z *= s.dtype.type(1 / mu)
             z += centre
-            row, column = np.nonzero((z > 0) & (z < 1))
-            clicked.append(terms[row])
-            other.append(start[row] + column)
-            size += len(row)
+            terms, rivals = strip.chosen((z > 0) & (z < 1))
+            clicked.append(terms)
+            other.append(rivals)
+            size += len(terms)
             if size * min(size, self.n_features) > limit:
                 return None
         if size == 0:
@@ -361,8 +363,3 @@ def _slopes(z: Scores, centre: Scores, mu: float) -> Scores:
     a += centre
     np.maximum(a, 0, out=a)
     return np.minimum(a, 1, out=a)
-
-
-def _rows(a: Scores, b: Scores) -> FloatArray:
-    out: FloatArray = np.einsum("ij,ij->i", a, b).astype(np.float64)
-    return out
