@@ -58,6 +58,8 @@ help: ## list the targets
 	@echo "make TARGET [VARIABLE=value …]"
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 12
 	@echo "variables: SCALE=$(SCALE) CORPUS=$(CORPUS) SEED=$(SEED) JOBS=$(JOBS) PYTHON=$(PYTHON) VENV=$(VENV)"
+	@echo "corpora: yahoo-like, istella-like, yahoo-like:conflict, istella-like:conflict, digits, and letor:FOLDER[@OPTION,…],"
+	@echo "a folder below the one that the environment variable CFLTR_DATA names: CFLTR_DATA=~/collections make …"
 
 setup: $(WHOLE) ## make the environment with the exact versions
 
@@ -139,9 +141,10 @@ format: $(WHOLE) ## put the code into the one style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-lock: $(WHOLE) ## resolve requirements.lock anew
+# Without --upgrade uv would keep every version that the file already holds.
+lock: $(WHOLE) ## resolve requirements.lock anew, to the newest versions
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --no-header --no-annotate --all-extras pyproject.toml \
+	$(BIN)/uv pip compile --quiet --upgrade --universal --no-header --no-annotate --all-extras pyproject.toml \
 	  -P 'torch==$(TORCH_VERSION)' -o requirements.lock
 
 serve: $(WHOLE) ## look at the site, on this machine only

@@ -18,6 +18,11 @@ from book_tools.parameters import Parameters, with_assignments
 
 Command = Callable[[Book, argparse.Namespace], None]
 HERE = Path(__file__).resolve().parent.parent
+# Written out, because the package that knows them takes a while to import; a test compares.
+CORPORA = (
+    "yahoo-like, istella-like, yahoo-like:conflict, istella-like:conflict, digits, or letor:<folder>[@<option>,…], a "
+    "folder of LETOR files below the one that the environment variable CFLTR_DATA names"
+)
 ON_WINDOWS = (
     "book_tools runs on Linux, macOS or WSL, not on Windows itself: open WSL ('wsl --install' sets it up), clone the "
     "repository there, and run this command again"
@@ -214,7 +219,7 @@ def _add_parameters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--corpus",
         default=default.corpus,
-        help="yahoo-like, digits or letor:<folder>[@<option>,…] (default: %(default)s)",
+        help=f"{CORPORA} (default: %(default)s)",
     )
     parser.add_argument("--seed", default=str(default.seed), help="default: %(default)s")
 

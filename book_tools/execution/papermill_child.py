@@ -1,5 +1,8 @@
 """Execute one notebook with papermill, and stop as soon as the process that asked for it is gone.
 
+A kernel that dies before it was ready is started again: its free ports are looked for before it binds them, so that
+another program may take one in between, and no cell has run by then.
+
 Run as a script by :mod:`book_tools.execution.execute`, with a pipe as standard input that nobody writes to: it ends
 when the parent closes it or dies, however it dies.  Without that an orphan would go on computing.
 """
@@ -12,8 +15,12 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 GRACE_SECONDS = 5.0
+KERNEL_STARTS = 3
+# What jupyter_client says of a kernel that never came up; one that dies later is "Kernel died" alone.
+NEVER_READY = "Kernel died before replying to kernel_info"
 
 
 def _stop_with_parent() -> None:
@@ -25,6 +32,19 @@ def _stop_with_parent() -> None:
     os._exit(130)
 
 
+def with_a_kernel(execute: Callable[[], None]) -> None:
+    """Execute; and again, a few times, where the kernel did not come up."""
+    for starts_left in reversed(range(KERNEL_STARTS)):
+        try:
+            execute()
+        except RuntimeError as error:
+            if NEVER_READY not in str(error) or not starts_left:
+                raise
+            print(f"{error}: trying again", file=sys.stderr)
+        else:
+            return
+
+
 def main(source: str, target: str, working_folder: str, parameters: str) -> int:
     """Execute ``source`` into ``target``; return 0 when every cell ran."""
     # A process started in the background may have inherited a SIGINT that is ignored.
@@ -33,7 +53,7 @@ def main(source: str, target: str, working_folder: str, parameters: str) -> int:
     import papermill  # type: ignore[import-untyped]
     from papermill.exceptions import PapermillExecutionError  # type: ignore[import-untyped]
 
-    try:
+    def execute() -> None:
         papermill.execute_notebook(
             source,
             target,
@@ -43,6 +63,9 @@ def main(source: str, target: str, working_folder: str, parameters: str) -> int:
             progress_bar=False,
             log_output=False,
         )
+
+    try:
+        with_a_kernel(execute)
     except PapermillExecutionError as error:
         print(error, file=sys.stderr)
         return 1

@@ -50,8 +50,9 @@ INTERVALS = (
     "alarm with probability at most {alarm:.1%}. This takes seeds as independent; the seeds of `digits` and of a "
     "`letor:` collection split the same data and are not quite. Seeds that read the same fold of a collection are "
     "averaged and count once. Identities and inequalities are exact: they have no false alarms. Fewer than {few} "
-    "seeds or folds that all give the same value decide nothing. An ordering claims that the difference matters: a "
-    "difference that is real but smaller than the stated margin contradicts it.\n",
+    "seeds or folds that all give the same value decide nothing. A control in which nothing differed on any seed could "
+    "not have failed, and decides nothing either. An ordering claims that the difference matters: a difference that is "
+    "real but smaller than the stated margin contradicts it.\n",
 )
 WITHDRAWN = (
     "## Withdrawn\n",
@@ -157,7 +158,7 @@ def _row(one: Standing, parameters: Parameters) -> str:
     measured = _measured(spec, one.measurement) if one.measurement else ""
     lines = [
         f"Predicted: {_prediction(spec, corpus)}. Measured: {one.outcome}{measured}.",
-        "" if gates else f"A verdict is due from scale {spec.scale} on, with {' or '.join(spec.corpora)}.",
+        "" if gates else f"Decides nothing here: {spec.tested_where}.",
         _compared(one, corpus) if gates else "",
         _links(one),
     ]

@@ -99,6 +99,12 @@ class Claim:
         named = _corpus_family(corpus) in self.corpora
         return named and SCALE_ORDER.index(scale) >= SCALE_ORDER.index(self.scale)
 
+    @property
+    def tested_where(self) -> str:
+        """Which runs put the claim to the test, in words: *it is put to the test from scale ci on, with digits*."""
+        since = "" if self.scale == SCALE_ORDER[0] else f" from scale {self.scale} on,"
+        return f"it is put to the test{since} with {' or '.join(self.corpora)}"
+
     def counted(self, values: int) -> str:
         """So many values in words, by what each of them is of: *5 seeds*."""
         return f"{values} {self.each}{'' if values == 1 else 's'}"

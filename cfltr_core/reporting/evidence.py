@@ -11,7 +11,7 @@ from typing import Any
 from cfltr_core.reporting import claim_registry
 from cfltr_core.reporting.claim_registry import NO_PREDICTION, Claim
 from cfltr_core.reporting.claims import NO_VERDICT, ClaimResult
-from cfltr_core.reporting.wording import CONTROL, describe, required, source_of, spelt_out
+from cfltr_core.reporting.wording import describe, is_control, required, spelt_out
 
 # How a statement of each kind fails; the effect follows.
 _FAILS = {
@@ -59,8 +59,8 @@ class Evidence:
     @property
     def summary(self) -> str:
         """One line: how many claims, how many of each verdict, how many controls held, and what was not expected."""
-        claims = [r for r in self.results if not _is_control(r)]
-        controls = [r for r in self.results if _is_control(r)]
+        claims = [r for r in self.results if not is_control(r.id)]
+        controls = [r for r in self.results if is_control(r.id)]
         verdicts = Counter(r.verdict for r in claims)
         parts = [f"{number} {verdict}" for verdict, number in sorted(verdicts.items(), reverse=True)]
         line = "Evidence: " + ", ".join([_count(len(claims), "claim"), *parts] if claims else [])
@@ -76,12 +76,12 @@ class Evidence:
         """The verdict in words: whether it was predicted, and, of a claim that fails, how it fails.
 
         A verdict that is the one of the last accepted run, but not the one that was predicted before the first
-        measurement, is said to be against the prediction; where nothing was predicted, nothing is said of it.  Where
-        no verdict is due yet, at a smaller scale or on another corpus, the words say where it is.
+        measurement, is said to be against the prediction; where nothing was predicted, nothing is said of it.  Of a run
+        that does not put the claim to the test, at a smaller scale or on another corpus, they say which runs do.
         """
         spec = claim_registry.registry()[result.id]
         expected, predicted = _expected(result, self.corpus), spec.prediction(self.corpus)
-        # At a scale or on a corpus where none is due, an open verdict goes neither with the prediction nor against it.
+        # Where the claim is not put to the test, an open verdict goes neither with the prediction nor against it.
         if result.verdict == expected and (result.verdict != "inconclusive" or spec.gates(self.scale, self.corpus)):
             against = predicted not in (NO_PREDICTION, result.verdict)
             words = f"{result.verdict}, against the prediction" if against else result.verdict
@@ -90,11 +90,11 @@ class Evidence:
                 return f"{words}: {foreseen}{_FAILS[spec.kind]} {result.effect:.3g}"
             return f"{words}, as expected" if predicted == result.verdict == "inconclusive" else words
         if spec.is_news(result.verdict, self.corpus):
-            return f"{result.verdict}, where {expected} was expected"
+            return f"{result.verdict}, though no clear answer was expected"
         if self._changed(result):
             return f"{result.verdict}, but {expected} was expected"
-        where = f"from scale {spec.scale} on, with {' or '.join(spec.corpora)}"
-        return f"no verdict is due here, but {where}: {expected} (by these seeds: {result.verdict})"
+        there = "no clear answer" if expected == "inconclusive" else expected
+        return f"{result.verdict} here, which decides nothing: {spec.tested_where}; {there} is expected there"
 
     def __str__(self) -> str:
         rows = ["; ".join(cell for cell in row if cell) for row in self._rows()]
@@ -148,10 +148,6 @@ class Evidence:
 
 def _expected(result: ClaimResult, corpus: str) -> str:
     return claim_registry.registry()[result.id].expected(corpus)
-
-
-def _is_control(result: ClaimResult) -> bool:
-    return source_of(result.id) == CONTROL
 
 
 def _count(number: int, noun: str) -> str:

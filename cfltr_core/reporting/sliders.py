@@ -101,7 +101,7 @@ def slider(
         for text, frame, name in zip(texts, frames, names, strict=True)
     ]
     whole = (
-        f"{caption.rstrip()} Online, in its chapter, a slider takes the {knob} from {texts[0]} to {texts[-1]}; "
+        f"{caption.rstrip()} On the book's site a slider takes the {knob} from {texts[0]} to {texts[-1]}; "
         f"without the slider it is {texts[first]}."
     )
     about = {"knob": knob, "start": first, "frames": told}

@@ -79,7 +79,7 @@ class Standing:
         number = f"seed {some[0]}" if len(some) == 1 else f"{len(some)} seeds"
         folds = len(np.unique(units_of(self.corpus, some)))
         if folds < len(some):
-            number += f" on {folds} folds (claims count folds; bands, and intervals in the text, count seeds)"
+            number += f" on {folds} folds (claims count folds, bands count seeds)"
         return f"Corpus {self.corpus} (relevant from grade {grade}), scale {self.scale}, {number}"
 
     def load(self, seed: int) -> Corpus:

@@ -45,6 +45,17 @@ def source_of(id: str) -> str:
     return first if first in SOURCES or first == CONTROL else OWN
 
 
+def is_control(id: str) -> bool:
+    """True for a negative control, in which an effect must vanish.
+
+    Examples
+    --------
+    >>> is_control("control-shuffled-page"), is_control("B-crossing-in-all")
+    (True, False)
+    """
+    return source_of(id) == CONTROL
+
+
 def is_published(id: str) -> bool:
     """True for a claim that one of the four sources makes: neither the book's own nor a control."""
     return source_of(id) not in (OWN, CONTROL)
@@ -83,7 +94,7 @@ def outcome(spec: Named, verdict: str) -> str:
 
     Whatever is no verdict (*no verdict*, *none*) stays as it is.
     """
-    kind = CONTROL if source_of(spec.id) == CONTROL else spec.nature
+    kind = CONTROL if is_control(spec.id) else spec.nature
     return OUTCOMES[kind].get(verdict, verdict)
 
 

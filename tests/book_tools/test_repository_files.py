@@ -18,6 +18,8 @@ from toy import REPOSITORY
 from book_tools.book import Book
 from book_tools.cli import main
 from book_tools.parameters import Parameters, with_assignments
+from cfltr_core.data.corpora import check_corpus
+from cfltr_core.data.generated import GENERATED
 
 SETTINGS: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
 PYPROJECT: dict[str, Any] = SETTINGS["project"]
@@ -74,6 +76,30 @@ def test_make_alone_lists_every_target() -> None:
     assert named <= set(targets)
     listed = [line.split()[0] for line in result.stdout.splitlines() if line.startswith("  ")]
     assert sorted(listed) == sorted(targets)
+
+
+def test_the_corpora_are_listed_where_one_is_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    with pytest.raises(ValueError, match="choose") as unknown:
+        check_corpus("bing")
+    for said in (capsys.readouterr().out, make("help").stdout, str(unknown.value)):
+        words = set(re.split(r"[\s,;<\[]+", re.sub(r"-\n\s+", "-", said)))
+        assert {*GENERATED, "digits", "CFLTR_DATA"} <= words
+        assert "letor:" in said
+
+
+def test_a_new_lock_takes_the_newest_versions() -> None:
+    recipe = make("-n", "lock", "WHOLE=Makefile").stdout
+    assert "--upgrade" in shlex.split(recipe), "without it uv keeps the versions that the file holds"
+
+
+def test_the_citation_has_the_day_and_version_of_the_newest_release() -> None:
+    citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text())
+    newest = re.search(r"^## (\S+) – (\S+)$", (REPOSITORY / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None
+    assert citation["version"] == newest[1] == PYPROJECT["version"]
+    assert citation.get("date-released", "unreleased") == newest[2]
 
 
 def test_an_old_python_is_refused_before_anything_is_made(tmp_path: Path) -> None:

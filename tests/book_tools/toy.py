@@ -38,6 +38,12 @@ IMAGE_WITHOUT_ALT = """
 from IPython.display import display
 display({"image/svg+xml": '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="3"/>'}, raw=True)
 """
+# Starts a command that hears Ctrl-C even where these tests run in the background, with the signal ignored.
+LISTENING = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 
 
 class Toy:

@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from toy import FIGURE, RECORD, REPOSITORY, Toy, surroundings
+from toy import FIGURE, LISTENING, RECORD, REPOSITORY, Toy, surroundings
 
 import book_tools
 from book_tools.book import Book
 from book_tools.execution import fingerprint
+from book_tools.execution.papermill_child import KERNEL_STARTS, NEVER_READY, with_a_kernel
 from book_tools.parameters import Parameters
 from cfltr_core.reporting import claim_registry
 from cfltr_core.reporting import claims as published
@@ -30,12 +31,6 @@ WAIT = """
 import os, pathlib, time
 while not pathlib.Path(os.environ["TOY_GATE"]).exists():
     time.sleep(0.05)
-"""
-# Starts a command that hears Ctrl-C even where these tests run in the background, with the signal ignored.
-LISTENING = """
-import os, signal, sys
-signal.signal(signal.SIGINT, signal.SIG_DFL)
-os.execv(sys.argv[1], sys.argv[1:])
 """
 PATIENCE = 60.0
 
@@ -361,3 +356,33 @@ def processes_naming(text: str) -> list[str]:
         if os.fsencode(text) in known:
             found.append(folder.name)
     return found
+
+
+@pytest.mark.parametrize("failures", range(KERNEL_STARTS + 1))
+def test_a_kernel_that_does_not_come_up_is_started_again(failures: int) -> None:
+    starts: list[int] = []
+
+    def execute() -> None:
+        starts.append(len(starts))
+        if len(starts) <= failures:
+            raise RuntimeError(NEVER_READY)
+
+    if failures < KERNEL_STARTS:
+        with_a_kernel(execute)
+        assert len(starts) == failures + 1
+    else:
+        with pytest.raises(RuntimeError, match=NEVER_READY):
+            with_a_kernel(execute)
+        assert len(starts) == KERNEL_STARTS
+
+
+def test_a_kernel_that_dies_on_the_way_is_not_started_again() -> None:
+    starts: list[int] = []
+
+    def execute() -> None:
+        starts.append(len(starts))
+        raise RuntimeError("Kernel died")
+
+    with pytest.raises(RuntimeError, match="Kernel died"):
+        with_a_kernel(execute)
+    assert len(starts) == 1

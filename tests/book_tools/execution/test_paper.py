@@ -6,11 +6,12 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
-from toy import REPOSITORY, Toy, surroundings
+from toy import LISTENING, REPOSITORY, Toy, surroundings
 
 from book_tools.book import Book
 from book_tools.execution import fingerprint
@@ -77,8 +78,9 @@ def begun(toy: Toy, *arguments: str) -> subprocess.Popen[str]:
     """A paper run whose two workers have both come to the gate, which is closed."""
     folder = toy.root.parent / "calls"
     (folder / "closed").touch()
+    command = toy.command("paper", "--chapter", "91", "--scale", "smoke", "--corpus", "digits", *arguments)
     process = subprocess.Popen(
-        toy.command("paper", "--chapter", "91", "--scale", "smoke", "--corpus", "digits", *arguments),
+        [sys.executable, "-c", LISTENING, *command],
         cwd=REPOSITORY,
         env=surroundings(TOY_CALLS=str(folder)),
         text=True,

@@ -185,7 +185,7 @@ def test_the_rows(measured: Toy) -> None:
     assert "Predicted: nothing, written after a first measurement. Measured: undecided" in row(text, "B-open")
     nothing = row(text, "B-nothing")
     assert "Measured: no verdict (B-nothing, values: expected finite numbers, but values[0] is nan)." in nothing
-    assert "A verdict is due from scale ci on, with yahoo-like." in nothing
+    assert "Decides nothing here: it is put to the test from scale ci on, with yahoo-like." in nothing
     missing = row(text, "B-missing")
     assert "Measured: not measured. **The last accepted run: seen.**" in missing
     assert "download" not in missing

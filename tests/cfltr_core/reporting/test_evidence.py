@@ -53,7 +53,7 @@ def entry(id: str, kind: str = "number", **changes: Any) -> dict[str, Any]:
 def known(monkeypatch: pytest.MonkeyPatch) -> dict[str, Claim]:
     entries = [entry(f"{kind}-fails", kind, expect="contradicted", control="control-one") for kind in ARRAYS]
     entries += [entry("holds", control="control-one"), entry("control-one"), entry("open", expect="inconclusive")]
-    entries.append(entry("of-problems", each="random problem"))
+    entries += [entry("of-problems", each="random problem"), entry("always", scale="smoke", corpora=["digits"])]
     found = parse_registry(entries)
     monkeypatch.setattr(claim_registry, "registry", lambda: found)
     return found
@@ -68,6 +68,8 @@ def test_verdicts_in_words(known: dict[str, Claim]) -> None:
         result = verdict_of(known[f"{kind}-fails"], arrays)
         words = Evidence([result], "digits", "ci").words(result)
         assert words == f"contradicted: as expected, {FAILS[kind]}"
+    there = "it is put to the test from scale ci on, with yahoo-like or digits; supported is expected there"
+    elsewhere = f"here, which decides nothing: {there}"
     # (claim, verdict, corpus, scale) and what is said of it.
     cases = {
         ("holds", "supported", "digits", "ci"): "supported",
@@ -75,21 +77,17 @@ def test_verdicts_in_words(known: dict[str, Claim]) -> None:
         ("holds", "contradicted", "digits", "ci"): "contradicted, but supported was expected",
         ("holds", "inconclusive", "digits", "paper"): "inconclusive, but supported was expected",
         ("open", "inconclusive", "digits", "ci"): "inconclusive, as expected",
-        ("open", "inconclusive", "digits", "smoke"): "no verdict is due here, but from scale ci on, with yahoo-like or "
-        "digits: inconclusive (by these seeds: inconclusive)",
-        ("open", "supported", "digits", "ci"): "supported, where inconclusive was expected",
-        (
-            "holds",
-            "inconclusive",
-            "digits",
-            "smoke",
-        ): "no verdict is due here, but from scale ci on, with yahoo-like or "
-        "digits: supported (by these seeds: inconclusive)",
-        ("holds", "contradicted", "letor:mine", "ci"): "no verdict is due here, but from scale ci on, with yahoo-like "
-        "or digits: supported (by these seeds: contradicted)",
+        ("open", "inconclusive", "digits", "smoke"): f"inconclusive {elsewhere}".replace(
+            "; supported", "; no clear answer"
+        ),
+        ("open", "supported", "digits", "ci"): "supported, though no clear answer was expected",
+        ("holds", "inconclusive", "digits", "smoke"): f"inconclusive {elsewhere}",
+        ("holds", "contradicted", "letor:mine", "ci"): f"contradicted {elsewhere}",
         # The name of a profile begins like that of its corpus; the words say that it is another.
-        ("holds", "inconclusive", "yahoo-like:conflict", "ci"): "no verdict is due here, but from scale ci on, with "
-        "yahoo-like or digits: supported (by these seeds: inconclusive)",
+        ("holds", "contradicted", "yahoo-like:conflict", "ci"): f"contradicted {elsewhere}",
+        # From the smallest scale on is always.
+        ("always", "contradicted", "letor:mine", "smoke"): "contradicted here, which decides nothing: it is put to "
+        "the test with digits; supported is expected there",
     }
     for (id, verdict, corpus, scale), words in cases.items():
         result = measured(known, id, verdict)
@@ -104,8 +102,8 @@ def test_the_table_says_why_there_is_no_verdict_or_none_yet(known: dict[str, Cla
     assert "; mean 2; both seeds gave the same value, so that their spread says nothing; must lie within" in row
     none = Evidence([claims.judge(known["holds"], {"values": [float("nan")]})], "digits", "smoke")
     (row,) = str(none).splitlines()[1:]
-    assert "; holds, values: expected finite numbers, but values[0] is nan; no verdict is due here" in row
-    assert "(by these seeds: no verdict)" in row
+    assert "; holds, values: expected finite numbers, but values[0] is nan; no verdict here, which decides" in row
+    assert row.endswith("; supported is expected there; control-one (elsewhere in this chapter)")
 
 
 def test_a_verdict_against_the_prediction_is_not_called_expected(monkeypatch: pytest.MonkeyPatch) -> None:

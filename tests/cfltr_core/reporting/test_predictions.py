@@ -162,7 +162,7 @@ def test_the_table_of_a_chapter_takes_a_sharper_verdict_as_it_comes(monkeypatch:
     failed = claims.verdict_of(found["control-two"], {"values": [0.5, 0.51, 0.49]})
     held = claims.verdict_of(found["control-two"], {"values": [0.0, 0.01, -0.01]})
     table = Evidence([sharper, held], "digits", "ci")
-    assert table.words(sharper) == "contradicted, where inconclusive was expected"
+    assert table.words(sharper) == "contradicted, though no clear answer was expected"
     assert "not as expected" not in table.summary
     assert table.summary.endswith("1 control held")
     assert '<details class="evidence"><summary>' in table.html()
@@ -198,3 +198,19 @@ def test_the_text_of_a_result_can_lead_to_the_scoreboard_and_back(monkeypatch: p
     assert result.markdown(scoreboard="board.html") == plain.replace("`one`", linked)
     anchored = result.markdown(scoreboard="board.html", anchor=True)
     assert anchored == plain.replace("`one`", f'<span id="claim-one"></span>{linked}')
+
+
+@pytest.mark.parametrize(
+    ("first", "corpora", "said"),
+    [
+        ("smoke", ["digits"], "it is put to the test with digits"),
+        ("ci", ["yahoo-like", "digits"], "it is put to the test from scale ci on, with yahoo-like or digits"),
+        ("paper", ["yahoo-like"], "it is put to the test from scale paper on, with yahoo-like"),
+    ],
+)
+def test_where_a_claim_is_put_to_the_test_in_words(first: str, corpora: list[str], said: str) -> None:
+    spec = one(scale=first, corpora=corpora)
+    assert spec.tested_where == said
+    tested = {(scale, corpus) for scale in ("smoke", "ci", "paper") for corpus in corpora if spec.gates(scale, corpus)}
+    assert {corpus for _, corpus in tested} == set(corpora)
+    assert next(scale for scale in ("smoke", "ci", "paper") if (scale, corpora[0]) in tested) == first

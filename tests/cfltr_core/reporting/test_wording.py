@@ -50,6 +50,7 @@ def test_a_source_is_spelt_out(source: str, words: str) -> None:
 def test_an_id_names_its_source(id: str, source: str, published: bool) -> None:
     assert wording.source_of(id) == source
     assert wording.is_published(id) is published
+    assert wording.is_control(id) is (source == "control")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,52 @@
+"""Every chapter draws from streams of its own hundred, so that no two chapters share random numbers by accident."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import nbformat
+import pytest
+
+CHAPTERS = sorted((Path(__file__).resolve().parents[2] / "chapters").glob("[0-9]*.ipynb"))
+
+
+def streams_in(code: str) -> set[int]:
+    """Whole numbers given as a stream: what ``rng``, ``stream=`` or ``"stream":`` is given; the first of a list."""
+    given: list[ast.expr] = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Dict):
+            named = zip(node.keys, node.values, strict=True)
+            given += [value for key, value in named if isinstance(key, ast.Constant) and key.value == "stream"]
+        elif isinstance(node, ast.Call):
+            given += [keyword.value for keyword in node.keywords if keyword.arg == "stream"]
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "rng":
+                given += node.args[1:2]
+    firsts = (stream.elts[0] if isinstance(stream, ast.List) else stream for stream in given)
+    parts = (part for stream in firsts for part in ast.walk(stream))
+    return {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, int)}
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_streams_lie_in_the_hundred_of_the_chapter(path: Path) -> None:
+    cells = nbformat.read(path, as_version=4).cells
+    found = set().union(*(streams_in(cell.source) for cell in cells if cell.cell_type == "code"))
+    first = 100 * int(path.name[:2])
+    assert found
+    outside = sorted(stream for stream in found if not first <= stream < first + 100)
+    assert not outside, f"{path.name} draws from {outside}: its streams are {first} to {first + 99}"
+
+
+@pytest.mark.parametrize(
+    ("code", "streams"),
+    [
+        ("run.rng(seed, 1701)", {1701}),
+        ("run.each_seed(f, stream=1702)", {1702}),
+        ("run.rng(s, [1703, 6])", {1703}),
+        ("run.rng(s, 1704 if x else 1705)", {1704, 1705}),
+        ("asked = {'stream': 1706, 'rtol': 1}", {1706}),
+        ("rng.random(9)", set()),
+    ],
+)
+def test_every_way_to_give_a_stream_is_read(code: str, streams: set[int]) -> None:
+    assert streams_in(code) == streams
