@@ -136,4 +136,5 @@ def test_every_question_is_of_tables_that_the_chapter_keeps() -> None:
         code = chapter.read_text(encoding="utf-8")
         assert all(f'\\"{name}\\"' in code for name in question.tables)
         kept = root / "tests" / "reference" / "kept" / question.chapter
-        assert (place_of(kept, "ci", question.corpus) / f"{question.tables[0]}.csv").is_file()
+        for scale in ("ci", "paper"):
+            assert (place_of(kept, scale, question.corpus) / f"{question.tables[0]}.csv").is_file()
