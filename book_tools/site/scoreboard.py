@@ -58,9 +58,10 @@ INTERVALS = (
     "alarm with probability at most {alarm:.1%}. This takes seeds as independent; the seeds of `digits` and of a "
     "`letor:` collection split the same data and are not quite. Seeds that read the same fold of a collection are "
     "averaged and count once. Identities and inequalities are exact: they have no false alarms. Fewer than {few} "
-    "seeds or folds that all give the same value decide nothing. A control in which nothing differed on any seed could "
-    "not have failed, and decides nothing either. An ordering claims that the difference matters: a difference that is "
-    "real but smaller than the stated margin contradicts it.\n",
+    "seeds or folds that all give the same value decide nothing. Where more of them agree in every digit, as choices "
+    "may that are made among a few rankers, the interval is a point: take it for *hardly ever different*. An "
+    "ordering claims that the difference matters: a difference that is real but smaller than the stated margin "
+    "contradicts it.\n",
 )
 BEFORE = (
     "(sec-before)=\n## Was it predicted before it was measured?\n",

@@ -10,8 +10,6 @@ whose effect is real but smaller than ``margin`` is contradicted: the claim is t
 A few seeds may all give the same value.  Their Student interval then has no width, and would judge as if the value
 were known exactly.  With fewer than ``FEW_UNITS`` of them the verdict is *inconclusive* instead, the interval unbounded
 as for one seed, and the result says why (:func:`cfltr_core.reporting.intervals.look`).  Rounding alone decides nothing.
-An equivalence that is a negative control, and whose two sides are the same numbers on every seed, however many, could
-not have failed there: it is *inconclusive* too.
 
 Numbers that allow no verdict (none at all, not finite, without a logarithm) stop a chapter where the claim must hold.
 Elsewhere the claim is recorded with *no verdict* and the reason, and the chapter goes on.
@@ -36,8 +34,8 @@ from cfltr_core.checks import FloatArray
 from cfltr_core.files import write_json
 from cfltr_core.reporting import claim_registry
 from cfltr_core.reporting.claim_registry import ARRAYS, EXACT, SCALE_ORDER, VERDICTS, Claim, level_of
-from cfltr_core.reporting.intervals import ROUNDING, below, log_slopes, look
-from cfltr_core.reporting.wording import describe, is_control, required, spelt_out
+from cfltr_core.reporting.intervals import below, log_slopes, look
+from cfltr_core.reporting.wording import describe, required, spelt_out
 
 # Not among the verdicts, because none may be expected: the numbers did not allow one.
 NO_VERDICT = "no verdict"
@@ -52,7 +50,7 @@ class ClaimResult:
     """A ``verdict`` on the claim ``id``, with the ``effect`` that it rests on and its ``interval`` at ``level``.
 
     ``kind`` is that of the claim, ``threshold`` its tolerance or margin, ``seeds`` the number of values, and ``units``
-    how many of these count by themselves.  ``reason`` says why there is no verdict, or why equal values leave the
+    how many of these count by themselves.  ``reason`` says why there is no verdict, or why a few equal values leave the
     claim open, and is otherwise empty.  :func:`claim` makes it.
 
     Examples
@@ -174,9 +172,6 @@ def verdict_of(spec: Claim, arrays: Mapping[str, ArrayLike], *, level: float | N
     except ValueError as error:
         raise ValueError(f"{spec.id}, {error}") from None
     centre = spec.value if spec.kind in ("number", "limit") else 0.0
-    alike = spec.kind == "equivalence" and sample.size > 1 and not np.any(np.abs(sample) > ROUNDING)
-    if alike and is_control(spec.id) and not reason:
-        low, high, reason = -math.inf, math.inf, "both sides were the same each time, so that it could not fail here"
     bottom = spec.margin if spec.kind == "ordering" else centre - spec.margin
     top = math.inf if spec.kind == "ordering" else centre + spec.margin
     verdict = _side(below(bottom, low) and below(high, top), below(high, bottom) or below(top, low))
