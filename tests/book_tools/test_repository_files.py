@@ -90,8 +90,8 @@ def test_the_corpora_are_listed_where_one_is_chosen(capsys: pytest.CaptureFixtur
         assert "letor:" in said
 
 
-def test_a_new_lock_takes_the_newest_versions() -> None:
-    recipe = make("-n", "lock", "WHOLE=Makefile").stdout
+def test_a_new_lock_takes_the_newest_versions(bare: Path) -> None:
+    recipe = make("-n", "lock", folder=bare).stdout
     assert "--upgrade" in shlex.split(recipe), "without it uv keeps the versions that the file holds"
 
 
