@@ -15,6 +15,7 @@ import pytest
 import yaml
 from toy import REPOSITORY
 
+import cfltr_core
 from book_tools.book import Book
 from book_tools.cli import main
 from book_tools.parameters import Parameters, with_assignments
@@ -89,8 +90,8 @@ def test_the_corpora_are_listed_where_one_is_chosen(capsys: pytest.CaptureFixtur
         assert "letor:" in said
 
 
-def test_a_new_lock_takes_the_newest_versions() -> None:
-    recipe = make("-n", "lock", "WHOLE=Makefile").stdout
+def test_a_new_lock_takes_the_newest_versions(bare: Path) -> None:
+    recipe = make("-n", "lock", folder=bare).stdout
     assert "--upgrade" in shlex.split(recipe), "without it uv keeps the versions that the file holds"
 
 
@@ -98,7 +99,7 @@ def test_the_citation_has_the_day_and_version_of_the_newest_release() -> None:
     citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text())
     newest = re.search(r"^## (\S+) – (\S+)$", (REPOSITORY / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert newest is not None
-    assert citation["version"] == newest[1] == PYPROJECT["version"]
+    assert citation["version"] == newest[1] == PYPROJECT["version"] == cfltr_core.__version__
     assert citation.get("date-released", "unreleased") == newest[2]
 
 
