@@ -35,7 +35,7 @@ class Budget:
             )
             return f"In this run {tested}.\n"
         return (
-            f"*In the whole book.* {self.due} statistical claims of {self.chapters} chapters are put to the test in "
+            f"{self.due} statistical claims of {self.chapters} chapters are put to the test in "
             f"this run, beside {self.exact} exact ones. The correction is made within each chapter, not over the book. "
             f"Were *none* of the {self.due} true, at most {self.expected:.2g} of them would be expected to come out "
             "*supported* all the same, in one run, and the probability that any does is at most "

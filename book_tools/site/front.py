@@ -15,7 +15,7 @@ from book_tools.errors import BookError
 from book_tools.execution.artefacts import Figure, figures_in
 from book_tools.parameters import Parameters
 from book_tools.site.scoreboard import CONTROLS, EMPIRICAL, MATHEMATICAL
-from book_tools.site.standings import standings, tally
+from book_tools.site.standings import Standing, listed, standings, tally
 from cfltr_core.files import write_whole
 
 # The front page includes this file, which lies beside it while the site is built.
@@ -25,12 +25,14 @@ FIGURE = "fig-ten-candidates"
 PICTURE = Path("_static") / "ten_candidates.svg"
 HEADING = "Written when the reference numbers are, from these:"
 NUMBERS = re.compile(rf"<!-- {HEADING}\n(.*?)-->\n", re.DOTALL)
+# How the reason of a claim says that a trial had been made before the prediction.
+TRIAL = re.compile(r"\btrials?\b", re.IGNORECASE)
 # What the words of the second of the findings mean, where they occur.
 MEANT = {
-    "smaller than asked": "*smaller than asked*: surely in the paper's direction, and surely by less than was said "
-    "before to matter",
-    "not seen": "*not seen*: surely less than that, in neither direction surely",
-    "opposite seen": "*opposite*: surely the other way round, or another value than was claimed",
+    "smaller than asked": "*smaller than asked*: surely in the paper's direction, and surely by less than this "
+    "book had said would matter",
+    "not seen": "*not seen*: surely less than that, and the sign is open",
+    "opposite seen": "*opposite seen*: surely the other way round, or another value than was claimed",
 }
 
 
@@ -98,27 +100,34 @@ def findings(book: Book, parameters: Parameters) -> str:
     controls = counts.get(("control", ""), Counter())
     predicted = [one for one in found if one.spec.prediction(corpus) != NO_PREDICTION]
     kept = sum(one.predicted_as_measured(corpus) for one in predicted)
+    late = _known_before(predicted)
     meant = "; ".join(words for name, words in MEANT.items() if seen[name])
     numbers = {chapter.number for chapter in book.chapters()}
     gone = sum(spec.chapter in numbers for spec in withdrawn().values())
     return "\n".join(
         [
             f"- **Statements that can be proved or refuted.** The sources make {proved.total()} of those that the book "
-            f"checks: {_listed(proved, MATHEMATICAL)}.",
+            f"checks: {listed(proved, MATHEMATICAL)}.",
             f"- **Statements about data.** Of {seen.total()} published ones, on `{corpus}`: "
-            f"{_listed(seen, EMPIRICAL)}.{f' Here {meant}.' if meant else ''}",
+            f"{listed(seen, EMPIRICAL)}.{f' Here {meant}.' if meant else ''}",
             f"- **Predictions and controls.** Of all {len(found)} claims, controls and the book's own among them, "
             f"{len(predicted)} had a verdict predicted before they were measured; {kept} of these verdicts came out "
-            f"so. Of {controls.total()} controls: {_listed(controls, CONTROLS)}. Statements replaced after they had "
-            f"been measured, and listed with what they measured: {gone}.",
+            f"so{f'; {late}' if late else ''}. Of {controls.total()} controls: {listed(controls, CONTROLS)}. "
+            "Statements withdrawn (replaced or dropped) after they had been measured, and listed with what they "
+            f"measured: {gone}.",
             f"\nComputed from this run: {parameters}. Every one of them stands on the "
             "[scoreboard](chapters/scoreboard.md), with its numbers.\n",
         ]
     )
 
 
-def _listed(counts: Counter[str], outcomes: tuple[str, ...]) -> str:
-    """Say how many there are of each outcome, and how many have none of them, as in *3 true, 1 false*."""
-    parts = [f"**{counts[name]} {name}**" for name in outcomes if counts[name]]
-    rest = counts.total() - sum(counts[name] for name in outcomes)
-    return ", ".join([*parts, f"**{rest} without a verdict**"] if rest else parts) or "none"
+def _known_before(predicted: list[Standing]) -> str:
+    """Say of how many predicted claims something like them had been measured before, or "" where of none."""
+    from cfltr_core.reporting.claim_registry import withdrawn
+
+    successors = {spec.withdrawn.replaced_by for spec in withdrawn().values() if spec.withdrawn is not None}
+    again = sum(one.spec.id in successors for one in predicted)
+    tried = sum(bool(TRIAL.search(one.spec.reason)) for one in predicted)
+    parts = [f"{again} of the {len(predicted)} took the place of a statement that had been measured"] if again else []
+    parts += [f"the reasons of {tried} mention a trial"] if tried else []
+    return ", and ".join(parts)

@@ -14,6 +14,7 @@ from book_tools.site.map import write_map
 from book_tools.site.offered import write_offered
 from book_tools.site.papers_size import papers_size
 from book_tools.site.scoreboard import numbers_files, scoreboard
+from book_tools.site.source_counts import write_source_counts
 from book_tools.site.status import status
 from cfltr_core.files import write_whole
 
@@ -30,11 +31,12 @@ def generated_pages(book: Book, parameters: Parameters) -> dict[str, str]:
 
 
 def write_accompanying(book: Book, parameters: Parameters, editions: Sequence[Path] = ()) -> None:
-    """Lay what the scoreboard and the front page read beside them, into the staged source.
+    """Lay what the scoreboard, the front page and that of the sources read beside them, into the staged source.
 
     ``editions`` are those that the front page leads to.
     """
     write_front(book, parameters)
+    write_source_counts(book, parameters)
     write_map(book)
     write_offered(book, editions)
     for name, text in numbers_files(book).items():

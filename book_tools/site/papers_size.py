@@ -20,23 +20,30 @@ if TYPE_CHECKING:
 
 SCALES = ("ci", "paper")
 REMEDY = "compute it anew with 'make paper'"
+# How a case ends in which the two methods differ by the draws alone: there neither can be ahead.
+ONE_LAW = ", where both are one law"
 INTRODUCTION = (
     "# At the papers' size\n",
     "The numbers of this book are those of scale `ci`, which runs in minutes: on `yahoo-like` {ci[0]:,} training "
     "queries of {ci[1]} features, where scale `paper` has the {paper[0]:,} of {paper[1]} of a published collection. "
     "Two questions follow. *Does it come out the same at the papers' own size?* And *what did the long experiments "
     "cost?* An experiment that is too long for each build is computed once and kept as a *table*, "
-    "with the revision that made it; each build computes some of its cells again and fails where one differs.\n",
+    "with the revision that made it. A build at the scale and on the corpus of a table reads it; of most tables it "
+    "computes a cell or two again, and fails where one differs.\n",
 )
 QUESTIONS = (
     "## The same question at two sizes\n",
     "Differences on generated data, over seeds that each have a population and a log of their own, with 95 % "
-    "intervals. Where the interval contains 0, nothing is decided; one seed has no interval.\n",
+    "intervals. Where the interval contains 0, nothing is decided; one seed has no interval. *Ahead* and *behind* are "
+    "said of the method that is named first. They tell the sign only; the scoreboard also asks for a margin. These "
+    "intervals are taken one by one: of twenty, about one misses. Where both methods are one law, what differs is "
+    "chance.\n",
 )
 COSTS = (
     "## What is kept, and what it cost\n",
-    "Time is that of one core, summed over the cells; memory is the most that one worker held. *Seeds* are those "
-    "computed, of those that the chapter asks for. *Made from* is the revision of the book that computed the table, "
+    "Time is by the wall, summed over the cells, each of which has one core; some tables were computed while the "
+    "machine did other things. Memory is the most that one worker held. *Seeds* are those computed, of those that the "
+    "chapter asks for. *Made from* is the revision of the book that computed the table, "
     "with the day of its commit.\n",
 )
 AGAIN = (
@@ -47,7 +54,8 @@ AGAIN = (
     "worker `OMP_NUM_THREADS=1 dask worker ADDRESS --nthreads 1`):\n",
     "```bash\nmake paper CHAPTER=07 SCALE=paper TABLES=learning-curves SEEDS=5 CLUSTER=tcp://host:8786\n```\n",
     "The numbers are the same on any number of workers. A run without `TABLES` and `SEEDS` computes all that the "
-    "chapter asks for; multiply the seconds above by the missing seeds before you start it.\n",
+    "chapter asks for; before you start it, divide the time above by the seeds computed and multiply by those missing. "
+    "`git diff tests/reference/kept` then shows what differs; time and revision always do.\n",
 )
 
 
@@ -91,7 +99,7 @@ def _countersample(frame: pd.DataFrame) -> dict[str, list[float]]:
     difference = (100 * (average["countersample"] - average["ips"])).dropna()
     names = {"sgd": "SGD", "adam": "Adam", "adagrad": "Adagrad"}
     return {
-        f"{names[optimizer]}, η = {eta:g}" + ("" if eta else ", where both are one law"): list(values)
+        f"{names[optimizer]}, η = {eta:g}" + ("" if eta else ONE_LAW): list(values)
         for (optimizer, eta), values in difference.groupby(level=["optimizer", "eta"], sort=False)
     }
 
@@ -102,7 +110,9 @@ _COURSES = tuple(
 ASKED = (
     Question("07", ("learning-curves",), "yahoo-like", "DCG of SVM PropDCG − that of SVM PropRank", _prop_dcg),
     Question("12", ("all-queries",), "yahoo-like", "nDCG@5 of policy-aware − oblivious gains", _policy_aware),
-    Question("15", _COURSES, "yahoo-like", "Regret × 100 of IPS-SGD − that of CounterSample", _countersample),
+    Question(
+        "15", _COURSES, "yahoo-like", "What CounterSample saves: regret × 100 of IPS-SGD − its own", _countersample
+    ),
 )
 
 
@@ -169,11 +179,12 @@ def _compared(book: Book, chapter: Chapter, question: Question) -> Iterator[list
             found[scale] = question.differences(pd.concat(frames))
     if len(found) == len(SCALES):
         for case in found["paper"]:
-            yield [case, *(_answer(found[scale].get(case)) for scale in SCALES)]
+            same = case.endswith(ONE_LAW)
+            yield [case, *(_answer(found[scale].get(case), same=same) for scale in SCALES)]
 
 
-def _answer(values: list[float] | None) -> str:
-    """The mean of a difference, its interval, and in words which side of 0 it lies on."""
+def _answer(values: list[float] | None, *, same: bool) -> str:
+    """The mean of a difference, its interval, and in words which side of 0 it lies on; of the ``same`` law, chance."""
     from cfltr_core.reporting.intervals import mean_interval
 
     if not values:
@@ -181,7 +192,7 @@ def _answer(values: list[float] | None) -> str:
     if len(values) == 1:
         return f"{values[0]:+.4f}, one seed"
     mean, low, high = mean_interval(values)
-    side = "ahead" if low > 0 else "behind" if high < 0 else "undecided"
+    side = "chance" if same else "ahead" if low > 0 else "behind" if high < 0 else "undecided"
     return f"{mean:+.4f} [{low:+.4f}, {high:+.4f}], {len(values)} seeds: {side}"
 
 

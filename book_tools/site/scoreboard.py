@@ -41,12 +41,15 @@ WORDS = (
     "- An *empirical* claim is **seen** on `{corpus}`, its **opposite** is **seen** there, or it stays **undecided**: "
     "the interval over the seeds crosses the threshold. That the opposite is seen does not refute a paper that speaks "
     "of other data.",
-    "- A claim that one thing is larger than another also says by how much to matter, its margin. A difference that is "
-    "surely below it is called by the sign of its interval: **smaller than asked** where it is surely above zero, as "
-    "the paper says, **not seen** where zero is inside, **opposite seen** where it is surely below zero.",
+    "- A claim that one thing is larger than another also says by how much it must be to matter: its margin, set by "
+    "this book. A difference that is surely below it is called by the sign of its interval: **smaller than asked** "
+    "where it is surely above zero, as claimed; **not seen** where zero is inside; **opposite seen** where it is "
+    "surely below zero, by however little. A claim of a value, or of no difference, is **opposite seen** where the "
+    "interval lies outside what the claim allows.",
     "- A *control* is a repetition in which an effect must vanish or turn round. It **held** or it **did not hold**.\n",
     "Chapters and code call the same verdicts by one word for all kinds:\n",
     "{mapping}",
+    "Of an empirical claim that one thing is larger, *Predicted: contradicted* came true by any of the three.\n",
     "The ids begin with a short code for the source{sources}. [How a verdict is reached](#sec-verdicts) and "
     "[how you check that it was predicted before](#sec-before) stand at the end of the page.\n",
 )
@@ -72,15 +75,17 @@ BEFORE = (
     "  -S'{id}' -- '*claims.yml' 'chapters/*.ipynb'\n```\n",
     "The first commit should name `claims.yml` and no chapter. `git show HASH -- '*claims.yml'`, with its hash, shows "
     "what was predicted then: `predicted`, or `expect` where that line is missing. Where nothing was predicted the "
-    "claim says so above. Git shows the order of commits. Where one commit brings a claim and its chapter, as for "
-    "some of the first chapters, it does not tell which came first; and that nobody measured before committing, it "
+    "claim says so above. Where a claim *took the place* of a withdrawn one, its id may be older than its statement: "
+    "the first commit then shows the old statement, and its own prediction stands in the later commit to `claims.yml` "
+    "that has its present words. Git shows the order of commits. Where one commit brings a claim and its chapter, as "
+    "for some of the first chapters, it does not tell which came first; and that nobody measured before committing, it "
     "cannot show.\n",
 )
 WITHDRAWN = (
     "## Withdrawn\n",
-    "Statements that were replaced after they had been measured, with what they measured then and why they were "
-    "replaced. They are not measured any more and decide nothing. Of those that were *contradicted* only that is "
-    "recorded, and not on which side.\n",
+    "Statements that were replaced or dropped after they had been measured, with what they measured then, and why. "
+    "They are not measured any more and decide nothing. Of those that were *contradicted* only that is recorded, and "
+    "not on which side.\n",
 )
 
 
@@ -115,7 +120,7 @@ def scoreboard(book: Book, parameters: Parameters) -> str:
         parts += [withdrawn_row(spec, corpus, replaced.get(spec.id, ())) for spec in gone]
     share = {"together": 1 - FAMILY_ALPHA, "alpha": FAMILY_ALPHA, "alarm": FAMILY_ALPHA / 2, "few": FEW_UNITS}
     parts += [line.format(**share) for line in INTERVALS]
-    parts.append(budget(found, parameters).words())
+    parts += ["## How many false alarms to expect\n", budget(found, parameters).words()]
     parts += [line.format(id=next((one.spec.id for one in found), "ID")) for line in BEFORE]
     return "\n".join(parts)
 

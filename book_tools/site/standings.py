@@ -108,6 +108,13 @@ def tally(found: Iterable[Standing]) -> dict[tuple[str, str], Counter[str]]:
     return counts
 
 
+def listed(counts: Counter[str], outcomes: tuple[str, ...]) -> str:
+    """Say how many there are of each outcome, and how many have none of them, as in *3 true, 1 false*."""
+    parts = [f"**{counts[name]} {name}**" for name in outcomes if counts[name]]
+    rest = counts.total() - sum(counts[name] for name in outcomes)
+    return ", ".join([*parts, f"**{rest} without a verdict**"] if rest else parts) or "none"
+
+
 def numbers_of(measurement: Measurement) -> str:
     """Return the numbers that a verdict rests on as CSV: one line per value, with its place in the arrays."""
     named = {name: np.asarray(values, dtype=np.float64) for name, values in measurement.arrays.items()}

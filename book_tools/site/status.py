@@ -26,9 +26,11 @@ COMPARED = (
     "corpus and seed are the book's own and `tests/reference` has the scale, the data of the {figures} figures and "
     "the {records} recorded numbers and phrases of the text, within the tolerances of "
     "`tests/reference/tolerances.yml`, which have their reasons. Of the {tables} kept tables a run reads those of its "
-    "scale and corpus, and computes some of their cells again. `make colab` runs the chapters' copies in a bare "
-    "environment and compares them with the chapters in the same way. Times, and the machine that took them, are "
+    "scale and corpus, and computes a cell or two of most of them again. `make colab` runs the chapters' copies in a "
+    "bare environment and compares them with the chapters in the same way. Times, and the machine that took them, are "
     "compared with nothing.\n",
+    "A changed verdict or recorded number does not fail `make book`; it fails `make verify`. Only where *inconclusive* "
+    "was expected is a verdict told as news, and passes.\n",
 )
 
 
@@ -44,7 +46,7 @@ def status(book: Book, parameters: Parameters) -> str:
     chapters = book.chapters()
     known = [timings[chapter.name] for chapter in chapters if chapter.name in timings]
     rows = [[link_to(chapter), duration(timings.get(chapter.name))] for chapter in chapters]
-    rows.append(["all chapters together", duration(sum(known))])
+    rows.append(["sum over the chapters", duration(sum(known))])
     folders = [book.folder_of(chapter) for chapter in chapters]
     counts = {
         "verdicts": sum(len(claims_in(folder)) for folder in folders),

@@ -16,6 +16,7 @@ from book_tools.errors import BookError
 from book_tools.site import front
 from book_tools.site.front import FIGURE, findings, write_front
 from cfltr_core.files import write_json, write_whole
+from cfltr_core.reporting import claim_registry
 
 ABOUT = {
     "id": FIGURE,
@@ -43,7 +44,7 @@ def test_the_findings_are_counted(measured: Toy) -> None:  # noqa: F811
         "Of 4 published ones, on `yahoo-like`: **1 seen**, **1 smaller than asked**, **1 not seen**, "
         "**1 opposite seen**."
     )
-    assert re.findall(r"\*([\w ]+)\*: surely", meaning) == ["smaller than asked", "not seen", "opposite"]
+    assert re.findall(r"\*([\w ]+)\*: surely", meaning) == ["smaller than asked", "not seen", "opposite seen"]
     standing = [one for one in FILE if "withdrawn" not in one and one["chapter"] == "91"]
     predicted = [one for one in standing if one.get("predicted") != "none"]
     # Its two exact claims, those that were and were not seen as predicted, and the control.
@@ -51,8 +52,24 @@ def test_the_findings_are_counted(measured: Toy) -> None:  # noqa: F811
         f"Of all {len(standing)} claims, controls and the book's own among them, {len(predicted)} had a verdict "
         "predicted before they were measured; 5 of these verdicts came out so. Of 1 controls: **1 held**." in third
     )
-    assert third.endswith("listed with what they measured: 1.")
+    assert "trial" not in third, "no reason mentions one, and what was replaced has no prediction"
+    assert "Statements withdrawn (replaced or dropped) after they had been measured, " in third
+    assert third.endswith("and listed with what they measured: 1.")
     assert "Computed from this run: scale smoke, corpus yahoo-like, seed 0." in text
+
+
+def test_what_was_known_before_a_prediction_is_counted(measured: Toy, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    reasons = {"A18-true": "A trial saw it.", "A18-seen": "trials on other seeds", "J20-small": "as in industrial use"}
+    entries = [{**one, "reason": reasons.get(one["id"], one["reason"])} for one in FILE]
+    # The successor of the withdrawn statement has a prediction here.
+    entries = [{**one, "predicted": "inconclusive"} if one["id"] == "B-open" else one for one in entries]
+    parsed = claim_registry.parse_registry(entries)
+    monkeypatch.setattr(claim_registry, "registry", lambda: {n: s for n, s in parsed.items() if s.withdrawn is None})
+    third = findings(Book(measured.root), SMOKE).splitlines()[2]
+    assert (
+        "6 of these verdicts came out so; 1 of the 10 took the place of a statement that had been measured, and the "
+        "reasons of 2 mention a trial. Of 1 controls" in third
+    )
 
 
 def test_what_has_no_verdict_is_counted_too(measured: Toy) -> None:  # noqa: F811

@@ -127,6 +127,24 @@ def test_a_table_goes_on_in_others(toy: Toy) -> None:
     # 25 and 50, so 37.5 ± 12.706 · 17.678 / √2.
     assert "| SGD, η = 1 | +25.0000, one seed | +37.5000 [-121.3276, +196.3276], 2 seeds: undecided |" in text
     assert "| SGD, η = 1.5 | not asked | +12.5000, one seed |" in text
+    assert "**What CounterSample saves: regret × 100 of IPS-SGD − its own**" in text
+
+
+def test_where_both_are_one_law_neither_is_ahead(toy: Toy) -> None:
+    toy.chapter("15_far", "import cfltr_core as cf")
+    toy.contents("15_far", "papers_size", "scoreboard", "status")
+    kept = toy.root / "tests" / "reference" / "kept" / "15"
+    for scale in ("ci", "paper"):
+        rows = [course("ips", 0.5, seed=seed, eta=eta) for seed in (0, 1) for eta in (0.0, 1.0)]
+        # Both differences are 25 or a little more on either seed, so that their intervals lie above 0.
+        rows += [course("countersample", 0.75 + seed / 1024, seed=seed, eta=eta) for seed in (0, 1) for eta in (0, 1)]
+        path = place_of(kept, scale, "yahoo-like") / "optimizers.csv"
+        path.parent.mkdir(parents=True)
+        write_table(path, rows, about(scale, "yahoo-like", [0, 1]))
+    ends = {line.split(" | ")[0]: line for line in papers_size(Book(toy.root)).splitlines() if "SGD, η" in line}
+    assert ends["| SGD, η = 1"].endswith("2 seeds: ahead |")
+    assert ends["| SGD, η = 0, where both are one law"].endswith("2 seeds: chance |")
+    assert "ahead" not in ends["| SGD, η = 0, where both are one law"]
 
 
 def test_every_question_is_of_tables_that_the_chapter_keeps() -> None:

@@ -60,3 +60,4 @@ def test_the_day_of_the_revision_and_what_is_compared(executed: Toy) -> None:
     assert "the 0 verdicts with" in text
     assert "the data of the 1 figures and the 1 recorded numbers" in text
     assert "Of the 0 kept tables" in text
+    assert "| sum over the chapters |" in text

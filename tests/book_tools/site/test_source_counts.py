@@ -1,0 +1,53 @@
+"""The page of the four sources counts how the claims of each came out."""
+
+from __future__ import annotations
+
+import pytest
+from test_scoreboard import SMOKE, measured  # noqa: F401
+from toy import REPOSITORY, Toy
+
+from book_tools.book import Book
+from book_tools.errors import BookError
+from book_tools.site.scoreboard import SOURCES_PAGE
+from book_tools.site.source_counts import INCLUDED, write_source_counts
+from cfltr_core.files import write_whole
+from cfltr_core.reporting.wording import OWN, SOURCES
+
+
+def including(book: Book, *codes: str) -> None:
+    parts = [f":::{{include}} counts_{code}.md\n:::\n" for code in codes]
+    write_whole(book.stage / f"{SOURCES_PAGE}.md", "\n".join(["# Sources\n", *parts]))
+
+
+def test_each_source_has_its_own_counts(measured: Toy) -> None:  # noqa: F811
+    book = Book(measured.root)
+    including(book, "a18", "j20", "o20", "n")
+    write_source_counts(book, SMOKE)
+    texts = {path.stem: path.read_text() for path in (book.stage / "chapters").glob("counts_*.md")}
+    assert texts == {
+        "counts_a18": "The book checks 2 claims of this source: 1 that can be proved or refuted (**1 true**) "
+        "and 1 about data, here `yahoo-like` (**1 seen**).\n",
+        "counts_j20": "The book checks 3 claims of this source: 1 that can be proved or refuted (**1 false**) "
+        "and 2 about data, here `yahoo-like` (**1 smaller than asked**, **1 not seen**).\n",
+        "counts_o20": "The book checks 1 claim of this source: 1 about data, here `yahoo-like` "
+        "(**1 opposite seen**).\n",
+        "counts_n": "The book checks 0 claims of this source.\n",
+    }
+
+
+def test_a_page_that_includes_nothing_gets_nothing_and_an_unknown_code_is_named(measured: Toy) -> None:  # noqa: F811
+    book = Book(measured.root)
+    write_source_counts(book, SMOKE)
+    assert not book.stage.exists(), "a book without the page"
+    including(book)
+    write_source_counts(book, SMOKE)
+    assert [path.name for path in (book.stage / "chapters").iterdir()] == ["sources.md"]
+    including(book, "x99")
+    with pytest.raises(BookError, match=r"sources.md: includes counts_x99.md; a code is one of a18, j20, o20, n, b"):
+        write_source_counts(book, SMOKE)
+
+
+def test_the_books_own_page_includes_them_for_each_source() -> None:
+    text = (REPOSITORY / f"{SOURCES_PAGE}.md").read_text()
+    assert [code for _, code in INCLUDED.findall(text)] == [code.lower() for code in SOURCES if code != OWN]
+    assert text.count("{include}") == len(INCLUDED.findall(text))
