@@ -114,6 +114,6 @@ def _dialect(column: Any) -> str:
     """Ibis's name of the database in which ``column`` lies."""
     ibis = import_ibis()
     try:
-        return str(column.get_backend().name)
+        return str(ibis.get_backend(column).name)
     except ibis.common.exceptions.IbisError:  # of no database
         return "duckdb"
