@@ -1,4 +1,4 @@
-"""An environment like Colab's: only what comes preinstalled there, at the versions of ``constraints.txt`` beside this."""
+"""An environment like Colab's: only what comes preinstalled there, in the versions of ``constraints.txt``."""
 
 from __future__ import annotations
 
