@@ -12,7 +12,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV   ?= .venv
 # Exact versions; `make setup LOCK=` in a fresh clone takes the newest instead.
-LOCK   ?= requirements.lock
+LOCK   ?= requirements.txt
 # The CPU build of torch saves some gigabytes; where this index cannot be reached pip goes on without it.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 TORCH_VERSION ?= 2.13.0
@@ -142,10 +142,10 @@ format: $(WHOLE) ## put the code into the one style
 	$(BIN)/ruff format .
 
 # Without --upgrade uv would keep every version that the file already holds.
-lock: $(WHOLE) ## resolve requirements.lock anew, to the newest versions
+lock: $(WHOLE) ## resolve requirements.txt anew, to the newest versions
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --upgrade --universal --no-header --no-annotate --all-extras pyproject.toml \
-	  -P 'torch==$(TORCH_VERSION)' -o requirements.lock
+	  -P 'torch==$(TORCH_VERSION)' -o requirements.txt
 
 serve: $(WHOLE) ## look at the site, on this machine only
 	$(TOOLS) serve --port '$(PORT)'

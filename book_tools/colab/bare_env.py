@@ -1,4 +1,4 @@
-"""An environment like Colab's: only what comes preinstalled there, at the versions of ``constraints-colab.txt``."""
+"""An environment like Colab's: only what comes preinstalled there, in the versions of ``constraints.txt``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from book_tools.colab.install_cell import PACKAGE
 from book_tools.errors import BookError, UsageError
 from book_tools.files import remove_tree
 
-CONSTRAINTS = "constraints-colab.txt"
+CONSTRAINTS = "book_tools/colab/constraints.txt"
 # What Colab has and a chapter may import, and papermill, which stands for the person who runs the notebook.
 PREINSTALLED = (
     *("ipykernel", "papermill", "torch", "numpy", "scipy", "pandas", "matplotlib", "seaborn", "scikit-learn"),

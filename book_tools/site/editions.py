@@ -132,6 +132,8 @@ REPAIRS = (
 SHEET = re.compile(r'<link rel="stylesheet"[^>]*?href="([^"?]*)[^>]*>')
 # The style of the site, in selectors that the standard of an ePub does not know yet, and its scripts.
 SITE_ONLY = tuple(f"_static/{name}" for name in ("book.css", "pages.css", "sliders.css", "previews.js", "sliders.js"))
+# What the list of contents has to say of a page, and what shows that it holds for it.
+INLINE = {"mathml": "<math ", "svg": "<svg "}
 PATH = re.compile(rb"<path(?![^>]*\sd=)([^>]*)")
 DOCTYPE = re.compile(rb"<!DOCTYPE svg[^>]*>\s*")
 
@@ -144,9 +146,9 @@ def repaired(page: str) -> str:
 
 
 def mended(files: dict[str, bytes]) -> dict[str, bytes]:
-    """Return the files of an ePub as its standard wants them: no foreign mark-up, and formulas declared."""
+    """Return the files of an ePub as its standard wants them: no foreign mark-up; formulas and pictures declared."""
     files = {name: content for name, content in files.items() if name not in SITE_ONLY}
-    out, with_formulas = {}, set()
+    out, declared = {}, {}
     for name, content in files.items():
         if name.endswith(".xhtml"):
             folder = posixpath.dirname(name)
@@ -155,7 +157,7 @@ def mended(files: dict[str, bytes]) -> dict[str, bytes]:
                 return link[0] if posixpath.normpath(posixpath.join(folder, link[1])) in files else ""
 
             text = SHEET.sub(sheet, repaired(content.decode("utf-8")))
-            with_formulas |= {name} if "<math " in text else set()
+            declared[name] = " ".join(what for what, mark in INLINE.items() if mark in text)
             content = text.encode("utf-8")
         elif name.endswith(".svg"):
             # An empty path is drawn nowhere, but has to say so.
@@ -165,9 +167,9 @@ def mended(files: dict[str, bytes]) -> dict[str, bytes]:
         text = DATE.sub(r"\g<1>2026-01-01T00:00:00Z\g<2>", out[name].decode("utf-8"))
         for gone in SITE_ONLY:
             text = re.sub(rf'\s*<item [^>]*href="{re.escape(gone)}"[^>]*/>', "", text)
-        for page in sorted(with_formulas):
+        for page, inline in sorted(declared.items()):
             item = f'href="{page}" media-type="application/xhtml+xml"'
-            text = text.replace(f"{item} />", f'{item} properties="mathml" />')
+            text = text.replace(f"{item} />", f'{item} properties="{inline}" />' if inline else f"{item} />")
         out[name] = text.encode("utf-8")
     return out
 

@@ -87,7 +87,7 @@ def kept_table(question: Question, *, live: int, again: Iterable[tuple[int, int]
             raise ValueError(f"{what} is {value!r}: expected a finite number >= 0")
     if paper_run.is_on():
         if not paper_run.asks_for(name):
-            return Kept(frame_of([], question.columns, {}), False, (), "not asked for")
+            return _left_as_it_is(question)
         return _read(read_table(paper_run.compute(question), remedy=question.remedy))
     path = path_of(name, run.scale, run.corpus, run.seed)
     if path is None:
@@ -128,6 +128,21 @@ def _read(table: Table, *, elsewhere: bool = False) -> Kept:
     since = "" if revision is None else f", revision {revision[:7]}" + (" with changes" if about.get("dirty") else "")
     frame = frame_of(table.rows, list(about["columns"]), about["columns"])
     return Kept(frame, True, seeds, f"kept: {number} at {place}{since}", revision)
+
+
+def _left_as_it_is(question: Question) -> Kept:
+    """A table that a paper run is not asked for: what is kept of it, since others may build on it, or no row."""
+    run, name = question.run, question.name
+    path = path_of(name, run.scale, run.corpus, run.seed)
+    if path is not None:
+        try:
+            table = read_table(path, remedy=question.remedy)
+            _check_question(question, table)
+        except ValueError:  # an old table is no reason to stop a run that computes others
+            pass
+        else:
+            return _read(table)
+    return Kept(frame_of([], question.columns, {}), False, (), "not asked for")
 
 
 def _check_question(question: Question, table: Table) -> None:

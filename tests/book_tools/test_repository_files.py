@@ -24,7 +24,7 @@ from cfltr_core.data.generated import GENERATED
 
 SETTINGS: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
 PYPROJECT: dict[str, Any] = SETTINGS["project"]
-LOCK = (REPOSITORY / "requirements.lock").read_text()
+LOCK = (REPOSITORY / "requirements.txt").read_text()
 
 # Written in pieces, so that this file does not name what it forbids.
 REGISTRY = re.compile(
@@ -106,7 +106,7 @@ def test_the_citation_has_the_day_and_version_of_the_newest_release() -> None:
 def test_an_old_python_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     shutil.copy(REPOSITORY / "Makefile", tmp_path)
     (tmp_path / "pyproject.toml").touch()
-    (tmp_path / "requirements.lock").touch()
+    (tmp_path / "requirements.txt").touch()
     old = tmp_path / "python"
     old.write_text("#!/bin/sh\nexit 1\n")
     old.chmod(0o755)
@@ -137,7 +137,7 @@ def test_the_pipeline_refuses_windows_itself(
 
 def test_a_chapter_must_be_named(tmp_path: Path) -> None:
     shutil.copy(REPOSITORY / "Makefile", tmp_path)
-    for name in ("pyproject.toml", "requirements.lock", ".venv/.whole"):
+    for name in ("pyproject.toml", "requirements.txt", ".venv/.whole"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     result = make("chapter", folder=tmp_path)
@@ -149,7 +149,7 @@ def test_a_chapter_must_be_named(tmp_path: Path) -> None:
 def bare(tmp_path: Path) -> Path:
     """A folder with the Makefile and an environment that stands for a whole one: what is run is only printed."""
     shutil.copy(REPOSITORY / "Makefile", tmp_path)
-    for name in ("pyproject.toml", "requirements.lock", ".venv/.whole"):
+    for name in ("pyproject.toml", "requirements.txt", ".venv/.whole"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     return tmp_path
@@ -209,7 +209,7 @@ def test_the_conda_environment_is_the_lock() -> None:
     assert f"python{PYPROJECT['requires-python']}" in environment["dependencies"]
     (pip,) = [entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict)]
     constraint, package = pip
-    assert constraint == "-c requirements.lock"
+    assert constraint == "-c requirements.txt"
     extras = re.fullmatch(r"-e \.\[(.*)\]", package)
     assert extras is not None
     assert set(extras[1].split(",")) == set(PYPROJECT["optional-dependencies"]) - BY_HAND
@@ -272,7 +272,7 @@ def test_half_an_environment_is_never_taken_for_a_whole_one(tmp_path: Path) -> N
     """An installation that breaks off is started from nothing; only one that was whole is brought up to date."""
     shutil.copy(REPOSITORY / "Makefile", tmp_path)
     (tmp_path / "pyproject.toml").touch()
-    (tmp_path / "requirements.lock").touch()
+    (tmp_path / "requirements.txt").touch()
     log, broken = tmp_path / "log", tmp_path / "broken"
     # Stands for Python: notes its arguments, "makes" an environment, and fails to install while told so.
     script = f"""#!/bin/sh
@@ -298,7 +298,7 @@ esac
     assert code == 0
     assert calls[0] == "-m venv --clear .venv"
     assert ["torch" in call for call in calls[1:]] == [True, False], "torch first, then the rest"
-    assert all("-c requirements.lock" in call for call in calls[1:])
+    assert all("-c requirements.txt" in call for call in calls[1:])
     assert setup() == (0, []), "a whole environment is left alone"
     os.utime(tmp_path / "pyproject.toml", (4e9, 4e9))
     code, calls = setup()

@@ -109,10 +109,14 @@ def test_the_report_opens_one_issue_and_goes_on_with_it(tmp_path: Path, number: 
     assert environment["TITLE"] in done or number
 
 
-def test_dependabot_watches_the_actions_and_the_bounds() -> None:
+def test_dependabot_watches_the_actions_the_bounds_and_the_lock() -> None:
     watched = yaml.safe_load((GITHUB / "dependabot.yml").read_text(encoding="utf-8"))
     assert watched["version"] == 2
     ecosystems = {update["package-ecosystem"]: update for update in watched["updates"]}
     assert set(ecosystems) == {"github-actions", "pip"}
     assert all(update["directory"] == "/" and update["schedule"]["interval"] for update in ecosystems.values())
     assert ecosystems["pip"]["versioning-strategy"] == "increase-if-necessary", "lower bounds stay: Colab has its own"
+    # What it takes for requirements: files with these endings, here and one folder deeper.
+    asked = ["git", "ls-files", "*.txt", "*.in"]
+    listed = subprocess.run(asked, cwd=GITHUB.parent, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [name for name in listed if name.count("/") < 2] == ["requirements.txt"]

@@ -148,7 +148,7 @@ def test_the_versions_to_try_are_older_than_those_of_the_lock_and_complete() -> 
         pairs = (re.match(r"([\w.-]+)==(\d[\d.]*\d)", line) for line in lines)
         return {m[1].lower(): tuple(map(int, m[2].split("."))) for m in pairs if m}
 
-    colab, lock = pins("constraints-colab.txt"), pins("requirements.lock")
+    colab, lock = pins("book_tools/colab/constraints.txt"), pins("requirements.txt")
     assert {name.lower() for name in PREINSTALLED} - {"papermill"} <= colab.keys()
     assert {name for name in colab if colab[name] > lock[name]} == set()
     assert colab["torch"] == lock["torch"]

@@ -135,16 +135,18 @@ def test_the_map_of_an_epub_has_words_and_no_lines() -> None:
     assert page.count("Builds on ") == len(Book(REPOSITORY).chapters())
 
 
-def test_an_epub_declares_formulas_and_loads_nothing_that_is_not_there() -> None:
+def test_an_epub_declares_what_its_pages_hold_and_loads_nothing_that_is_not_there() -> None:
     sheet = '<link rel="stylesheet" type="text/css" href="../_static/{}.css" />'
-    item = '<item id="a" href="chapters/a.xhtml" media-type="application/xhtml+xml" />'
+    item = '<item id="{0}" href="chapters/{0}.xhtml" media-type="application/xhtml+xml" />'
     page = f'{sheet.format("here")}{sheet.format("gone")}<math ></math><a href="b.html#c">d</a>'
     files = {
         "chapters/a.xhtml": page.encode(),
+        "chapters/b.xhtml": b"<p>words</p>",
+        "chapters/c.xhtml": f'{page}<svg xmlns="x"></svg>'.encode(),
         "_static/here.css": b"",
         "a.svg": b'<?xml version="1.0"?>\n<!DOCTYPE svg PUBLIC "x"\n "y">\n<svg><path id="p"/><path d="M0"/></svg>',
         "_static/book.css": b"a:is(b, c) {}",
-        "content.opf": f"<dc:date>2026-11-22T23:59:59Z</dc:date>{item}".encode(),
+        "content.opf": ("<dc:date>2026-11-22T23:59:59Z</dc:date>" + "".join(map(item.format, "abc"))).encode(),
     }
     out = {name: content.decode() for name, content in editions.mended(files).items()}
     assert "gone" not in out["chapters/a.xhtml"]
@@ -153,7 +155,10 @@ def test_an_epub_declares_formulas_and_loads_nothing_that_is_not_there() -> None
     assert "DOCTYPE" not in out["a.svg"]
     assert out["a.svg"].endswith('<svg><path d="" id="p"/><path d="M0"/></svg>')
     assert "_static/book.css" not in out
-    assert 'properties="mathml"' in out["content.opf"]
+    told = dict(
+        re.findall(r'href="chapters/(.)\.xhtml" media-type="[^"]*"(?: properties="([^"]*)")? />', out["content.opf"])
+    )
+    assert told == {"a": "mathml", "b": "", "c": "mathml svg"}
     assert "23:59:59" not in out["content.opf"]
 
 

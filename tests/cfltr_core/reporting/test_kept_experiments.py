@@ -127,6 +127,25 @@ def test_a_paper_run_computes_the_tables_asked_for(paper: Path, monkeypatch: pyt
     assert [path.name for path in paper.glob("*.csv")] == ["eta.csv"]
 
 
+def test_a_paper_run_reads_what_is_kept_of_the_tables_that_it_is_not_asked_for(
+    paper: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask()
+    monkeypatch.setenv(paper_run.TABLES, "eta")
+
+    def never(seed: int, setting: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+        raise AssertionError("nothing is to be computed")
+
+    there = ask(function=never)
+    assert there.kept
+    assert rows_of(there) == loop([0, 1, 2], SETTINGS, 7)
+    # Of a table about something else there is nothing to build on, and no reason to stop.
+    for other in ({"settings": SETTINGS[:2]}, {"stream": 8}):
+        assert ask(function=never, **other).words == "not asked for"
+    (paper / "curve.csv").write_text("damaged")
+    assert ask(function=never).words == "not asked for"
+
+
 def test_seeds_are_cut(paper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(paper_run.SEEDS, "2")
     assert ask().words == "kept: 2 of 3 seeds at smoke, revision 0123456"
