@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from book_tools.parameters import Parameters
@@ -19,8 +19,13 @@ NUMBERS_FOLDER = "claims"
 SHORT = 100
 
 
-def claim_row(one: Standing, parameters: Parameters, replaced: Sequence[str] = ()) -> str:
-    """Return one claim as a block, with the ids of the withdrawn claims that it replaced."""
+def claim_row(
+    one: Standing, parameters: Parameters, replaced: Sequence[str] = (), outcomes: Mapping[str, str] | None = None
+) -> str:
+    """Return one claim as a block, with the ids of the withdrawn claims that it replaced.
+
+    ``outcomes`` says of every claim what came out, so that a control's outcome stands beside what it controls.
+    """
     spec, corpus = one.spec, parameters.corpus
     gates = spec.gates(parameters.scale, corpus)
     measured = _measured(spec, one.measurement) if one.measurement else ""
@@ -29,7 +34,7 @@ def claim_row(one: Standing, parameters: Parameters, replaced: Sequence[str] = (
         "" if gates else f"Decides nothing here: {spec.tested_where}.",
         _compared(one, corpus) if gates else "",
         _predecessors(replaced),
-        _links(one),
+        _links(one, outcomes or {}),
     ]
     about = f"{' '.join(filter(None, lines))}\n\n{_reason(spec)}"
     return _block(spec, one.outcome, about, not one.predicted_as_measured(corpus))
@@ -105,7 +110,7 @@ def _compared(one: Standing, corpus: str) -> str:
     return "" if one.verdict == expected else f"**The last accepted run: {outcome(one.spec, expected)}.**"
 
 
-def _links(one: Standing) -> str:
+def _links(one: Standing, outcomes: Mapping[str, str]) -> str:
     """Lead to what measured the claim: its place in the chapter, the figure beside it, the numbers, the control."""
     spec, page = one.spec, f"{one.chapter.name}.html"
     place = f"#claim-{spec.id}" if one.is_shown else ""
@@ -115,7 +120,8 @@ def _links(one: Standing) -> str:
     if one.measurement:
         links.append(f"{{download}}`numbers (CSV) <{NUMBERS_FOLDER}/{spec.id}.csv>`")
     if spec.control:
-        links.append(f"control: {_anchor(spec.control)}")
+        came_out = f" ({outcomes[spec.control]})" if spec.control in outcomes else ""
+        links.append(f"control: {_anchor(spec.control)}{came_out}")
     return " · ".join(filter(None, [*links, f"`{spec.id}`"]))
 
 

@@ -95,6 +95,7 @@ def scoreboard(book: Book, parameters: Parameters) -> str:
     from cfltr_core.reporting.intervals import FEW_UNITS
 
     found, corpus = standings(book), parameters.corpus
+    outcomes = {one.spec.id: one.outcome for one in found}
     chapters = [chapter for chapter in book.chapters() if any(one.chapter == chapter for one in found)]
     numbers = {chapter.number for chapter in book.chapters()}
     gone = [spec for spec in withdrawn().values() if spec.chapter in numbers]
@@ -114,7 +115,9 @@ def scoreboard(book: Book, parameters: Parameters) -> str:
     ]
     for chapter in chapters:
         parts.append(f"## {link_to(chapter)}\n")
-        parts += [claim_row(one, parameters, replaced.get(one.spec.id, ())) for one in found if one.chapter == chapter]
+        for one in found:
+            if one.chapter == chapter:
+                parts.append(claim_row(one, parameters, replaced.get(one.spec.id, ()), outcomes))
     if gone:
         parts += WITHDRAWN
         parts += [withdrawn_row(spec, corpus, replaced.get(spec.id, ())) for spec in gone]

@@ -269,7 +269,7 @@ def test_the_rows(measured: Toy) -> None:
         in seen
     )
     assert "over 2 seeds; must" in row(text, "control-one")
-    assert 'control: <a href="#claim-control-one">control-one</a>' in seen
+    assert 'control: <a href="#claim-control-one">control-one</a> (held)' in seen
     assert "{download}`numbers (CSV) <claims/A18-seen.csv>`" in seen
     opposite = row(text, "O20-opposite")
     assert "Predicted: seen. Measured: opposite seen (" in opposite
