@@ -29,7 +29,8 @@ INTRODUCTION = (
     "Two questions follow. *Does it come out the same at the papers' own size?* And *what did the long experiments "
     "cost?* An experiment that is too long for each build is computed once and kept as a *table*, "
     "with the revision that made it. A build at the scale and on the corpus of a table reads it; of most tables it "
-    "computes a cell or two again, and fails where one differs.\n",
+    "computes a cell or two again, and fails where one differs by more than rounding on another processor may (1e-6 "
+    "relative, up to 5 % where a training magnifies it: `rtol` in the chapter).\n",
 )
 QUESTIONS = (
     "## The same question at two sizes\n",
