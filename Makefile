@@ -25,6 +25,8 @@ CHAPTER ?=
 # Which kept tables `make paper` computes (all), and at most how many seeds of each (all).
 TABLES  ?=
 SEEDS   ?=
+# Not empty: the seeds that a kept table holds stay as they are, and only those that it lacks are computed.
+GO_ON   ?=
 # The scheduler of a dask cluster that computes them, as tcp://host:8786 (this machine).
 CLUSTER ?=
 PORT    ?= 8000
@@ -82,7 +84,7 @@ chapter: $(WHOLE) ## execute one chapter: make chapter CHAPTER=01
 paper: $(WHOLE) ## compute kept tables, or go on, at SCALE (ci unless given): make paper CHAPTER=07 TABLES='…' SEEDS=5
 	@[ -n '$(CHAPTER)' ] || { echo "CHAPTER is not set; name one, as in 'make paper CHAPTER=07'" >&2; exit 2; }
 	$(TOOLS) paper $(RUN_OPTIONS) --chapter '$(CHAPTER)' --tables '$(TABLES)' --seeds '$(SEEDS)' \
-	  --cluster '$(CLUSTER)'
+	  --cluster '$(CLUSTER)' $(if $(GO_ON),--go-on)
 
 pdf: $(WHOLE) ## after make book: the book as a PDF (needs TeX; says what to install)
 	$(TOOLS) pdf

@@ -83,6 +83,7 @@ def _paper(book: Book, options: argparse.Namespace) -> None:
         jobs=options.jobs,
         tables=options.tables.split(),
         seeds=options.seeds,
+        go_on=options.go_on,
         cluster=options.cluster,
     )
 
@@ -186,6 +187,11 @@ def _parser() -> argparse.ArgumentParser:
     add_paper.add_argument("--tables", default="", metavar="NAMES", help="only these tables, names with spaces between")
     add_paper.add_argument(
         "--seeds", type=_positive_or_all, default=None, help="at most so many seeds of each table (default: all)"
+    )
+    add_paper.add_argument(
+        "--go-on",
+        action="store_true",
+        help="leave the seeds that a kept table holds as they are, and compute only those that it lacks",
     )
     add_paper.add_argument(
         "--cluster",

@@ -41,12 +41,14 @@ def paper(
     jobs: int = 1,
     tables: list[str] | None = None,
     seeds: int | None = None,
+    go_on: bool = False,
     cluster: str = "",
 ) -> None:
     """Compute the kept ``tables`` (all when empty) of one chapter on ``jobs`` workers, and write them.
 
     With the address of a dask ``cluster``, its workers compute instead.  Cells that an earlier run finished are found
-    again.  ``seeds`` is the largest number of seeds of a table.
+    again.  ``seeds`` is the largest number of seeds of a table; to ``go_on`` is to leave those that a table already
+    holds as they are.
     """
     check_parameters(parameters)
     chapter = book.select([wanted])[0]
@@ -62,7 +64,9 @@ def paper(
         source, lines = folder / chapter.source.name, folder / "lines.txt"
         lines.touch()
         write_notebook(source, trimmed)
-        variables = _variables(book, chapter, lines, jobs=jobs, tables=tables or [], seeds=seeds, cluster=cluster)
+        variables = _variables(
+            book, chapter, lines, jobs=jobs, tables=tables or [], seeds=seeds, go_on=go_on, cluster=cluster
+        )
         with termination_as_interrupt():
             _execute(Chapter(source), parameters, folder / "scratch", variables, lines)
     place = _place(book, chapter, parameters)
@@ -114,7 +118,15 @@ def _execute(chapter: Chapter, parameters: Parameters, scratch: Path, variables:
 
 
 def _variables(
-    book: Book, chapter: Chapter, lines: Path, *, jobs: int, tables: list[str], seeds: int | None, cluster: str
+    book: Book,
+    chapter: Chapter,
+    lines: Path,
+    *,
+    jobs: int,
+    tables: list[str],
+    seeds: int | None,
+    go_on: bool,
+    cluster: str,
 ) -> dict[str, str]:
     """Return what tells the package that this is a paper run."""
     from cfltr_core.reporting import paper_run
@@ -132,6 +144,7 @@ def _variables(
         paper_run.LINES: str(lines),
         paper_run.TABLES: " ".join(tables),
         paper_run.SEEDS: "" if seeds is None else str(seeds),
+        paper_run.GO_ON: "1" if go_on else "",
         paper_run.JOBS: str(jobs),
         paper_run.CLUSTER: cluster,
         paper_run.ABOUT: json.dumps(about),

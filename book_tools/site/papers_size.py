@@ -45,7 +45,7 @@ COSTS = (
     "Time is by the wall, summed over the cells, each of which has one core; some tables were computed while the "
     "machine did other things. Memory is the most that one worker held. *Seeds* are those computed, of those that the "
     "chapter asks for. *Made from* is the revision of the book that computed the table, "
-    "with the day of its commit.\n",
+    "with the day of its commit; where there are several, later ones added seeds.\n",
 )
 AGAIN = (
     "## Run them again\n",
@@ -152,9 +152,9 @@ def papers_size(book: Book) -> str:
 
 
 def _row(book: Book, chapter: Chapter, path: Path, about: Mapping[str, Any]) -> list[str]:
-    revision = about.get("revision")
-    # Where the revision itself is not in this clone, the day on which the table came into it.
-    day = date_of(book.root, revision) or last_changed(book.root, path)
+    # Where a revision itself is not in this clone, the day on which the table came into it.
+    made = dict.fromkeys(part.get("revision") for part in [*about.get("earlier", []), about])
+    days = [(revision, date_of(book.root, revision) or last_changed(book.root, path)) for revision in made]
     return [
         f"[{chapter.number}]({chapter.name}.ipynb)",
         path.stem,
@@ -162,7 +162,7 @@ def _row(book: Book, chapter: Chapter, path: Path, about: Mapping[str, Any]) -> 
         f"{len(about['seeds'])} of {len(about['seeds_asked'])}",
         _time(about["seconds_in_all"]),
         f"{about['peak_bytes'] / 2**30:.1f} GiB",
-        " ".join(filter(None, [f"`{str(revision or 'unknown')[:7]}`", day])),
+        ", ".join(" ".join(filter(None, [f"`{str(revision or 'unknown')[:7]}`", day])) for revision, day in days),
     ]
 
 

@@ -52,7 +52,7 @@ class Kept:
     words : str
         For captions: where the numbers come from.
     revision : str or None
-        The revision that computed a kept table.
+        The revision that computed a kept table, or the last of its seeds.
 
     Examples
     --------
@@ -88,7 +88,8 @@ def kept_table(question: Question, *, live: int, again: Iterable[tuple[int, int]
     if paper_run.is_on():
         if not paper_run.asks_for(name):
             return _left_as_it_is(question)
-        return _read(read_table(paper_run.compute(question), remedy=question.remedy))
+        begun = _begun(question, repeated, rtol=rtol, atol=atol) if paper_run.goes_on() else None
+        return _read(read_table(paper_run.compute(question, begun), remedy=question.remedy))
     path = path_of(name, run.scale, run.corpus, run.seed)
     if path is None:
         some = question.seeds[:first]
@@ -125,9 +126,29 @@ def _read(table: Table, *, elsewhere: bool = False) -> Kept:
     number = ("" if len(seeds) == len(asked) else f"{len(seeds)} of ") + number_of(len(asked), "seed")
     place = about["scale"] + (f" on {about['corpus']}" if elsewhere else "")
     revision = about.get("revision")
-    since = "" if revision is None else f", revision {revision[:7]}" + (" with changes" if about.get("dirty") else "")
+    runs = [part for part in [*about.get("earlier", []), about] if part.get("revision")]
+    each = dict.fromkeys(part["revision"][:7] + (" with changes" if part.get("dirty") else "") for part in runs)
+    since = f", revision{'s' * (len(each) > 1)} {' and '.join(each)}" if each else ""
     frame = frame_of(table.rows, list(about["columns"]), about["columns"])
     return Kept(frame, True, seeds, f"kept: {number} at {place}{since}", revision)
+
+
+def _begun(question: Question, again: Sequence[tuple[int, int]], *, rtol: float, atol: float) -> Table | None:
+    """A kept table to which a paper run adds seeds, once its cells have been found as they are kept.
+
+    Checked are those that every build checks; where there are none, the one that was fastest.
+    """
+    run = question.run
+    path = path_of(question.name, run.scale, run.corpus, run.seed)
+    if path is None:
+        return None
+    table = read_table(path, remedy=question.remedy)
+    _check_question(question, table)
+    seconds = table.about["seconds"]
+    there = [cell for cell in again if cell[0] < len(table.about["seeds"])]
+    fastest = divmod(seconds.index(min(seconds)), len(question.settings))
+    _check_cells(question, table, there or [fastest], rtol=rtol, atol=atol)
+    return table
 
 
 def _left_as_it_is(question: Question) -> Kept:

@@ -20,19 +20,23 @@ import numpy as np
 
 from cfltr_core.reporting import cluster, digests
 from cfltr_core.reporting.kept_questions import FOLDER, Question, cell_name, flat_result, number_of, parts_of
-from cfltr_core.reporting.kept_tables import Row, place_of, write_table
+from cfltr_core.reporting.kept_tables import Row, Table, place_of, write_table
 
 # The folder where a paper run stores finished cells.  That it is set makes the run a paper run; the rest is for it:
 # a file for a line about each finished cell, the tables asked for (all when empty), how many seeds at most (all when
-# empty), the number of workers, the address of a cluster whose workers compute instead, and what the JSON beside each
-# table says of revision and packages.
+# empty), whether the seeds that a table holds stay as they are, the number of workers, the address of a cluster whose
+# workers compute instead, and what the JSON beside each table says of revision and packages.
 STORE = "CFLTR_KEEP"
 LINES = "CFLTR_KEEP_LINES"
 TABLES = "CFLTR_KEEP_TABLES"
 SEEDS = "CFLTR_KEEP_SEEDS"
+GO_ON = "CFLTR_KEEP_GO_ON"
 JOBS = "CFLTR_KEEP_JOBS"
 CLUSTER = "CFLTR_KEEP_CLUSTER"
 ABOUT = "CFLTR_KEEP_ABOUT"
+
+# What the JSON beside a table says of the run that computed it.
+OF_A_RUN = ("revision", "dirty", "python", "packages", "jobs")
 
 
 def is_on() -> bool:
@@ -46,10 +50,17 @@ def asks_for(name: str) -> bool:
     return not wanted or name in wanted
 
 
-def compute(question: Question) -> Path:
+def goes_on() -> bool:
+    """Whether the paper run leaves the seeds of a kept table as they are, and computes only those that it lacks."""
+    return bool(os.environ.get(GO_ON))
+
+
+def compute(question: Question, begun: Table | None = None) -> Path:
     """Compute every cell of a table that is not yet stored, write the table, and return where its CSV lies.
 
-    A seed's cells are one worker's job, and the number of seeds may be cut, which the JSON beside the CSV says.
+    A seed's cells are one worker's job, and the number of seeds may be cut, which the JSON beside the CSV says.  The
+    rows of ``begun``, a table about the first of these seeds, are taken as they are; the JSON says which seeds came
+    from which revision.
 
     Raises
     ------
@@ -60,31 +71,41 @@ def compute(question: Question) -> Path:
     store = Path(os.environ[STORE])
     # Processes of this machine inherit where a cell says that it is done; those of a cluster have to be told.
     told = {LINES: os.environ.get(LINES, "")}
-    seeds = question.seeds[: int(os.environ.get(SEEDS) or len(question.seeds))]
-    _say(f"{question.name}: {number_of(len(seeds), 'seed')}, {number_of(len(question.settings), 'setting')}")
+    there = list(begun.about["seeds"]) if begun else []
+    missing = question.seeds[len(there) : int(os.environ.get(SEEDS) or len(question.seeds))]
+    seeds = there + missing
+    also = f", {len(there)} of them kept" if there else ""
+    _say(f"{question.name}: {number_of(len(seeds), 'seed')}{also}, {number_of(len(question.settings), 'setting')}")
+    run = question.run
+    path = place_of(Path(os.environ[FOLDER]), run.scale, run.corpus, seed=run.seed) / f"{question.name}.csv"
+    if not missing:
+        return path
     jobs = int(os.environ.get(JOBS) or 1)
     with cluster.workers(os.environ.get(CLUSTER), jobs=jobs, store=store, variables=told) as computing:
         measured = _Measured(question.function, question.name, tuple(question.columns), digests.package_digest())
-        cells = question.compute(measured, seeds, store=store, by_seed=True)
-    rows = question.rows(seeds, [[cell["values"] for cell in some] for some in cells])
+        cells = question.compute(measured, missing, store=store, by_seed=True)
+    rows = question.rows(missing, [[cell["values"] for cell in some] for some in cells])
     seconds = [cell["seconds"] for some in cells for cell in some]
+    peaks = [cell["peak"] for some in cells for cell in some]
+    earlier = []
+    if begun:
+        rows, seconds, peaks = begun.rows + rows, begun.about["seconds"] + seconds, [begun.about["peak_bytes"], *peaks]
+        earlier = [*begun.about.get("earlier", []), {key: begun.about.get(key) for key in ("seeds", *OF_A_RUN)}]
     about = {
         "name": question.name,
-        "scale": question.run.scale,
-        "corpus": question.run.corpus,
+        "scale": run.scale,
+        "corpus": run.corpus,
         "stream": parts_of(question.stream),
         "seeds_asked": question.seeds,
         "seeds": seeds,
         "cut": len(seeds) < len(question.seeds),
         **json.loads(os.environ.get(ABOUT) or "{}"),
         "jobs": computing,
+        **({"earlier": earlier} if earlier else {}),
         "seconds": seconds,
         "seconds_in_all": round(sum(seconds), 1),
-        "peak_bytes": max(cell["peak"] for some in cells for cell in some),
+        "peak_bytes": max(peaks),
     }
-    run = question.run
-    place = place_of(Path(os.environ[FOLDER]), run.scale, run.corpus, seed=run.seed)
-    path = place / f"{question.name}.csv"
     write_table(path, rows, about)
     _say(f"{question.name}: done, {len(rows)} cells, {sum(seconds):.0f} s of computing")
     return path

@@ -60,15 +60,18 @@ def test_a_table_has_the_day_of_its_revision_or_else_of_its_commit(toy: Toy) -> 
     git("commit", "--quiet", "--allow-empty", "-m", "first")
     first = git("rev-parse", "HEAD")
     kept = toy.root / "tests" / "reference" / "kept" / "07"
-    for name, revision in (("known", first), ("lost", "0123456789abcdef")):
+    part = [{"seeds": [0], "revision": first}]
+    for name, revision, earlier in (("known", first, []), ("lost", "0123456789abcdef", []), ("both", "89abcdef", part)):
         path = place_of(kept, "ci", "yahoo-like") / f"{name}.csv"
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_table(path, [learning_curve(0, 1700, 0.5)], {**about("ci", "yahoo-like", [0]), "revision": revision})
+        made = {"revision": revision, "earlier": earlier}
+        write_table(path, [learning_curve(0, 1700, 0.5)], {**about("ci", "yahoo-like", [0]), **made})
     git("add", "--all")
     git("commit", "--quiet", "-m", "second", day="2026-04-05")
     text = papers_size(Book(toy.root))
     assert f"| `{first[:7]}` 2026-02-03 |" in text
     assert "| `0123456` 2026-04-05 |" in text
+    assert f"| `{first[:7]}` 2026-02-03, `89abcde` 2026-04-05 |" in text
 
 
 def test_without_kept_tables_the_page_says_so(toy: Toy) -> None:

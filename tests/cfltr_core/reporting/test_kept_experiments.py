@@ -159,6 +159,62 @@ def test_seeds_are_cut(paper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ask(seeds=range(4), again=[])
 
 
+def test_a_paper_run_adds_the_seeds_that_a_table_lacks(paper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(paper_run.SEEDS, "1")
+    monkeypatch.setenv(paper_run.GO_ON, "1")
+    assert ask().seeds == (0,)  # nothing is kept yet
+    monkeypatch.setenv(paper_run.SEEDS, "2")
+    monkeypatch.setenv(paper_run.ABOUT, json.dumps({"revision": "abcdef0123", "dirty": True}))
+    calls: list[tuple[int, int]] = []
+
+    def counted(seed: int, setting: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+        calls.append((seed, setting["n"]))
+        return learn(seed, setting, rng)
+
+    two = ask(function=counted)
+    assert calls == [(0, 10), (1, 10), (1, 20), (1, 30)]  # a cell that each build checks, and the seed that lacked
+    assert rows_of(two) == loop([0, 1], SETTINGS, 7)
+    assert two.words == "kept: 2 of 3 seeds at smoke, revisions 0123456 and abcdef0 with changes"
+    about = json.loads((paper / "curve.json").read_text())
+    assert about["earlier"] == [
+        {"seeds": [0], "revision": "0123456789", "dirty": False, "python": None, "packages": None, "jobs": 1}
+    ]
+    assert (about["seeds"], about["cut"], len(about["seconds"])) == ([0, 1], True, 6)
+    monkeypatch.delenv(paper_run.SEEDS)
+    calls.clear()
+    monkeypatch.setenv(paper_run.STORE, str(paper.parents[2] / "another store"))
+    three = ask(function=counted, again=[(2, 0)])  # no such cell yet: the fastest is checked instead
+    assert len(calls) == 4
+    assert calls[1:] == [(2, 10), (2, 20), (2, 30)]
+    assert rows_of(three) == loop([0, 1, 2], SETTINGS, 7)
+    assert [part["seeds"] for part in json.loads((paper / "curve.json").read_text())["earlier"]] == [[0], [0, 1]]
+    calls.clear()
+    whole = (paper / "curve.json").read_bytes()
+    monkeypatch.setenv(paper_run.SEEDS, "1")
+    assert ask(function=counted).seeds == (0, 1, 2)  # what is there is never cut
+    assert calls == [(0, 10), (2, 20)]
+    assert (paper / "curve.json").read_bytes() == whole
+    monkeypatch.delenv(paper_run.SEEDS)
+    monkeypatch.delenv(paper_run.GO_ON)
+    assert rows_of(ask(function=counted)) == loop([0, 1, 2], SETTINGS, 7)
+    assert "earlier" not in json.loads((paper / "curve.json").read_text())
+
+
+def test_a_paper_run_adds_no_seed_to_a_table_that_it_cannot_find_again(
+    paper: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(paper_run.SEEDS, "1")
+    ask()
+    before = (paper / "curve.csv").read_bytes()
+    monkeypatch.delenv(paper_run.SEEDS)
+    monkeypatch.setenv(paper_run.GO_ON, "1")
+    with pytest.raises(ValueError, match=r"^kept cell curve, seed 0, n=10, cap=None, column value: kept is"):
+        ask(function=lambda seed, setting, rng: {"value": 0.0, "word": "even"})
+    with pytest.raises(ValueError, match=r"^kept table curve: its stream is \[7\], not \[8\]"):
+        ask(stream=8)
+    assert (paper / "curve.csv").read_bytes() == before
+
+
 def test_results_that_no_table_can_hold_are_told_at_the_first_cell(paper: Path) -> None:
     for result, problem in (
         ({"value": [1]}, r"^the result of curve, seed 0, n=10, cap=None\['value'\] is a list"),
