@@ -76,7 +76,7 @@ class Evidence:
         """The verdict in words: whether it was predicted, and, of a claim that fails, how it fails.
 
         A verdict that is the one of the last accepted run, but not the one that was predicted before the first
-        measurement, is said to be against the prediction; where nothing was predicted, nothing is said of it.  Of a run
+        measurement, has the prediction beside it; where nothing was predicted, nothing is said of it.  Of a run
         that does not put the claim to the test, at a smaller scale or on another corpus, they say which runs do.
         """
         spec = claim_registry.registry()[result.id]
@@ -84,11 +84,11 @@ class Evidence:
         # Where the claim is not put to the test, an open verdict goes neither with the prediction nor against it.
         if result.verdict == expected and (result.verdict != "inconclusive" or spec.gates(self.scale, self.corpus)):
             against = predicted not in (NO_PREDICTION, result.verdict)
-            words = f"{result.verdict}, against the prediction" if against else result.verdict
-            if result.verdict == "contradicted":
-                foreseen = "as expected, " if predicted == result.verdict else ""
-                return f"{words}: {foreseen}{_fails(spec, result)} {result.effect:.3g}"
-            return f"{words}, as expected" if predicted == result.verdict == "inconclusive" else words
+            words = f"{result.verdict} (predicted: {predicted})" if against else result.verdict
+            if predicted == result.verdict != "supported":
+                words += ", as predicted"
+            failed = f": {_fails(spec, result)} {result.effect:.3g}" if result.verdict == "contradicted" else ""
+            return words + failed
         if spec.is_news(result.verdict, self.corpus):
             return f"{result.verdict}, though no clear answer was expected"
         if self._changed(result):

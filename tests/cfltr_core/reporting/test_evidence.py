@@ -67,7 +67,7 @@ def test_verdicts_in_words(known: dict[str, Claim]) -> None:
     for kind, arrays in ARRAYS.items():
         result = verdict_of(known[f"{kind}-fails"], arrays)
         words = Evidence([result], "digits", "ci").words(result)
-        assert words == f"contradicted: as expected, {FAILS[kind]}"
+        assert words == f"contradicted, as predicted: {FAILS[kind]}"
     there = "it is put to the test from scale ci on, with yahoo-like or digits; supported is expected there"
     elsewhere = f"here, which decides nothing: {there}"
     # (claim, verdict, corpus, scale) and what is said of it.
@@ -76,7 +76,7 @@ def test_verdicts_in_words(known: dict[str, Claim]) -> None:
         ("holds", "supported", "digits", "smoke"): "supported",
         ("holds", "contradicted", "digits", "ci"): "contradicted, but supported was expected",
         ("holds", "inconclusive", "digits", "paper"): "inconclusive, but supported was expected",
-        ("open", "inconclusive", "digits", "ci"): "inconclusive, as expected",
+        ("open", "inconclusive", "digits", "ci"): "inconclusive, as predicted",
         ("open", "inconclusive", "digits", "smoke"): f"inconclusive {elsewhere}".replace(
             "; supported", "; no clear answer"
         ),
@@ -131,14 +131,14 @@ def test_a_verdict_against_the_prediction_is_not_called_expected(monkeypatch: py
     # (expected of the last accepted run, predicted before the first) and what is said if a run agrees with the former.
     fails = FAILS["number"]
     cases = {
-        ("contradicted", "contradicted"): f"contradicted: as expected, {fails}",
-        ("contradicted", "supported"): f"contradicted, against the prediction: {fails}",
+        ("contradicted", "contradicted"): f"contradicted, as predicted: {fails}",
+        ("contradicted", "supported"): f"contradicted (predicted: supported): {fails}",
         ("contradicted", "none"): f"contradicted: {fails}",
         ("supported", "supported"): "supported",
-        ("supported", "contradicted"): "supported, against the prediction",
+        ("supported", "contradicted"): "supported (predicted: contradicted)",
         ("supported", "none"): "supported",
-        ("inconclusive", "inconclusive"): "inconclusive, as expected",
-        ("inconclusive", "supported"): "inconclusive, against the prediction",
+        ("inconclusive", "inconclusive"): "inconclusive, as predicted",
+        ("inconclusive", "supported"): "inconclusive (predicted: supported)",
         ("inconclusive", "none"): "inconclusive",
     }
     for (expected, predicted), words in cases.items():
