@@ -161,7 +161,9 @@ def test_seeds_are_cut(paper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_paper_run_adds_the_seeds_that_a_table_lacks(paper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(paper_run.SEEDS, "1")
+    assert not paper_run.goes_on()
     monkeypatch.setenv(paper_run.GO_ON, "1")
+    assert paper_run.goes_on()
     assert ask().seeds == (0,)  # nothing is kept yet
     monkeypatch.setenv(paper_run.SEEDS, "2")
     monkeypatch.setenv(paper_run.ABOUT, json.dumps({"revision": "abcdef0123", "dirty": True}))
