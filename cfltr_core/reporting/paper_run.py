@@ -90,7 +90,10 @@ def compute(question: Question, begun: Table | None = None) -> Path:
     earlier = []
     if begun:
         rows, seconds, peaks = begun.rows + rows, begun.about["seconds"] + seconds, [begun.about["peak_bytes"], *peaks]
-        earlier = [*begun.about.get("earlier", []), {key: begun.about.get(key) for key in ("seeds", *OF_A_RUN)}]
+        earlier = [*begun.about.get("earlier", [])]
+        known = [seed for part in earlier for seed in part["seeds"]]
+        last = {key: begun.about.get(key) for key in OF_A_RUN}
+        earlier.append({"seeds": [seed for seed in there if seed not in known], **last})
     about = {
         "name": question.name,
         "scale": run.scale,
