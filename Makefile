@@ -53,10 +53,6 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export NUMEXPR_NUM_THREADS := 1
-# OpenBLAS chooses its kernels by the processor, and each rounds otherwise; these run on every x86 of the last ten years.
-ifeq ($(shell uname -m),x86_64)
-export OPENBLAS_CORETYPE ?= Haswell
-endif
 
 .PHONY: help setup book chapter paper pdf epub offline axe vnu browser colab publish test mutants verify lint format lock serve clean
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,9 @@ NOTEBOOK = "notebook.ipynb"
 # One thread in every pool: then the number of workers cannot change a digit, and it is faster too.
 THREAD_POOLS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
 SINGLE_THREADED = {f"{pool}_NUM_THREADS": "1" for pool in THREAD_POOLS}
+# OpenBLAS chooses its kernels by the processor, and each set rounds otherwise: with one set, which runs on every x86 of
+# the last ten years, another machine's numbers are those of the reference.  Who sets the variable is obeyed.
+SAME_KERNELS = {"OPENBLAS_CORETYPE": "Haswell"} if platform.machine() in ("x86_64", "AMD64") else {}
 # Variables by which a user's shell would change what a chapter does.
 DROPPED_VARIABLES = ("MPLBACKEND", "MATPLOTLIBRC", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONWARNINGS")
 LOG_LINES = 30
@@ -125,7 +129,8 @@ def environment_for(scratch: Path, private: Path) -> dict[str, str]:
         if name not in DROPPED_VARIABLES and not name.startswith(KEPT_PREFIXES)
     }
     return (
-        environment
+        SAME_KERNELS
+        | environment
         | SINGLE_THREADED
         | {
             RUN_VARIABLE: str(scratch),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from toy import FIGURE, LISTENING, RECORD, REPOSITORY, Toy, surroundings
 import book_tools
 from book_tools.book import Book
 from book_tools.execution import fingerprint
+from book_tools.execution.execute import SAME_KERNELS, environment_for
 from book_tools.execution.papermill_child import KERNEL_STARTS, NEVER_READY, with_a_kernel
 from book_tools.parameters import Parameters
 from cfltr_core.reporting import claim_registry
@@ -386,3 +388,24 @@ def test_a_kernel_that_dies_on_the_way_is_not_started_again() -> None:
     with pytest.raises(RuntimeError, match="Kernel died"):
         with_a_kernel(execute)
     assert len(starts) == 1
+
+
+def test_chapters_have_one_set_of_blas_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
+    assert environment_for(tmp_path, tmp_path).items() >= SAME_KERNELS.items()
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Zen")
+    assert environment_for(tmp_path, tmp_path)["OPENBLAS_CORETYPE"] == "Zen"
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="kernels of an x86")
+def test_the_kernels_asked_for_are_those_that_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
+    code = "import numpy, threadpoolctl; print({pool['architecture'] for pool in threadpoolctl.threadpool_info()})"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment_for(tmp_path, tmp_path),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "{'Haswell'}"
