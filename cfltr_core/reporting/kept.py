@@ -53,6 +53,8 @@ class Kept:
         For captions: where the numbers come from.
     revision : str or None
         The revision that computed a kept table, or the last of its seeds.
+    earlier : tuple of int
+        The seeds that earlier paper runs had computed: what they gave could be seen before the others were run.
 
     Examples
     --------
@@ -69,6 +71,7 @@ class Kept:
     seeds: tuple[int, ...]
     words: str
     revision: str | None = None
+    earlier: tuple[int, ...] = ()
 
 
 def kept_table(question: Question, *, live: int, again: Iterable[tuple[int, int]], rtol: float, atol: float) -> Kept:
@@ -130,20 +133,21 @@ def _read(table: Table, *, elsewhere: bool = False) -> Kept:
     each = dict.fromkeys(part["revision"][:7] + (" with changes" if part.get("dirty") else "") for part in runs)
     since = f", revision{'s' * (len(each) > 1)} {' and '.join(each)}" if each else ""
     frame = frame_of(table.rows, list(about["columns"]), about["columns"])
-    return Kept(frame, True, seeds, f"kept: {number} at {place}{since}", revision)
+    earlier = tuple(seed for part in about.get("earlier", []) for seed in part["seeds"])
+    return Kept(frame, True, seeds, f"kept: {number} at {place}{since}", revision, earlier)
 
 
 def _begun(question: Question, again: Sequence[tuple[int, int]], *, rtol: float, atol: float) -> Table | None:
     """A kept table to which a paper run adds seeds, once its cells have been found as they are kept.
 
-    Checked are those that every build checks; where there are none, the one that was fastest.
+    It may have been asked for fewer seeds than are asked for now: the run makes of it the larger table.  Checked are those that every build checks; where there are none, the one that was fastest.
     """
     run = question.run
     path = path_of(question.name, run.scale, run.corpus, run.seed)
     if path is None:
         return None
     table = read_table(path, remedy=question.remedy)
-    _check_question(question, table)
+    _check_question(question, table, grows=True)
     seconds = table.about["seconds"]
     there = [cell for cell in again if cell[0] < len(table.about["seeds"])]
     fastest = divmod(seconds.index(min(seconds)), len(question.settings))
@@ -166,14 +170,18 @@ def _left_as_it_is(question: Question) -> Kept:
     return Kept(frame_of([], question.columns, {}), False, (), "not asked for")
 
 
-def _check_question(question: Question, table: Table) -> None:
-    """ValueError when the table is about something else than what is asked for."""
+def _check_question(question: Question, table: Table, *, grows: bool = False) -> None:
+    """ValueError when the table is about something else than what is asked for.
+
+    One that ``grows`` may have been asked for the first of the seeds only.
+    """
     about, seeds = table.about, list(table.about["seeds"])
     asked = {"corpus": question.run.corpus, "scale": question.run.scale, "stream": parts_of(question.stream)}
     different = [
         f"its {key} is {about[key]!r}, not {value!r}" for key, value in asked.items() if about.get(key) != value
     ]
-    if list(about["seeds_asked"]) != question.seeds:
+    asked_then = list(about["seeds_asked"])
+    if asked_then != (question.seeds[: len(asked_then)] if grows else question.seeds):
         different.append(f"its seeds are {about['seeds_asked']}, not {question.seeds}")
     elif seeds != question.seeds[: len(seeds)] or not seeds:
         different.append(f"its seeds are {seeds}, not the first of {question.seeds}")

@@ -60,7 +60,7 @@ def compute(question: Question, begun: Table | None = None) -> Path:
 
     A seed's cells are one worker's job, and the number of seeds may be cut, which the JSON beside the CSV says.  The
     rows of ``begun``, a table about the first of these seeds, are taken as they are; the JSON says which seeds came
-    from which revision.
+    from which revision, and which were all that was asked for then.
 
     Raises
     ------
@@ -93,6 +93,8 @@ def compute(question: Question, begun: Table | None = None) -> Path:
         earlier = [*begun.about.get("earlier", [])]
         known = [seed for part in earlier for seed in part["seeds"]]
         last = {key: begun.about.get(key) for key in OF_A_RUN}
+        if begun.about["seeds_asked"] != question.seeds:  # more were asked for once these could be seen
+            last = {"seeds_asked": begun.about["seeds_asked"], **last}
         earlier.append({"seeds": [seed for seed in there if seed not in known], **last})
     about = {
         "name": question.name,

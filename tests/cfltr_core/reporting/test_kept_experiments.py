@@ -202,6 +202,27 @@ def test_a_paper_run_adds_the_seeds_that_a_table_lacks(paper: Path, monkeypatch:
     assert "earlier" not in json.loads((paper / "curve.json").read_text())
 
 
+def test_a_paper_run_makes_of_a_table_one_of_more_seeds(paper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ask(seeds=range(2), again=[]).earlier == ()
+    monkeypatch.setenv(paper_run.GO_ON, "1")
+    four = ask(seeds=range(4), again=[])
+    assert rows_of(four) == loop([0, 1, 2, 3], SETTINGS, 7)
+    assert (four.seeds, four.earlier, four.words) == ((0, 1, 2, 3), (0, 1), "kept: 4 seeds at smoke, revision 0123456")
+    about = json.loads((paper / "curve.json").read_text())
+    assert (about["seeds_asked"], about["cut"]) == ([0, 1, 2, 3], False)
+    assert [(part["seeds_asked"], part["seeds"]) for part in about["earlier"]] == [([0, 1], [0, 1])]
+    monkeypatch.setenv(paper_run.SEEDS, "5")
+    five = ask(seeds=range(6), again=[])
+    assert (five.words, five.earlier) == ("kept: 5 of 6 seeds at smoke, revision 0123456", (0, 1, 2, 3))
+    assert rows_of(five) == loop([0, 1, 2, 3, 4], SETTINGS, 7)
+    for fewer in (range(3), range(1, 8)):  # what was asked for are not the first of these
+        with pytest.raises(ValueError, match=r"^kept table curve: its seeds are \[0, 1, 2, 3, 4, 5\], not \[\d, "):
+            ask(seeds=fewer, again=[])
+    monkeypatch.delenv(paper_run.STORE)  # who only reads still asks for what the table was asked for
+    with pytest.raises(ValueError, match=r"^kept table curve: its seeds are \[0, 1, 2, 3, 4, 5\], not \[0, "):
+        ask(seeds=range(8), again=[])
+
+
 def test_a_paper_run_adds_no_seed_to_a_table_that_it_cannot_find_again(
     paper: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
