@@ -140,7 +140,8 @@ def _read(table: Table, *, elsewhere: bool = False) -> Kept:
 def _begun(question: Question, again: Sequence[tuple[int, int]], *, rtol: float, atol: float) -> Table | None:
     """A kept table to which a paper run adds seeds, once its cells have been found as they are kept.
 
-    It may have been asked for fewer seeds than are asked for now: the run makes of it the larger table.  Checked are those that every build checks; where there are none, the one that was fastest.
+    It may have been asked for fewer seeds than are asked for now: the run makes of it the larger table.  Checked are
+    the cells that every build checks; where there are none, the one that was fastest.
     """
     run = question.run
     path = path_of(question.name, run.scale, run.corpus, run.seed)
