@@ -86,7 +86,7 @@ def test_primal_and_dual_are_what_literal_loops_give() -> None:
         assert found.gap <= 1e-8
         assert found.least == 0
         assert found.C == problem.C
-    assert relative >= 30
+    assert relative > 20  # the others are best at w = 0
     # P = 2, D = 1.5; P(0) = 9 or 1.75, and 1 of P that no weights remove.
     assert LinearFit(np.zeros(1), primal=2.0, dual=1.5, at_zero=9.0, least=0.0, passes=0.0, C=1.0).gap == 0.25
     assert LinearFit(np.zeros(1), primal=2.0, dual=1.5, at_zero=9.0, least=1.0, passes=0.0, C=1.0).gap == 0.5
