@@ -136,7 +136,7 @@ verify: $(WHOLE) ## check every claim and number of the last run
 lint: $(WHOLE) ## check style, types, and that chapters hold no outputs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy cfltr_core book_tools
+	$(BIN)/mypy cfltr_core cfltr_book book_tools
 	$(TOOLS) check
 
 format: $(WHOLE) ## put the code into the one style

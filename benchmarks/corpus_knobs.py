@@ -17,8 +17,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from benchmarks.corpus_usefulness import study
-from cfltr_core import SCALES
-from cfltr_core.data.generated import GENERATED, Knobs, generate
+from cfltr_book import SCALES
+from cfltr_book.data.generated import GENERATED, Knobs, generate
 
 SEEDS = range(3)
 TURNED = {

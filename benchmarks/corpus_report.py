@@ -4,7 +4,7 @@
 
 A block stands between ``<!-- block: NAME -->`` and ``<!-- end: NAME -->``; nothing outside is touched.  Without names
 all four are measured, a quarter of an hour on two cores; ``shape`` takes ten seconds and ``weights`` two minutes.
-``tests/cfltr_core/data/test_corpora_page.py`` measures the cheap rows again and compares them with the page.
+``tests/cfltr_book/data/test_corpora_page.py`` measures the cheap rows again and compares them with the page.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from benchmarks import corpus_knobs, corpus_usefulness, corpus_weights
-from cfltr_core import load_corpus, mean_interval
-from cfltr_core.data.generated import GENERATED
+from cfltr_book import load_corpus, mean_interval
+from cfltr_book.data.generated import GENERATED
 from cfltr_core.ranking.ragged import lengths, relevant_queries
 
 PAGE = Path(__file__).resolve().parents[1] / "chapters" / "corpora.md"

@@ -25,9 +25,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 
-from cfltr_core import fit_linear_ranker, load_corpus, mean_interval, ndcg
-from cfltr_core.data.generated import GENERATED
-from cfltr_core.data.scales import Corpus
+from cfltr_book import load_corpus, mean_interval
+from cfltr_book.data.generated import GENERATED
+from cfltr_book.data.scales import Corpus
+from cfltr_core import fit_linear_ranker, ndcg
 from cfltr_core.ranking.metrics import NDCG
 
 SEEDS = range(10)

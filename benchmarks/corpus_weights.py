@@ -21,20 +21,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import linprog
 
+from cfltr_book import SCALES, load_corpus, mean_interval
+from cfltr_book.data.generated import ISTELLA_LIKE, YAHOO_LIKE, Knobs, _draw, _population
 from cfltr_core import (
-    SCALES,
     DeterministicPolicy,
     PositionBasedUser,
     draw_sessions,
     fit_linear_ranker,
-    load_corpus,
-    mean_interval,
     power_examination,
     ranks,
     sessions_for_clicks,
     simulate_clicks,
 )
-from cfltr_core.data.generated import ISTELLA_LIKE, YAHOO_LIKE, Knobs, _draw, _population
 from cfltr_core.ranking.ragged import RankingData
 
 SEEDS = range(10)

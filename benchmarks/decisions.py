@@ -29,6 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binomtest
 
+from cfltr_book import load_corpus
 from cfltr_core import (
     ClickLog,
     DeterministicPolicy,
@@ -44,7 +45,6 @@ from cfltr_core import (
     draw_sessions,
     fit_linear_ranker,
     ips,
-    load_corpus,
     power_examination,
     rank_weights,
     same_curve,

@@ -22,14 +22,14 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 
 from benchmarks.timing import best_of, peak_memory, table
+from cfltr_book.data.letor import read_svmlight
 from cfltr_core import RankingData
-from cfltr_core.data.letor import read_svmlight
 
 N_DOCS, N_FEATURES, LENGTH = 36_000, 136, 120
 
 CHILD = """
 import re, sys
-from cfltr_core.data.letor import read_svmlight
+from cfltr_book.data.letor import read_svmlight
 
 def peak():  # of this process alone: getrusage would count the parent's before exec
     return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) * 1024

@@ -19,13 +19,13 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.timing import best_of, peak_memory, table
+from cfltr_book import load_corpus
 from cfltr_core import (
     DeterministicPolicy,
     MixturePolicy,
     PositionBasedUser,
     draw_sessions,
     fit_linear_ranker,
-    load_corpus,
     power_examination,
     simulate_clicks,
 )

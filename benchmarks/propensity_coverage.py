@@ -30,6 +30,7 @@ from functools import cache, partial
 import numpy as np
 from scipy.stats import binomtest
 
+from cfltr_book import load_corpus
 from cfltr_core import (
     DeterministicPolicy,
     MixturePolicy,
@@ -37,7 +38,6 @@ from cfltr_core import (
     TrustUser,
     draw_sessions,
     fit_linear_ranker,
-    load_corpus,
     power_examination,
     simulate_clicks,
 )

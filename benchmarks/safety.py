@@ -27,6 +27,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from benchmarks.decisions import DELTA, PLAIN, SHARES, K
+from cfltr_book import load_corpus
 from cfltr_core import (
     ClickLog,
     DeterministicPolicy,
@@ -42,7 +43,6 @@ from cfltr_core import (
     fit_linear_ranker,
     fit_proprank,
     ips,
-    load_corpus,
     policy_aware,
     rank_weights,
     sessions_for_clicks,

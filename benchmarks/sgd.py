@@ -25,6 +25,7 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Dataset
 
 from benchmarks.timing import best_of, table
+from cfltr_book import load_corpus
 from cfltr_core import (
     ClickLog,
     DeterministicPolicy,
@@ -32,7 +33,6 @@ from cfltr_core import (
     click_sampler,
     draw_sessions,
     fit_linear_ranker,
-    load_corpus,
     power_examination,
     sessions_for_clicks,
     simulate_clicks,

@@ -11,6 +11,8 @@ import yaml
 
 from book_tools.errors import BookError, UsageError
 
+# What chapters import: the methods, and what a chapter leans on besides.
+PACKAGES = ("cfltr_core", "cfltr_book")
 # Pages that the pipeline writes while staging; they have no source file.
 API = ("index", "ranking", "clicks", "data", "evaluation", "propensity", "learning", "reporting")
 GENERATED = (
@@ -55,7 +57,7 @@ class Book:
     @property
     def packages(self) -> tuple[Path, ...]:
         """What the chapters import, and what that reads files with; a change in them makes every run stale."""
-        return (self.root / "cfltr_core",)
+        return tuple(self.root / name for name in PACKAGES)
 
     @property
     def build(self) -> Path:

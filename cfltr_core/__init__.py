@@ -1,4 +1,4 @@
-"""Counterfactual learning to rank: the tested code behind the book.
+"""Counterfactual learning to rank: the methods that the book teaches.
 
 Folders are floors, and imports point only down:
 
@@ -8,8 +8,7 @@ floor  folder                          what lives there
 6      this file                       the public names
 5      ``learning``                    surrogates, learners, and the theory of their training
 4      ``evaluation``, ``propensity``  what a log says of a ranker; where propensities come from
-4      ``reporting``                   what a chapter calls to show and to claim
-3      ``clicks``, ``data``            who clicks on what, and what is kept of it; where lists come from
+3      ``clicks``                      who clicks on what, and what is kept of it
 2      ``ranking``, ``sampling``       what a ranked list is, and how it is judged; draws
 1      ``checks``, ``files``           argument checks; files that are whole or absent
 =====  ==============================  ==============================================================================
@@ -29,8 +28,6 @@ from cfltr_core.clicks.plackett_luce import PlackettLucePolicy
 from cfltr_core.clicks.policies import DeterministicPolicy, MixturePolicy
 from cfltr_core.clicks.simulation import draw_sessions, expand_clicks, sessions_for_clicks, simulate_clicks
 from cfltr_core.clicks.users import PositionBasedUser, power_examination
-from cfltr_core.data.corpora import load_corpus
-from cfltr_core.data.scales import SCALES
 from cfltr_core.evaluation.affine import affine
 from cfltr_core.evaluation.decisions import decide
 from cfltr_core.evaluation.doubly_robust import cross_fitted, doubly_robust
@@ -76,15 +73,9 @@ from cfltr_core.ranking.linear import LinearRanker
 from cfltr_core.ranking.metrics import RankWeights, additive_metric, ndcg, rank_weights, ranks
 from cfltr_core.ranking.ragged import RankingData, query_index, segment_sum
 from cfltr_core.ranking.rank_weight import RankWeight, average_rank, dcg, precision, rbp
-from cfltr_core.reporting.claims import claim
-from cfltr_core.reporting.figures import METHODS, band, curves, figure, record, style
-from cfltr_core.reporting.intervals import mean_interval
-from cfltr_core.reporting.run import Run
 
 __all__ = [
     "AGARWAL_DEEP",
-    "METHODS",
-    "SCALES",
     "AssumptionRange",
     "CascadeUser",
     "ClickLog",
@@ -104,7 +95,6 @@ __all__ = [
     "RankWeight",
     "RankWeights",
     "RankingData",
-    "Run",
     "SwapPolicy",
     "TrustCurve",
     "TrustUser",
@@ -116,11 +106,9 @@ __all__ = [
     "all_pairs_likelihood",
     "assumption_range",
     "average_rank",
-    "band",
     "bound_loss",
     "certified_optimum",
     "choose_safely",
-    "claim",
     "click_gains",
     "click_rates",
     "click_sampler",
@@ -131,7 +119,6 @@ __all__ = [
     "count_pages",
     "count_rows",
     "cross_fitted",
-    "curves",
     "dcg",
     "decide",
     "display_counts",
@@ -146,7 +133,6 @@ __all__ = [
     "expand_clicks",
     "expectation",
     "expectation_maximisation",
-    "figure",
     "fit_deep",
     "fit_lambdaloss",
     "fit_linear_ranker",
@@ -160,9 +146,7 @@ __all__ = [
     "lambda_loss",
     "lambda_metric",
     "lambda_objective",
-    "load_corpus",
     "mean_and_variance",
-    "mean_interval",
     "naive",
     "ndcg",
     "page_displays",
@@ -180,7 +164,6 @@ __all__ = [
     "ranks",
     "rbp",
     "read_events",
-    "record",
     "regression_em",
     "regret",
     "same_curve",
@@ -192,7 +175,6 @@ __all__ = [
     "shrunk_power",
     "simulate_clicks",
     "simulate_pages",
-    "style",
     "surrogate_ranks",
     "tower_likelihood",
     "train_sgd",

@@ -19,8 +19,8 @@ from book_tools.execution.artefacts import collect, figures_in, measured_claims,
 from book_tools.execution.state import state_of
 
 if TYPE_CHECKING:
-    from cfltr_core.reporting.claim_registry import Claim
-    from cfltr_core.reporting.claims import Measurement
+    from cfltr_book.reporting.claim_registry import Claim
+    from cfltr_book.reporting.claims import Measurement
 
 ORDERING = "ordering"
 # The same arithmetic on the same numbers, perhaps on another machine.
@@ -29,7 +29,7 @@ SAME = 1e-9
 
 def verify(book: Book) -> None:
     """Check the present run; print a summary, or raise an error with one line per problem."""
-    from cfltr_core.reporting.claim_registry import registry
+    from cfltr_book.reporting.claim_registry import registry
 
     state = state_of(book)
     if state.parameters is None or state.problems:
@@ -67,7 +67,7 @@ def news(found: Mapping[str, tuple[Chapter, Measurement]], registry: Mapping[str
 
 def verdict_report(book: Book) -> list[str]:
     """Return what to print of the verdicts: those that changed where they must hold, then the others in one block."""
-    from cfltr_core.reporting.claim_registry import registry
+    from cfltr_book.reporting.claim_registry import registry
 
     found = measured_claims(book, book.chapters())
     changed = {
@@ -92,7 +92,7 @@ def verdict_report(book: Book) -> list[str]:
     others = [at for name, at in changed.items() if name not in due]
     if others:
         lines.append(
-            f"{len(others)} others differ where they need not hold; 'python -m cfltr_core' lists every verdict"
+            f"{len(others)} others differ where they need not hold; 'python -m cfltr_book' lists every verdict"
         )
         for chapter in dict.fromkeys(chapter for chapter, _ in others):
             verdicts = Counter(measurement.result.verdict for at, measurement in others if at == chapter)
@@ -126,7 +126,7 @@ def claim_problems(
 
 
 def _one_claim(measurement: Measurement, spec: Claim) -> list[str]:
-    from cfltr_core.reporting import claims
+    from cfltr_book.reporting import claims
 
     problems = []
     result = measurement.result

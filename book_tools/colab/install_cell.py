@@ -10,14 +10,15 @@ from nbformat import NotebookNode
 
 from book_tools.colab.repository import Origin
 
-# Where cfltr_core.figure looks for them.
+# Where cfltr_book.figure looks for them.
 NUMBERS_VARIABLE = "CFLTR_FIGURE_NUMBERS"
-PACKAGE, MODULE = "cfltr-core", "cfltr_core"
+PACKAGE, MODULE = "cfltr-core", "cfltr_book"
 # How a chapter's own first cell, which the install cell replaces, is recognised.
 GUARD = f'find_spec("{MODULE}")'
 # The folder itself is not named: it is somebody's.
 CLONE = "run `pip install {}` in the clone of the book that made this copy{}, and start this notebook again"
-# An optional extra of the package, and the function that a notebook needs it for.
+# What every chapter needs besides the methods; and an extra for those that call a function.
+CHAPTERS = "chapters"
 EXTRAS = {"logs": "read_events"}
 
 
@@ -29,9 +30,9 @@ def requirement(origin: Origin, extras: Sequence[str] = ()) -> str | None:
 
 
 def extras_of(cells: Iterable[NotebookNode]) -> tuple[str, ...]:
-    """Return the extras of the package that the code of a notebook needs."""
+    """Return the extras of the package that a notebook needs."""
     code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
-    return tuple(extra for extra, function in EXTRAS.items() if re.search(rf"\b{function}\(", code))
+    return (CHAPTERS, *(extra for extra, function in EXTRAS.items() if re.search(rf"\b{function}\(", code)))
 
 
 def _bracketed(extras: Sequence[str]) -> str:

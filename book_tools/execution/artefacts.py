@@ -1,6 +1,6 @@
 """What a chapter leaves beside its notebook: figures, claims and recorded numbers.
 
-The writing side is ``cfltr_core.reporting``; this is the reading side, and the place where the form of the files is
+The writing side is ``cfltr_book.reporting``; this is the reading side, and the place where the form of the files is
 checked.  The package is imported where a claim is read and not before: it brings NumPy along, and a command that needs
 no claim should answer at once.
 """
@@ -17,7 +17,7 @@ from book_tools.book import Book, Chapter
 from book_tools.errors import BookError
 
 if TYPE_CHECKING:
-    from cfltr_core.reporting.claims import Measurement
+    from cfltr_book.reporting.claims import Measurement
 
 SHORTEST_ALT = 20
 
@@ -82,7 +82,7 @@ def figures_in(folder: Path) -> list[Figure]:
 
 def claims_in(folder: Path) -> list[Measurement]:
     """Return what an executed chapter measured for its claims, by id."""
-    from cfltr_core.reporting.claims import Measurement
+    from cfltr_book.reporting.claims import Measurement
 
     return _read_all(folder / "claims", "id", lambda content, _: Measurement.from_record(content))
 
@@ -99,7 +99,7 @@ def measured_claims(book: Book, chapters: list[Chapter]) -> dict[str, tuple[Chap
 
 def check_artefacts(chapter: Chapter, folder: Path) -> None:
     """Raise one error that lists everything wrong with the artefacts a chapter just wrote."""
-    from cfltr_core.reporting.claim_registry import registry
+    from cfltr_book.reporting.claim_registry import registry
 
     problems: list[str] = []
     measured: list[Measurement] = []

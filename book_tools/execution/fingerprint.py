@@ -57,7 +57,8 @@ def package_versions(book: Book) -> dict[str, str]:
     pyproject = book.root / "pyproject.toml"
     if pyproject.is_file():
         project = tomllib.loads(pyproject.read_text(encoding="utf-8")).get("project", {})
-        for requirement in project.get("dependencies", []):
+        extras = project.get("optional-dependencies", {}).get("chapters", [])
+        for requirement in [*project.get("dependencies", []), *extras]:
             names.add(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0].lower())
     versions = {}
     for name in sorted(names):
@@ -72,7 +73,7 @@ def _corpus_files(corpus: str) -> list[tuple[str, int, int]]:
     """Return name, size and modification time of a collection's files: cheap, and enough to see a change."""
     if not corpus.startswith(LETOR_PREFIX):
         return []
-    from cfltr_core.data.corpora import letor_folder
+    from cfltr_book.data.corpora import letor_folder
 
     try:
         folder = letor_folder(corpus)
@@ -128,7 +129,7 @@ def _kept_tables(folder: Path) -> str:
 
 def _claims_by_chapter(registries: list[Path]) -> dict[str, str]:
     """Return what measurements depend on of the claims of each chapter, as text."""
-    from cfltr_core.reporting.claim_registry import MEASURED_BY
+    from cfltr_book.reporting.claim_registry import MEASURED_BY
 
     found: dict[str, list[dict[str, Any]]] = {}
     for path in registries:

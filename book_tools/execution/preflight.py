@@ -45,8 +45,8 @@ def check_names(everything: list[Chapter]) -> None:
 def check_parameters(parameters: Parameters) -> None:
     """Raise when the scale or the corpus does not exist, before any chapter starts."""
     # Imported here because the package pulls in NumPy, which most commands do not need.
-    from cfltr_core.data.corpora import check_corpus
-    from cfltr_core.data.scales import check_scale
+    from cfltr_book.data.corpora import check_corpus
+    from cfltr_book.data.scales import check_scale
 
     problems = []
     for check, value in ((check_scale, parameters.scale), (check_corpus, parameters.corpus)):
@@ -62,7 +62,7 @@ def check_parameters(parameters: Parameters) -> None:
 
 def check_claims() -> None:
     """Raise when the registry of claims is not what it must be, before a chapter measures one of them."""
-    from cfltr_core.reporting.claim_registry import registry
+    from cfltr_book.reporting.claim_registry import registry
 
     try:
         registry()

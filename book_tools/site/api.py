@@ -1,6 +1,6 @@
-"""The pages that describe the package: a page for each of its folders, and one that lists every public name.
+"""The pages that describe the packages: a page for each of their folders, and one that lists every public name.
 
-They are written while the book is staged, from nothing but the package: Sphinx reads the docstrings.  Described are
+They are written while the book is staged, from nothing but the packages: Sphinx reads the docstrings.  Described are
 the public names, and the classes that these take and return.
 """
 
@@ -17,9 +17,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-PACKAGE = "cfltr_core"
+# What ``import cfltr_core as cf`` and ``import cfltr_book as book`` bring.
+PACKAGES = ("cfltr_core", "cfltr_book")
 FOLDER = "api"
-# The folders of the package in the order in which one meets them, each with the title of its page.
+# The folders of the packages in the order in which one meets them, each with the title of its page.
 PAGES = {
     "ranking": "Rankings and metrics",
     "clicks": "Users, policies and click logs",
@@ -50,7 +51,7 @@ class Entry:
     @property
     def path(self) -> str:
         """The name under which it is described: a public one as it is imported."""
-        return f"{PACKAGE}.{self.name}" if self.public else f"{self.module}.{self.name}"
+        return f"{self.module.split('.')[0]}.{self.name}" if self.public else f"{self.module}.{self.name}"
 
     @property
     def value(self) -> Any:
@@ -60,20 +61,21 @@ class Entry:
 
 @cache
 def public_entries() -> tuple[Entry, ...]:
-    """Return every public name of the package."""
-    package = importlib.import_module(PACKAGE)
+    """Return every public name of the packages."""
+    packages = [importlib.import_module(name) for name in PACKAGES]
     homes = {
         alias.asname or alias.name: node.module
+        for package in packages
         for node in ast.parse(inspect.getsource(package)).body
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
     }
-    return tuple(Entry(name, homes[name], True) for name in package.__all__)
+    return tuple(Entry(name, homes[name], True) for package in packages for name in package.__all__)
 
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """Return every public name, and every class of the package that one of them takes, returns or has."""
+    """Return every public name, and every class of the packages that one of them takes, returns or has."""
     found = {id(entry.value): entry for entry in public_entries()}
     todo = list(found.values())
     while todo:
@@ -93,9 +95,9 @@ def _place(entry: Entry) -> tuple[int, str, int]:
 
 
 def _classes_of(value: Any) -> Iterator[type]:
-    """Yield the classes of the package that stand in the signature of ``value``, or of one of its public methods."""
+    """Yield the classes of the packages that stand in the signature of ``value``, or of one of its public methods."""
     if inspect.isclass(value):
-        yield from (base for base in value.__mro__[1:] if base.__module__.startswith(f"{PACKAGE}."))
+        yield from (base for base in value.__mro__[1:] if _is_ours(base))
         parts = [value, *(part for name, part in vars(value).items() if not name.startswith("_"))]
     else:
         parts = [value]
@@ -107,11 +109,15 @@ def _classes_of(value: Any) -> Iterator[type]:
 
 
 def _named_in(annotation: str, module: ModuleType | None) -> Iterator[type]:
-    """Yield the classes of the package that an annotation names; what only a type checker imports is not there."""
+    """Yield the classes of the packages that an annotation names; what only a type checker imports is not there."""
     for name in re.findall(r"[A-Za-z_]\w*", annotation):
         value = getattr(module, name, None)
-        if inspect.isclass(value) and value.__module__.startswith(f"{PACKAGE}."):
+        if inspect.isclass(value) and _is_ours(value):
             yield value
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] in PACKAGES
 
 
 def first_sentence(entry: Entry) -> str:
@@ -129,21 +135,21 @@ def attribute_doc(entry: Entry) -> str:
 
 
 def api_pages() -> dict[str, str]:
-    """Return the text of every page about the package."""
+    """Return the text of every page about the packages."""
     pages = {f"{FOLDER}/{folder}": _folder_page(folder) for folder in PAGES}
     pages[INDEX] = _index()
     return pages
 
 
 def _folder_page(folder: str) -> str:
-    parts = [f"(api-{folder})=\n# {PAGES[folder]}\n", f"{_doc_of(f'{PACKAGE}.{folder}')}\n"]
+    inside = [entry for entry in entries() if entry.folder == folder]
+    package = inside[0].module.partition(".")[0]
+    parts = [f"(api-{folder})=\n# {PAGES[folder]}\n", f"{_doc_of(f'{package}.{folder}')}\n"]
     module = ""
-    for entry in entries():
-        if entry.folder != folder:
-            continue
+    for entry in inside:
         if entry.module != module:
             module = entry.module
-            parts.append(f"## `{module.removeprefix(f'{PACKAGE}.')}`\n")
+            parts.append(f"## `{module.removeprefix(f'{package}.')}`\n")
             parts.append(_directive("automodule", module, "no-members:"))
         parts.append(_described(entry))
     return "\n".join(parts)
@@ -169,7 +175,7 @@ def _doc_of(module: str) -> str:
 
 
 def _index() -> str:
-    parts = ["(api-index)=\n# The package, name by name\n", RECIPES.read_text(encoding="utf-8")]
+    parts = ["(api-index)=\n# The packages, name by name\n", RECIPES.read_text(encoding="utf-8")]
     for folder, title in PAGES.items():
         parts.append(f"## [{title}]({folder}.md)\n")
         rows = [

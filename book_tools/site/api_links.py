@@ -1,4 +1,4 @@
-"""Lead from a public name of the package, wherever code on a page names it, to its description."""
+"""Lead from a public name of the packages, wherever code on a page names it, to its description."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from sphinx.util.inventory import InventoryFile
 
 from cfltr_core.files import write_whole
 
-ALIAS, PACKAGE = "cf", "cfltr_core"
+# What chapters call the packages.
+ALIASES = {"cf": "cfltr_core", "book": "cfltr_book"}
+NAMES = f"(?:{'|'.join(ALIASES)})"
 # What stands in a link already is left alone.
 LINK = re.compile(r"(<a\b.*?</a>)", re.DOTALL)
 # As the highlighter writes it, and as code within a sentence is written.
-NAMED = re.compile(rf'(<span class="n">{ALIAS}</span><span class="o">\.</span><span class="n">)(\w+)(</span>)')
-QUOTED = re.compile(rf'(<code class="[^"]*"><span class="pre">)({ALIAS}\.(\w+))')
+NAMED = re.compile(rf'(<span class="n">{NAMES}</span><span class="o">\.</span><span class="n">)(\w+)(</span>)')
+QUOTED = re.compile(rf'(<code class="[^"]*"><span class="pre">)({NAMES}\.(\w+))')
 
 
 def link_names(html: Path) -> None:
-    """Link every ``cf.name`` in the code of the pages below ``html``, in place; without API pages nothing changes."""
+    """Link every ``cf.name`` and ``book.name`` in the code of the pages below ``html``, in place."""
     with (html / "objects.inv").open("rb") as stream:
         inventory = InventoryFile.load(stream, "", lambda _, place: place)
     found = {
-        name.removeprefix(f"{PACKAGE}."): place
+        name.partition(".")[2]: place
         for kind, names in inventory.items()
         if kind.startswith("py:") and kind != "py:module"
         for name, (_, _, place, _) in names.items()
+        if name.partition(".")[0] in ALIASES.values()
     }
     for path in sorted(html.rglob("*.html")):
         page = path.relative_to(html)
@@ -39,7 +42,7 @@ def link_names(html: Path) -> None:
 
 
 def linked(page: str, places: dict[str, str]) -> str:
-    """Return the HTML of ``page`` with a link around every name of the package that has a place."""
+    """Return the HTML of ``page`` with a link around every name of the packages that has a place."""
 
     def link(text: str, place: str) -> str:
         return f'<a class="api-name" href="{place}">{text}</a>'

@@ -1,4 +1,4 @@
-"""The page that shows how the code is built: floors, rooms and modules of both packages, drawn from their imports.
+"""The page that shows how the code is built: floors, rooms and modules of the packages, drawn from their imports.
 
 Nothing of it is typed: the floors are those of the packages' docstrings, which tests compare with the imports, the
 arrows are the imports, and what a module is for is its own first line.
@@ -16,15 +16,17 @@ from book_tools.site.floors import DOOR, REST, Plan, docstring, imports_of, modu
 NAME = "chapters/architecture"
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {
-    "cfltr_core": "What the book teaches, and what a chapter calls.",
+    "cfltr_core": "What the book teaches, and what a practitioner installs.",
+    "cfltr_book": "What a chapter leans on besides: its run, corpora, figures and claims. It calls `cfltr_core`.",
     "book_tools": "How the book is executed, built and checked. Chapters never import it.",
 }
 INTRODUCTION = """# How the code is built
 
-Two packages make the book. The folders of each are floors of a house, and imports point only down: what stands on a
-floor uses what lies below it, and knows nothing of what stands above. So each floor can be read, tested and changed
-with nothing but the floors below in mind. This page is drawn from the imports themselves when the site is built; a
-test fails where an import points up, where two rooms of one floor know each other without leave, or where a name with
+Three packages make the book, and each calls only those before it. The folders of each are floors of a house, and
+imports point only down: what stands on a floor uses what lies below it, and knows nothing of what stands above. So
+each floor can be read, tested and changed with nothing but the floors below in mind. This page is drawn from the
+imports themselves when the site is built; a test fails where an import points up, where two rooms of one floor know
+each other without leave, or where a name with
 an underscore leaves its module.
 """
 # The picture, in units of its own: a phone shows it about as large as this.

@@ -10,8 +10,8 @@ from book_tools.site.standings import Standing
 from book_tools.site.tables import interval, number
 
 if TYPE_CHECKING:
-    from cfltr_core.reporting.claim_registry import Claim
-    from cfltr_core.reporting.claims import Measurement
+    from cfltr_book.reporting.claim_registry import Claim
+    from cfltr_book.reporting.claims import Measurement
 
 # Beside the chapters; one file per claim.
 NUMBERS_FOLDER = "claims"
@@ -42,7 +42,7 @@ def claim_row(
 
 def withdrawn_row(spec: Claim, corpus: str, replaced: Sequence[str] = ()) -> str:
     """Return a withdrawn claim as a block, with what it measured, what replaced it, and what it had replaced itself."""
-    from cfltr_core.reporting.wording import outcome
+    from cfltr_book.reporting.wording import outcome
 
     about = spec.withdrawn
     if about is None:
@@ -64,7 +64,7 @@ def withdrawn_row(spec: Claim, corpus: str, replaced: Sequence[str] = ()) -> str
 
 
 def _block(spec: Claim, outcome: str, about: str, is_surprise: bool) -> str:
-    from cfltr_core.reporting.wording import source_of, spelt_out
+    from cfltr_book.reporting.wording import source_of, spelt_out
 
     classes = f"claim verdict-{class_of(outcome)} source-{class_of(source_of(spec.id))}"
     classes += " withdrawn" if spec.withdrawn else ""
@@ -85,7 +85,7 @@ def _predecessors(replaced: Sequence[str]) -> str:
 
 def _reason(spec: Claim) -> str:
     """Say why the margin or the tolerance is what it is, folded where that takes more than a line or two."""
-    from cfltr_core.reporting.claim_registry import EXACT
+    from cfltr_book.reporting.claim_registry import EXACT
 
     text = " ".join(spec.reason.split()).removesuffix(".")
     size = f"a tolerance of {spec.tolerance:g}" if spec.kind in EXACT else f"a margin of {spec.margin:g}"
@@ -95,8 +95,8 @@ def _reason(spec: Claim) -> str:
 
 
 def _prediction(spec: Claim, corpus: str) -> str:
-    from cfltr_core.reporting.claim_registry import NO_PREDICTION
-    from cfltr_core.reporting.wording import outcome
+    from cfltr_book.reporting.claim_registry import NO_PREDICTION
+    from cfltr_book.reporting.wording import outcome
 
     predicted = spec.prediction(corpus)
     return "nothing, written after a first measurement" if predicted == NO_PREDICTION else outcome(spec, predicted)
@@ -104,7 +104,7 @@ def _prediction(spec: Claim, corpus: str) -> str:
 
 def _compared(one: Standing, corpus: str) -> str:
     """Say where this run differs from the last accepted one."""
-    from cfltr_core.reporting.wording import outcome
+    from cfltr_book.reporting.wording import outcome
 
     expected = one.spec.expected(corpus)
     return "" if one.verdict == expected else f"**The last accepted run: {outcome(one.spec, expected)}.**"
@@ -130,8 +130,8 @@ def _anchor(id: str) -> str:
 
 
 def _measured(spec: Claim, measurement: Measurement) -> str:
-    from cfltr_core.reporting.claims import NO_VERDICT
-    from cfltr_core.reporting.wording import describe, required
+    from cfltr_book.reporting.claims import NO_VERDICT
+    from cfltr_book.reporting.wording import describe, required
 
     result = measurement.result
     if result.verdict == NO_VERDICT:

@@ -17,7 +17,7 @@ from book_tools.execution.artefacts import Figure
 from book_tools.notebooks import MARK, TITLE, fold_title, is_fold, source_index
 
 if TYPE_CHECKING:
-    from cfltr_core.reporting.claims import Measurement
+    from cfltr_book.reporting.claims import Measurement
 
 DATA_FOLDER = "figures"
 # Every claim has a row there, with the anchor claim-<id>; the chapters lie beside it.
@@ -92,8 +92,8 @@ def rewrite_claims(
     Each leads to its row on the scoreboard, where that has an address; where it is shown first it bears an anchor, to
     which that row leads back.
     """
-    from cfltr_core.reporting.claim_registry import registry
-    from cfltr_core.reporting.evidence import Evidence
+    from cfltr_book.reporting.claim_registry import registry
+    from cfltr_book.reporting.evidence import Evidence
 
     measured = {measurement.result.id: measurement for measurement in measurements}
     by_id = {name: measurement.result for name, measurement in measured.items()}

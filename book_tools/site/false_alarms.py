@@ -10,7 +10,7 @@ from book_tools.parameters import Parameters
 from book_tools.site.standings import Standing
 
 if TYPE_CHECKING:
-    from cfltr_core.reporting.claim_registry import Claim
+    from cfltr_book.reporting.claim_registry import Claim
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def budget(found: Iterable[Standing], parameters: Parameters) -> Budget:
     A false *supported* errs on one side: an interval of level 1 − a lies wholly above a threshold that the mean does
     not exceed with probability at most a/2.  An interval inside ±margin, of a mean outside, errs at one end likewise.
     """
-    from cfltr_core.reporting.claim_registry import EXACT, level_of
+    from cfltr_book.reporting.claim_registry import EXACT, level_of
 
     due = [one for one in found if one.spec.gates(parameters.scale, parameters.corpus)]
     drawn: list[Standing] = [one for one in due if one.spec.kind not in EXACT]

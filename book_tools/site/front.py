@@ -91,7 +91,7 @@ def picture(figure: Figure, name: str, place: str) -> str:
 
 def findings(book: Book, parameters: Parameters) -> str:
     """Return three findings as a list: published claims by nature, then what was predicted and how the controls did."""
-    from cfltr_core.reporting.claim_registry import NO_PREDICTION, withdrawn
+    from cfltr_book.reporting.claim_registry import NO_PREDICTION, withdrawn
 
     found, corpus = standings(book), parameters.corpus
     counts = tally(found)
@@ -123,7 +123,7 @@ def findings(book: Book, parameters: Parameters) -> str:
 
 def _known_before(predicted: list[Standing]) -> str:
     """Say of how many predicted claims something like them had been measured before, or "" where of none."""
-    from cfltr_core.reporting.claim_registry import withdrawn
+    from cfltr_book.reporting.claim_registry import withdrawn
 
     successors = {spec.withdrawn.replaced_by for spec in withdrawn().values() if spec.withdrawn is not None}
     again = sum(one.spec.id in successors for one in predicted)

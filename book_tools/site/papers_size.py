@@ -16,7 +16,7 @@ from book_tools.site.tables import table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cfltr_core.reporting.kept_tables import Table
+    from cfltr_book.reporting.kept_tables import Table
 
 SCALES = ("ci", "paper")
 REMEDY = "compute it anew with 'make paper'"
@@ -119,7 +119,7 @@ ASKED = (
 
 def papers_size(book: Book) -> str:
     """Return the page, from the tables that are kept for the chapters of the book."""
-    from cfltr_core.data.scales import SCALES as SCALES_OF
+    from cfltr_book.data.scales import SCALES as SCALES_OF
 
     sizes = {scale: (SCALES_OF[scale].generated[0], SCALES_OF[scale].features) for scale in SCALES}
     parts = [part.format(**sizes) for part in INTRODUCTION]
@@ -169,7 +169,7 @@ def _row(book: Book, chapter: Chapter, path: Path, about: Mapping[str, Any]) -> 
 def _compared(book: Book, chapter: Chapter, question: Question) -> Iterator[list[str]]:
     import pandas as pd
 
-    from cfltr_core.reporting.kept_tables import frame_of, place_of
+    from cfltr_book.reporting.kept_tables import frame_of, place_of
 
     found: dict[str, dict[str, list[float]]] = {}
     for scale in SCALES:
@@ -186,7 +186,7 @@ def _compared(book: Book, chapter: Chapter, question: Question) -> Iterator[list
 
 def _answer(values: list[float] | None, *, same: bool) -> str:
     """The mean of a difference, its interval, and in words which side of 0 it lies on; of the ``same`` law, chance."""
-    from cfltr_core.reporting.intervals import mean_interval
+    from cfltr_book.reporting.intervals import mean_interval
 
     if not values:
         return "not asked"
@@ -198,7 +198,7 @@ def _answer(values: list[float] | None, *, same: bool) -> str:
 
 
 def _read(path: Path) -> Table:
-    from cfltr_core.reporting.kept_tables import read_table
+    from cfltr_book.reporting.kept_tables import read_table
 
     return read_table(path, remedy=REMEDY)
 

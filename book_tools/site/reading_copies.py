@@ -45,7 +45,7 @@ def reading_copy_of(
     book: Book, chapter: Chapter, labels: Labels, origin: Origin, parameters: Parameters
 ) -> NotebookNode:
     """Return the copy of one executed chapter with what its page shows."""
-    from cfltr_core.reporting.pictures import numbered_caption
+    from cfltr_book.reporting.pictures import numbered_caption
 
     folder = book.folder_of(chapter)
     executed = read_notebook(folder / NOTEBOOK)

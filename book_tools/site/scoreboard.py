@@ -15,7 +15,7 @@ from book_tools.site.standings import NOT_MEASURED, Standing, numbers_of, standi
 from book_tools.site.tables import table
 
 if TYPE_CHECKING:
-    from cfltr_core.reporting.claim_registry import Claim
+    from cfltr_book.reporting.claim_registry import Claim
 
 # What the short codes stand for; a small book may do without.
 SOURCES_PAGE = "chapters/sources"
@@ -91,8 +91,8 @@ WITHDRAWN = (
 
 def scoreboard(book: Book, parameters: Parameters) -> str:
     """Return the page that lists every claim of the registry, as it is now, with what this run found."""
-    from cfltr_core.reporting.claim_registry import FAMILY_ALPHA, withdrawn
-    from cfltr_core.reporting.intervals import FEW_UNITS
+    from cfltr_book.reporting.claim_registry import FAMILY_ALPHA, withdrawn
+    from cfltr_book.reporting.intervals import FEW_UNITS
 
     found, corpus = standings(book), parameters.corpus
     outcomes = {one.spec.id: one.outcome for one in found}
@@ -144,9 +144,9 @@ def link_to(chapter: Chapter) -> str:
 
 def _mapping() -> str:
     """Return which word of chapters and code is which here, as a table."""
-    from cfltr_core.reporting.claim_registry import VERDICTS
-    from cfltr_core.reporting.wording import EMPIRICAL as NATURE
-    from cfltr_core.reporting.wording import NOT_SEEN, OUTCOMES, SMALLER
+    from cfltr_book.reporting.claim_registry import VERDICTS
+    from cfltr_book.reporting.wording import EMPIRICAL as NATURE
+    from cfltr_book.reporting.wording import NOT_SEEN, OUTCOMES, SMALLER
 
     def cell(kind: str, verdict: str) -> str:
         below = kind == NATURE and verdict == "contradicted"
@@ -157,7 +157,7 @@ def _mapping() -> str:
 
 
 def _totals(found: list[Standing], corpus: str) -> str:
-    from cfltr_core.reporting.claim_registry import NO_PREDICTION
+    from cfltr_book.reporting.claim_registry import NO_PREDICTION
 
     counts = tally(found)
     predicted = Counter(one.group for one in found if one.spec.prediction(corpus) != NO_PREDICTION)
@@ -191,7 +191,7 @@ def _totals(found: list[Standing], corpus: str) -> str:
 
 def _filter(found: list[Standing], gone: list[Claim], corpus: str) -> str:
     """Return two rows of buttons that leave only some claims to be seen; the style sheet does it, without a script."""
-    from cfltr_core.reporting.wording import CONTROL, OWN, SOURCES, outcome, source_of
+    from cfltr_book.reporting.wording import CONTROL, OWN, SOURCES, outcome, source_of
 
     outcomes = {one.outcome for one in found} | {outcome(spec, spec.expected(corpus)) for spec in gone}
     used = {one.source for one in found} | {source_of(spec.id) for spec in gone}

@@ -20,7 +20,7 @@ def write_source_counts(book: Book, parameters: Parameters) -> None:
     page = book.stage / f"{SOURCES_PAGE}.md"
     wanted = INCLUDED.findall(page.read_text(encoding="utf-8")) if page.is_file() else []
     if wanted:
-        from cfltr_core.reporting.wording import SOURCES
+        from cfltr_book.reporting.wording import SOURCES
 
         found, codes = standings(book), {code.lower(): code for code in SOURCES}
         for name, code in wanted:
@@ -40,7 +40,7 @@ def source_counts(found: list[Standing], parameters: Parameters) -> str:
     if "empirical" in counts:
         seen = counts["empirical"]
         parts.append(f"{seen.total()} about data, here `{parameters.corpus}` ({listed(seen, EMPIRICAL)})")
-    from cfltr_core.reporting.kept_questions import number_of
+    from cfltr_book.reporting.kept_questions import number_of
 
     number = number_of(len(found), "claim")
     return f"The book checks {number} of this source{': ' if parts else ''}{' and '.join(parts)}.\n"

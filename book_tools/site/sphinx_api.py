@@ -1,4 +1,4 @@
-"""A Sphinx extension: what the pages about the package need besides autodoc and napoleon.
+"""A Sphinx extension: what the pages about the packages need besides autodoc and napoleon.
 
 References in docstrings are written for readers of the source, who name modules and helpers without a page: those
 become plain code, as long as they name something that is there.  Formulas are lines of their own.
@@ -18,7 +18,8 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.nodes import make_refnode
 
-PACKAGE = "cfltr_core"
+PACKAGES = ("cfltr_core", "cfltr_book")
+OURS = tuple(f"{name}." for name in PACKAGES)
 UNDERLINE = re.compile(r"\s*-{3,}\s*$")
 RULE = re.compile(r"=+( +=+)+$")
 # A bar that is as wide as a bar: in a table an escaped one would move what follows.
@@ -54,7 +55,7 @@ def prepare_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any,
 
 def _whole(role: re.Match[str], place: str) -> str:
     """Return a reference with the whole name of its target, as it is meant where the docstring was written."""
-    target = _home(role[2], place) if not role[2].startswith(f"{PACKAGE}.") else None
+    target = _home(role[2], place) if not role[2].startswith(OURS) else None
     return f"{role[1]}`{role[2]} <{target}>`" if target else role[0]
 
 
@@ -69,7 +70,7 @@ def resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, contnode: An
     if node.get("refdomain") != "py":
         return None
     target: str = node["reftarget"]
-    if not target.startswith(f"{PACKAGE}."):
+    if not target.startswith(OURS):
         home = _home(target, f"{node.get('py:module')}.{node.get('py:class')}")
         if home is None:
             # Annotations and lists of errors name types of other packages, which have no page here.
@@ -97,10 +98,11 @@ def _home(target: str, place: str) -> str | None:
 
 @cache
 def _defined() -> dict[str, str]:
-    """Return where each class and function of the package is defined; one of several of the same name."""
-    root = Path(str(importlib.import_module(PACKAGE).__file__)).parent
+    """Return where each class and function of the packages is defined; one of several of the same name."""
+    roots = [Path(str(importlib.import_module(name).__file__)).parent for name in PACKAGES]
     return {
-        node.name: ".".join([PACKAGE, *path.relative_to(root).with_suffix("").parts, node.name])
+        node.name: ".".join([*path.relative_to(root.parent).with_suffix("").parts, node.name])
+        for root in roots
         for path in sorted(root.rglob("*.py"))
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.ClassDef | ast.FunctionDef)
@@ -125,12 +127,12 @@ def _find(path: str) -> Any:
 
 def _public_path(path: str, value: Any) -> str:
     """Return the name under which ``path``, or what it is a part of, is described."""
-    package = importlib.import_module(PACKAGE)
+    package = importlib.import_module(path.partition(".")[0])
     head, _, name = path.rpartition(".")
     if name in package.__all__ and getattr(package, name) is value:
-        return f"{PACKAGE}.{name}"
+        return f"{package.__name__}.{name}"
     owner = head.rpartition(".")[2]
-    return f"{PACKAGE}.{owner}.{name}" if owner in package.__all__ else path
+    return f"{package.__name__}.{owner}.{name}" if owner in package.__all__ else path
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def configuration(config: Path, parameters: Parameters) -> str:
 
 
 def _stage_chapters(book: Book, origin: Origin, launch: bool) -> None:
-    from cfltr_core.reporting.claims import NO_VERDICT
+    from cfltr_book.reporting.claims import NO_VERDICT
 
     problems: list[str] = []
     for chapter in book.chapters():

@@ -17,8 +17,8 @@ from book_tools.execution.execute import NOTEBOOK
 from book_tools.notebooks import MARK, read_notebook
 
 if TYPE_CHECKING:
-    from cfltr_core.reporting.claim_registry import Claim
-    from cfltr_core.reporting.claims import Measurement
+    from cfltr_book.reporting.claim_registry import Claim
+    from cfltr_book.reporting.claims import Measurement
 
 NOT_MEASURED = "not measured"
 
@@ -40,8 +40,8 @@ class Standing:
 
     @property
     def outcome(self) -> str:
-        """The verdict in words, as :func:`cfltr_core.reporting.wording.outcome` says it for its interval."""
-        from cfltr_core.reporting.wording import outcome
+        """The verdict in words, as :func:`cfltr_book.reporting.wording.outcome` says it for its interval."""
+        from cfltr_book.reporting.wording import outcome
 
         interval = self.measurement.result.interval if self.measurement else None
         return outcome(self.spec, self.verdict, interval=interval)
@@ -49,14 +49,14 @@ class Standing:
     @property
     def source(self) -> str:
         """The code of its source, *B* for the book's own, or *control*."""
-        from cfltr_core.reporting.wording import source_of
+        from cfltr_book.reporting.wording import source_of
 
         return source_of(self.spec.id)
 
     @property
     def group(self) -> tuple[str, str]:
         """*published*, *own* or *control*, and the nature: what is counted together."""
-        from cfltr_core.reporting.wording import CONTROL, is_published
+        from cfltr_book.reporting.wording import CONTROL, is_published
 
         role = "published" if is_published(self.spec.id) else CONTROL if self.source == CONTROL else "own"
         return role, "" if role == CONTROL else self.spec.nature
@@ -68,7 +68,7 @@ class Standing:
 
 def standings(book: Book) -> list[Standing]:
     """Return every claim that the chapters of ``book`` are to measure, in their order and in that of the registry."""
-    from cfltr_core.reporting.claim_registry import registry
+    from cfltr_book.reporting.claim_registry import registry
 
     chapters = book.chapters()
     found = measured_claims(book, chapters)

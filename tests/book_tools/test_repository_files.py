@@ -19,8 +19,8 @@ import cfltr_core
 from book_tools.book import Book
 from book_tools.cli import main
 from book_tools.parameters import Parameters, with_assignments
-from cfltr_core.data.corpora import check_corpus
-from cfltr_core.data.generated import GENERATED
+from cfltr_book.data.corpora import check_corpus
+from cfltr_book.data.generated import GENERATED
 
 SETTINGS: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
 PYPROJECT: dict[str, Any] = SETTINGS["project"]
@@ -226,14 +226,14 @@ def test_the_makefile_installs_every_extra_with_the_torch_of_the_lock() -> None:
 
 
 def test_the_package_is_installed_typed_and_checked() -> None:
-    assert [path.parent.name for path in REPOSITORY.glob("*/py.typed")] == ["cfltr_core"]
+    assert [path.parent.name for path in sorted(REPOSITORY.glob("*/py.typed"))] == ["cfltr_book", "cfltr_core"]
     setuptools = SETTINGS["tool"]["setuptools"]
-    assert setuptools["packages"]["find"]["include"] == ["cfltr_core*"]
-    assert SETTINGS["tool"]["mypy"]["files"] == ["cfltr_core"]
-    for name in setuptools["package-data"]["cfltr_core"]:
-        assert (REPOSITORY / "cfltr_core" / name).is_file()
-    assert "/mypy cfltr_core book_tools\n" in (REPOSITORY / "Makefile").read_text()
-    assert [path.name for path in Book(REPOSITORY).packages] == ["cfltr_core"]
+    assert setuptools["packages"]["find"]["include"] == ["cfltr_core*", "cfltr_book*"]
+    assert SETTINGS["tool"]["mypy"]["files"] == ["cfltr_core", "cfltr_book"]
+    for package, names in setuptools["package-data"].items():
+        assert all((REPOSITORY / package / name).is_file() for name in names)
+    assert "/mypy cfltr_core cfltr_book book_tools\n" in (REPOSITORY / "Makefile").read_text()
+    assert [path.name for path in Book(REPOSITORY).packages] == ["cfltr_core", "cfltr_book"]
 
 
 def test_no_file_names_a_registry_or_a_folder_of_one_machine() -> None:

@@ -15,6 +15,10 @@ import numpy as np
 import pytest
 from small_logs import CUTS, LOG, POLICY, X
 
+from cfltr_book import Run, load_corpus
+from cfltr_book.data.corpora import units_of
+from cfltr_book.data.letor import ReaderOptions, read_collection, read_svmlight
+from cfltr_book.data.letor.folders import fold_of
 from cfltr_core import (
     ClickLog,
     DeterministicPolicy,
@@ -25,7 +29,6 @@ from cfltr_core import (
     PositionBasedUser,
     RankingData,
     RankWeights,
-    Run,
     additive_metric,
     aggregate_clicks,
     average_rank,
@@ -42,7 +45,6 @@ from cfltr_core import (
     fit_proprank,
     ips,
     ips_variance,
-    load_corpus,
     naive,
     ndcg,
     policy_aware,
@@ -59,9 +61,6 @@ from cfltr_core import (
     surrogate_ranks,
     train_sgd,
 )
-from cfltr_core.data.corpora import units_of
-from cfltr_core.data.letor import ReaderOptions, read_collection, read_svmlight
-from cfltr_core.data.letor.folders import fold_of
 from cfltr_core.learning.convergence import (
     click_gradients,
     convergence_bound,

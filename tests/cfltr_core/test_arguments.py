@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
+import cfltr_book.data.letor
 import cfltr_core
-import cfltr_core.data.letor
 from cfltr_core import (
     ClickLog,
     DeterministicPolicy,
@@ -41,7 +41,7 @@ NUMBERS = {
 
 def public_callables() -> Iterator[tuple[str, Callable[..., object]]]:
     """Functions and classes that users call by name, and the methods of the classes."""
-    for package in (cfltr_core, cfltr_core.data.letor):
+    for package in (cfltr_core, cfltr_book, cfltr_book.data.letor):
         for name in package.__all__:
             thing = getattr(package, name)
             if callable(thing):

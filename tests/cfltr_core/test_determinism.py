@@ -11,8 +11,14 @@ import oracles
 import pytest
 import torch
 
+import cfltr_book.data.letor
 import cfltr_core
-import cfltr_core.data.letor
+from cfltr_book import Run, load_corpus
+from cfltr_book.data.generated import YAHOO_LIKE, generate
+from cfltr_book.data.letor import read_collection
+from cfltr_book.data.letor.folders import fold_of, layout_of
+from cfltr_book.data.memory import remembered_corpus
+from cfltr_book.reporting.standing import entropy
 from cfltr_core import (
     CascadeUser,
     DeterministicPolicy,
@@ -21,7 +27,6 @@ from cfltr_core import (
     PlackettLucePolicy,
     PositionBasedUser,
     RankingData,
-    Run,
     additive_metric,
     aggregate_clicks,
     click_sampler,
@@ -32,7 +37,6 @@ from cfltr_core import (
     fit_deep,
     fit_lambdaloss,
     fit_linear_ranker,
-    load_corpus,
     pooled_counts,
     power_examination,
     query_sampler,
@@ -44,17 +48,12 @@ from cfltr_core import (
     two_layer,
     two_towers,
 )
-from cfltr_core.data.generated import YAHOO_LIKE, generate
-from cfltr_core.data.letor import read_collection
-from cfltr_core.data.letor.folders import fold_of, layout_of
-from cfltr_core.data.memory import remembered_corpus
 from cfltr_core.learning.descent import Plan, train
 from cfltr_core.learning.module_training import train_module
 from cfltr_core.learning.torch_lists import TorchLists
 from cfltr_core.learning.torch_sampler import torch_sampler
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
 from cfltr_core.propensity.score_models import score_model
-from cfltr_core.reporting.standing import entropy
 from cfltr_core.sampling import AliasTable, Deck, term_draws
 
 N = 40
@@ -234,7 +233,7 @@ def test_the_list_of_functions_that_draw_is_complete() -> None:
     # Rooms that only name a seed, in a message or in a path, and draw nothing.
     names_only = {"checks", "kept_questions", "kept_tables"}
     found = set()
-    for path in Path(cfltr_core.__file__).parent.rglob("*.py"):
+    for path in (path for package in (cfltr_core, cfltr_book) for path in Path(package.__file__).parent.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                 names = {a.arg for a in (*node.args.args, *node.args.kwonlyargs)}

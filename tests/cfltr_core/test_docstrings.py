@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
+import cfltr_book.data.letor
 import cfltr_core
-import cfltr_core.data.letor
 
 HEADING = re.compile(r"^Examples\n-+$", re.MULTILINE)
 # Below *Parameters*, up to the next heading; in it, the names of an entry stand at the margin, before a colon.
@@ -49,7 +49,7 @@ def output_of(thing: Any) -> str:
 
 
 def is_ours(thing: Any) -> bool:
-    return isinstance(thing, type) and thing.__module__.startswith("cfltr_core")
+    return isinstance(thing, type) and thing.__module__.startswith(("cfltr_core", "cfltr_book"))
 
 
 def named_in(annotation: Any, module: str) -> Iterator[type]:
@@ -60,7 +60,11 @@ def named_in(annotation: Any, module: str) -> Iterator[type]:
             yield found
 
 
-EXPORTED = {name: getattr(package, name) for package in (cfltr_core, cfltr_core.data.letor) for name in package.__all__}
+EXPORTED = {
+    name: getattr(package, name)
+    for package in (cfltr_core, cfltr_book, cfltr_book.data.letor)
+    for name in package.__all__
+}
 FUNCTIONS = {name: thing for name, thing in EXPORTED.items() if isinstance(thing, FunctionType)}
 CONSTANTS = sorted(name for name, thing in EXPORTED.items() if not isinstance(thing, (type, FunctionType)))
 
@@ -71,7 +75,7 @@ def held() -> dict[str, type]:
     for function in FUNCTIONS.values():
         waiting += named_in(inspect.signature(function).return_annotation, function.__module__)
     for name, module in list(sys.modules.items()):
-        if name.startswith("cfltr_core."):
+        if name.startswith(("cfltr_core.", "cfltr_book.")):
             for constant in set(CONSTANTS) & set(inspect.get_annotations(module)):
                 waiting += named_in(inspect.get_annotations(module)[constant], name)
     out: dict[str, type] = {}
@@ -171,7 +175,9 @@ def test_every_method_is_used_in_an_example_of_its_family() -> None:
 
 @pytest.mark.parametrize("name", CONSTANTS)
 def test_a_constant_is_used_in_an_example(name: str) -> None:
-    assert any(f"cf.{name}" in code_of(thing) for thing in (*FUNCTIONS.values(), *CLASSES.values()))
+    assert any(
+        re.search(rf"\b(cf|book)\.{name}\b", code_of(thing)) for thing in (*FUNCTIONS.values(), *CLASSES.values())
+    )
 
 
 class AnyOutput(doctest.OutputChecker):

@@ -13,6 +13,8 @@ import pytest
 from small_logs import CUTS, LOG, POLICY, SILENT, X
 
 import cfltr_core
+from cfltr_book import mean_interval
+from cfltr_book.data.letor import ReaderOptions
 from cfltr_core import (
     ClickLog,
     EpsilonGreedyPolicy,
@@ -29,7 +31,6 @@ from cfltr_core import (
     fit_linear_ranker,
     fit_proprank,
     mean_and_variance,
-    mean_interval,
     power_examination,
     precision,
     proof_steps,
@@ -40,7 +41,6 @@ from cfltr_core import (
     surrogate_ranks,
 )
 from cfltr_core.checks import counts, numbers, positive, positive_int, within
-from cfltr_core.data.letor import ReaderOptions
 from cfltr_core.evaluation import exact
 from cfltr_core.evaluation.estimates import Estimate
 from cfltr_core.learning.convergence import click_gradients, convergence_bound, gradient_bounds, second_moment

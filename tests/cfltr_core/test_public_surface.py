@@ -1,4 +1,4 @@
-"""The shape of the package: small rooms on floors, cheap to import, every public function tested.
+"""The shape of the packages that chapters import: small rooms on floors, cheap to import, every public function tested.
 
 A public function is anything in an ``__all__`` and any function, method, property or checked class of a module whose
 name has no underscore.  One that *computes* is compared with a reference: ``@pytest.mark.oracle("module.name")`` stands
@@ -23,15 +23,18 @@ from types import ModuleType
 
 import pytest
 
+import cfltr_book
+import cfltr_book.data.letor
 import cfltr_core
-import cfltr_core.data.letor
 from book_tools.site.floors import floor_problems, plan_of
 
-PACKAGE = Path(cfltr_core.__file__).parent
+PACKAGES = [Path(package.__file__).parent for package in (cfltr_core, cfltr_book)]
+PACKAGE = PACKAGES[0]
 TESTS = Path(__file__).resolve().parents[1]
 # A module is known by its name alone, so names are unique; a folder's ``__init__`` says what the folder is for.
-MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent == PACKAGE or path.stem != "__init__")
-FOLDERS = sorted(path for path in PACKAGE.rglob("__init__.py") if path.parent != PACKAGE)
+EVERY = sorted(path for package in PACKAGES for path in package.rglob("*.py"))
+MODULES = [path for path in EVERY if path.stem != "__init__"]
+FOLDERS = [path for path in EVERY if path.stem == "__init__"]
 # Operators that users call without seeing their name, and the word that stands for them ("" for the class).
 OPERATORS = {"__call__": "", "__len__": "len"}
 
@@ -88,7 +91,7 @@ def registered() -> Iterator[tuple[str, Path, ast.FunctionDef]]:
 
 
 def test_every_public_function_that_computes_has_an_oracle_test() -> None:
-    names = {*exported(cfltr_core).values(), *exported(cfltr_core.data.letor).values()}
+    names = {*exported(cfltr_core).values(), *exported(cfltr_book).values(), *exported(cfltr_book.data.letor).values()}
     rooms = {path.stem for path in MODULES if computes(path)}
     wanted = {*public_functions(filter(computes, MODULES)), *(name for name in names if name.split(".")[0] in rooms)}
     found = {name for name, _, _ in registered()}
@@ -136,7 +139,7 @@ def test_references_import_only_numpy_and_the_standard_library() -> None:
     assert "importlib" not in roots
 
 
-@pytest.mark.parametrize("package", [cfltr_core, cfltr_core.data.letor])
+@pytest.mark.parametrize("package", [cfltr_core, cfltr_book, cfltr_book.data.letor])
 def test_all_lists_what_init_imports_and_nothing_else(package: ModuleType) -> None:
     # Constants, then classes, then functions, of which one is called select_C.
     assert package.__all__ == sorted(package.__all__, key=lambda n: (not n.isupper(), n[0].islower(), n))
@@ -185,17 +188,37 @@ def test_code_lines(tmp_path: Path) -> None:
 
 
 def name_of(path: Path) -> str:
-    """``folder.module`` below the package."""
-    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+    """``folder.module`` below its package."""
+    package = next(package for package in PACKAGES if package in path.parents)
+    return ".".join(path.relative_to(package).with_suffix("").parts)
+
+
+def dotted(path: Path) -> str:
+    """As it is imported."""
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
 
 
 def test_imports_point_down_without_circles_or_private_names() -> None:
-    plan = plan_of(PACKAGE)
-    assert {*plan.floors} == {
-        path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
-    }
-    assert plan.floors["checks"] == plan.floors["files"] == 1 < plan.floors["learning"] < plan.floors["__init__"]
-    assert floor_problems(PACKAGE, plan.floors, plan.beside) == []
+    plans = [plan_of(package) for package in PACKAGES]
+    for package, plan in zip(PACKAGES, plans, strict=True):
+        rooms = {path.stem for path in package.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+        assert {*plan.floors} - {"__main__"} == rooms - {"__main__"}
+        assert floor_problems(package, plan.floors, plan.beside) == []
+    methods, book = (plan.floors for plan in plans)
+    assert methods["checks"] == methods["files"] == 1 < methods["learning"] < methods["__init__"]
+    assert book["data"] < book["reporting"] < book["__init__"]
+
+
+def test_the_packages_stand_above_each_other() -> None:
+    """The method knows nothing of the book, and neither of them of the workshop."""
+    above = {"cfltr_core": ("cfltr_book", "book_tools"), "cfltr_book": ("book_tools",)}
+    for path in EVERY:
+        nodes = [*ast.walk(tree_of(path))]
+        names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+        names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+        package = next(package.name for package in PACKAGES if package in path.parents)
+        wrong = [name for name in names if name.partition(".")[0] in above[package]]
+        assert wrong == [], f"{path.stem} imports from a package above its own"
 
 
 IMPORT = """
@@ -213,7 +236,7 @@ def watch(event, args):
         touched.append((event, str(args[0])))
 
 sys.addaudithook(watch)
-import cfltr_core
+import cfltr_core, cfltr_book
 heavy = sorted({name.partition(".")[0] for name in sys.modules} & {
     "torch", "scipy", "sklearn", "matplotlib", "seaborn", "pandas", "yaml", "IPython", "joblib"})
 print(json.dumps({"heavy": heavy, "touched": touched, "here": sorted(os.listdir("."))}))
@@ -234,7 +257,7 @@ def test_import_is_cheap_and_touches_nothing(tmp_path: Path) -> None:
 def test_data_classes_cannot_be_changed_after_they_were_checked() -> None:
     found = []
     for path in (path for path in MODULES if not path.stem.startswith("__")):
-        for thing in vars(importlib.import_module(f"cfltr_core.{name_of(path)}")).values():
+        for thing in vars(importlib.import_module(dotted(path))).values():
             if dataclasses.is_dataclass(thing) and isinstance(thing, type):
                 assert thing.__dataclass_params__.frozen, thing
                 found.append(thing.__name__)

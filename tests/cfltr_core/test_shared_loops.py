@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from cfltr_book.data.generated import GENERATED, generate
 from cfltr_core import ClickLog, DeterministicPolicy
 from cfltr_core.clicks.logs import require_single_display
 from cfltr_core.clicks.policies import count_displays, every_page, nonzero_counts, place_values
-from cfltr_core.data.generated import GENERATED, generate
 from cfltr_core.sampling import alias_tables
 
 # Small whole numbers make columns that are exactly full, and surpluses that end exactly with a deficit.

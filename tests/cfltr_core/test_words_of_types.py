@@ -8,6 +8,8 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 import pytest
 
+from cfltr_book.data.generated import GENERATED, Knobs
+from cfltr_book.reporting.claim_registry import CORPORA
 from cfltr_core import (
     ClickLog,
     RankingData,
@@ -22,7 +24,6 @@ from cfltr_core import (
     train_sgd,
     two_layer,
 )
-from cfltr_core.data.generated import GENERATED, Knobs
 from cfltr_core.evaluation.estimates import Unit
 from cfltr_core.learning.bounds import Surrogate
 from cfltr_core.learning.convergence import second_moment
@@ -33,7 +34,6 @@ from cfltr_core.learning.propdcg import Curvature, curvature
 from cfltr_core.learning.regret import Iterate, Part, Regret
 from cfltr_core.ranking.metrics import TIES, Ties
 from cfltr_core.ranking.rank_weight import RankWeight
-from cfltr_core.reporting.claim_registry import CORPORA
 
 CUTS = [0, 2]
 LOG = ClickLog(

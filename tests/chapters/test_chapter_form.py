@@ -16,13 +16,13 @@ import yaml
 from chapter_form import names_of, problems_of
 
 from book_tools.site.visible import Cell, cells_of, path_words, prose_of
-from cfltr_core.reporting.claim_registry import registry
+from cfltr_book.reporting.claim_registry import registry
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
 COMMITTED = ROOT / "tests" / "reference" / "ci" / "records.json"
 # What a bare Colab offers, beside the package itself and the standard library.
-IMPORTS = {"cfltr_core", "numpy", "scipy", "pandas", "matplotlib", "seaborn", "sklearn", "torch"}
+IMPORTS = {"cfltr_core", "cfltr_book", "numpy", "scipy", "pandas", "matplotlib", "seaborn", "sklearn", "torch"}
 # A chapter that writes files does so in a temporary folder.
 STANDARD = {"itertools", "math", "functools", "collections", "dataclasses", "importlib", "tempfile"}
 
@@ -87,7 +87,7 @@ class TestEveryChapter:
     def test_only_the_run_knows_where_the_chapter_stands(self, path: Path) -> None:
         """Corpora, generators of seeds, claims, records and figures come from one object, which is made once."""
         tree = ast.parse(code(path))
-        assert code(path).count("run = cf.Run(scale, corpus, seed)") == 1
+        assert code(path).count("run = book.Run(scale, corpus, seed)") == 1
         stored = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
         arguments = [a.arg for n in ast.walk(tree) if isinstance(n, ast.arguments) for a in (*n.args, *n.kwonlyargs)]
         assert [*stored, *arguments].count("run") == 1

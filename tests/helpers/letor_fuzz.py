@@ -9,7 +9,7 @@ from pathlib import Path
 import letor_literal
 import numpy as np
 
-from cfltr_core.data.letor import read_svmlight
+from cfltr_book.data.letor import read_svmlight
 
 SNIPPETS = (
     b" ", b"  ", b"\t", b"\n", b"\r\n", b"\r", b":", b"#", b"# x:1\n", b"qid:", b"qid:1", b"NULL", b"nan", b"inf",

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("cfltr_core", "book_tools")
+PACKAGES = ("cfltr_core", "cfltr_book", "book_tools")
 DOCTEST = "DoctestItem"
 
 

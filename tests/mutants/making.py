@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = "cfltr_core"
+PACKAGES = ("cfltr_core", "cfltr_book")
 T = TypeVar("T")
 
 
@@ -30,7 +30,7 @@ class Mutant:
     @property
     def module(self) -> str:
         """``clicks.logs``"""
-        return self.path.removeprefix(f"{PACKAGE}/").removesuffix(".py").replace("/", ".")
+        return self.path.partition("/")[2].removesuffix(".py").replace("/", ".")
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -136,8 +136,12 @@ def change(old: str, new: str) -> tuple[int, str, str]:
 
 def modules(names: list[str]) -> list[Path]:
     """The modules with these names: ``metrics``, ``clicks.logs``; a folder stands for its modules, none for all."""
-    paths = sorted(path for path in (ROOT / PACKAGE).rglob("*.py") if not path.stem.startswith("__"))
-    dotted = {".".join(path.relative_to(ROOT / PACKAGE).with_suffix("").parts): path for path in paths}
+    dotted = {
+        ".".join(path.relative_to(ROOT / package).with_suffix("").parts): path
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if not path.stem.startswith("__")
+    }
     chosen = []
     for name in names or list(dotted):
         found = [path for dots, path in dotted.items() if f".{name}." in f".{dots}."]

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from making import PACKAGE, ROOT, Mutant
+from making import PACKAGES, ROOT, Mutant
 
 # What reads the source, the chapters or a clock, and the mistakes that stand as documentation, say nothing of a mutant.
 LEFT_OUT = (
@@ -77,7 +77,8 @@ def measure(store: Path, jobs: int) -> Tests:
     Files in which a test fails are run again next time; what was measured of the others is kept.
     """
     helpers = [*(ROOT / "tests" / "helpers").rglob("*.py"), *(ROOT / "tests").rglob("conftest.py")]
-    shared = digest([*(ROOT / PACKAGE).rglob("*.py"), *(ROOT / PACKAGE).rglob("*.yml"), *helpers])
+    sources = [path for name in PACKAGES for ending in ("py", "yml") for path in (ROOT / name).rglob(f"*.{ending}")]
+    shared = digest([*sources, *helpers])
     folder = store / shared
     states = {file: digest([ROOT / file]) for file in files_of_tests()}
     known: dict[str, str] = {}
@@ -101,7 +102,17 @@ def run_once(folder: Path, states: dict[str, str], jobs: int) -> str:
     """Run the tests of some files and keep what was measured of those that passed; what is said of the others."""
     target = folder / f"run-{len(list(folder.glob('run-*.json'))):03}.json"
     command = [sys.executable, "-m", "pytest", *states, "-q", "-p", "seconds", "-p", "no:cacheprovider"]
-    command += ["-n", str(jobs), "--dist", "worksteal", "--cov", PACKAGE, "--cov-context", "test", "--cov-report", ""]
+    command += [
+        "-n",
+        str(jobs),
+        "--dist",
+        "worksteal",
+        *(f"--cov={name}" for name in PACKAGES),
+        "--cov-context",
+        "test",
+        "--cov-report",
+        "",
+    ]
     environment = os.environ | {
         "COVERAGE_FILE": str(target.with_suffix(".coverage")),
         "SECONDS_FILE": str(target.with_suffix(".seconds")),

@@ -134,7 +134,8 @@ def test_the_score() -> None:
 
 @functools.cache
 def read(module: str) -> tuple[str, ast.AST]:
-    text = (making.ROOT / making.PACKAGE / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
+    (path,) = making.modules([module])
+    text = path.read_text(encoding="utf-8")
     return text, ast.parse(text)
 
 

@@ -26,6 +26,8 @@ from hypothesis import Phase, settings
 
 TESTS = Path(__file__).resolve().parents[1]
 PACKAGE = Path(importlib.util.find_spec("cfltr_core").origin).parent
+# What is imported afresh: the package, and that which stands above it.
+FRESH = (PACKAGE.name, "cfltr_book")
 # Seconds for one mistake: a mutant must be wrong, not slow.
 LIMIT = 60
 # A solver that is wrong may never close its gap, which is an error; NumPy's warnings fail a test as well.
@@ -413,7 +415,7 @@ def mutated(old: str, new: str) -> Iterator[None]:
     path = places[0]
     tree = ast.parse(path.read_text(encoding="utf-8"))
     finder = Mutator(path, ast.unparse(ast.fix_missing_locations(Replace(old, new).visit(tree))))
-    whole = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == PACKAGE.name}
+    whole = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in FRESH}
     # Helpers of the tests keep what they imported, and what they computed with it.
     helpers = {path.stem for path in (TESTS / "helpers").glob("*.py")}
     kept = {name: sys.modules.pop(name) for name in helpers & sys.modules.keys()}
@@ -422,7 +424,7 @@ def mutated(old: str, new: str) -> Iterator[None]:
         yield
     finally:
         sys.meta_path.remove(finder)
-        for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE.name or name in helpers]:
+        for name in [name for name in sys.modules if name.partition(".")[0] in FRESH or name in helpers]:
             del sys.modules[name]
         sys.modules.update(whole | kept)
 

@@ -20,7 +20,7 @@ from itertools import accumulate
 from pathlib import Path
 
 import pytest
-from making import PACKAGE, ROOT, Mutant
+from making import PACKAGES, ROOT, Mutant
 
 sys.path.insert(0, str(ROOT / "tests" / "helpers"))
 import of_name
@@ -31,7 +31,7 @@ GRACE = 20.0
 # Tests are run until they have taken as many seconds, by the times that were measured under coverage.
 BUDGET = 100.0
 # What is imported from the checkout, and what no test of the package needs.
-OWN = {path.stem for path in (ROOT / "tests").rglob("*.py")} | {PACKAGE, "book_tools", "mutmut", "libcst", "selenium"}
+OWN = {path.stem for path in (ROOT / "tests").rglob("*.py")} | {*PACKAGES, "book_tools", "mutmut", "libcst", "selenium"}
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,11 @@ class Order:
 
 def preload() -> None:
     """Do once for all children what they share: import the libraries of package and tests, and read the tests."""
-    compileall.compile_dir(ROOT / PACKAGE, quiet=1)
+    for package in PACKAGES:
+        compileall.compile_dir(ROOT / package, quiet=1)
     for file in files_of_tests():
         of_name.helpers_of(ROOT / file)
-    for folder in (PACKAGE, "tests"):
+    for folder in (*PACKAGES, "tests"):
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -106,14 +107,15 @@ def names_of(mutant: Mutant) -> set[str]:
 
 
 def run_child(mutant: Mutant, chosen: set[str], tests: Tests, folder: Path) -> None:
-    """In the child: put the mutant into a copy of the package, and run the tests against it."""
+    """In the child: put the mutant into a copy of the packages, and run the tests against it."""
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, 60.0)  # to import and to collect
     log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(log, 1)
     os.dup2(log, 2)
     # With the compiled files, which hold as long as times and sizes agree: only the mutant is compiled again.
-    shutil.copytree(ROOT / PACKAGE, folder / PACKAGE)
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, folder / package)
     (folder / mutant.path).write_text(mutant.source, encoding="utf-8")
     sys.path.insert(0, str(folder))
     sys.dont_write_bytecode = True
@@ -128,7 +130,8 @@ def run_child(mutant: Mutant, chosen: set[str], tests: Tests, folder: Path) -> N
         files |= {path} if any(word in text for word in words) else set()
     order = Order(chosen, full, tests.seconds)
     try:
-        importlib.import_module(PACKAGE)
+        for package in PACKAGES:
+            importlib.import_module(package)
         options = ["-x", "-q", "--tb=line", "-p", "no:cacheprovider", "--basetemp", str(folder / "tmp")]
         # Libraries with plugins were imported before pytest was started.
         options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]

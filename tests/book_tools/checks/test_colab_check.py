@@ -20,7 +20,7 @@ from book_tools.colab.repository import VARIABLE, origin_of
 from book_tools.errors import BookError
 from book_tools.files import json_text
 from book_tools.parameters import Parameters
-from cfltr_core.reporting.claims import ClaimResult, Measurement
+from cfltr_book.reporting.claims import ClaimResult, Measurement
 
 
 def test_without_copies_there_is_nothing_to_try(executed: Toy) -> None:

@@ -15,9 +15,9 @@ from toy import Toy
 from book_tools.book import Book, Chapter
 from book_tools.checks.verify import claim_problems, news, verdict_report
 from book_tools.cli import main
-from cfltr_core.reporting import claim_registry
-from cfltr_core.reporting import claims as published
-from cfltr_core.reporting.claims import Measurement
+from cfltr_book.reporting import claim_registry
+from cfltr_book.reporting import claims as published
+from cfltr_book.reporting.claims import Measurement
 
 CHAPTERS = [Chapter(Path("91_alpha.ipynb"))]
 BETTER = {"larger": [2.0, 2.1, 2.2, 2.1], "smaller": [1.0, 1.1, 1.0, 1.2]}
@@ -215,7 +215,7 @@ def test_news_is_told_and_fails_nothing(claimed: Toy, capsys: pytest.CaptureFixt
     assert report[0] == "every verdict that must hold at this scale and corpus is the expected one, or sharper"
     assert report[1] == f"  {said[0]}"
     assert report[2:] == [
-        "1 others differ where they need not hold; 'python -m cfltr_core' lists every verdict",
+        "1 others differ where they need not hold; 'python -m cfltr_book' lists every verdict",
         "  chapter 91: 1 supported",
     ]
 
@@ -227,7 +227,7 @@ def test_changed_verdicts_that_gate_stand_first_and_the_others_in_one_block(clai
     assert verdict_report(book) == [
         "CHANGED where it must hold, 'make verify' fails: 1 of 5 verdicts",
         "  toy-two (chapter 91): supported, expected contradicted",
-        "3 others differ where they need not hold; 'python -m cfltr_core' lists every verdict",
+        "3 others differ where they need not hold; 'python -m cfltr_book' lists every verdict",
         "  chapter 91: 1 supported",
         "  chapter 92: 2 supported",
     ]

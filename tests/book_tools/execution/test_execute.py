@@ -24,9 +24,9 @@ from book_tools.execution import fingerprint
 from book_tools.execution.execute import SAME_KERNELS, environment_for
 from book_tools.execution.papermill_child import KERNEL_STARTS, NEVER_READY, with_a_kernel
 from book_tools.parameters import Parameters
-from cfltr_core.reporting import claim_registry
-from cfltr_core.reporting import claims as published
-from cfltr_core.reporting.claim_registry import MEASURED_BY
+from cfltr_book.reporting import claim_registry
+from cfltr_book.reporting import claims as published
+from cfltr_book.reporting.claim_registry import MEASURED_BY
 
 # Waits for a file that the test names, so that a run can be stopped in the middle of a chapter.
 WAIT = """
@@ -144,7 +144,7 @@ def test_a_change_in_the_package_makes_every_chapter_stale(toy: Toy) -> None:
     toy.chapter("91_alpha", "x = 1")
     toy.contents("91_alpha")
     seen = [fingerprints(toy)]
-    for package in ("cfltr_core",):
+    for package in ("cfltr_core", "cfltr_book"):
         (toy.root / package).mkdir()
         for name, text in (("module.py", "x = 1\n"), ("module.py", "x = 2\n"), ("half.py", "def f(:"), ("a.txt", "a")):
             (toy.root / package / name).write_text(text)

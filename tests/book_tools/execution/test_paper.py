@@ -46,7 +46,7 @@ def kept(toy: Toy, tmp_path: Path) -> Toy:
     """A book with a chapter of two kept tables; its untagged cells fail in a paper run."""
     path = toy.chapter(
         "91_far",
-        "import cfltr_core as cf\nrun = cf.Run(scale, corpus, seed)",
+        "import cfltr_book as book\nrun = book.Run(scale, corpus, seed)",
         "import os\nassert 'CFLTR_KEEP' not in os.environ\nuntagged = 'all cells ran'",
         LEARN,
         CALLS,

@@ -9,7 +9,7 @@ import pytest
 from toy import PARAMETERS, Toy
 
 from book_tools.cli import main
-from cfltr_core.reporting import claim_registry
+from cfltr_book.reporting import claim_registry
 
 
 def refused(toy: Toy, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

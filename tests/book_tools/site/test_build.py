@@ -9,7 +9,7 @@ from toy import IMAGE_WITHOUT_ALT, REPOSITORY, Toy
 
 from book_tools.parameters import Parameters
 from book_tools.site.stage import configuration
-from cfltr_core.reporting import claim_registry
+from cfltr_book.reporting import claim_registry
 
 
 def page(toy: Toy, name: str) -> BeautifulSoup:
@@ -86,7 +86,7 @@ def test_the_same_artefact_from_two_chapters(executed: Toy) -> None:
 
 UNMEASURABLE = """
 import numpy as np
-import cfltr_core as cf
+import cfltr_book as book
 rate = np.log10(np.array([-1.0, 10.0]))
 """
 
@@ -99,9 +99,9 @@ def test_a_claim_that_does_not_gate_and_a_number_that_is_not_there_never_cost_th
         for spec in claim_registry.registry().values()
         if spec.kind in kinds and not spec.gates("smoke", "yahoo-like") and spec.gates("ci", "yahoo-like")
     )
-    measure = f'cf.claim("{spec.id}", scale=scale, corpus=corpus, {kinds[spec.kind]})'
+    measure = f'book.claim("{spec.id}", scale=scale, corpus=corpus, {kinds[spec.kind]})'
     name = f"{spec.chapter}_toy"
-    toy.chapter(name, UNMEASURABLE, measure, 'cf.record("toy-rate", rate[0])', "Text\n\nIt is {glue:text}`toy-rate`.")
+    toy.chapter(name, UNMEASURABLE, measure, 'book.record("toy-rate", rate[0])', "Text\n\nIt is {glue:text}`toy-rate`.")
     toy.contents(name, "scoreboard")
     result = toy.cli("book", "--scale", "smoke")
     assert result.returncode == 0, result.stdout

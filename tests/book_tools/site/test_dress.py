@@ -11,7 +11,7 @@ from nbformat import NotebookNode, from_dict
 from book_tools.errors import BookError
 from book_tools.execution.artefacts import Figure
 from book_tools.site.dress import dress, drop_numeric_warnings, label_folds, quote_records, rewrite_claims
-from cfltr_core.reporting import claim_registry, claims, evidence
+from cfltr_book.reporting import claim_registry, claims, evidence
 
 ALT = "Line chart: the error falls from 3 to 1."
 

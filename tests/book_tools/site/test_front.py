@@ -15,8 +15,8 @@ from book_tools.book import Book
 from book_tools.errors import BookError
 from book_tools.site import front
 from book_tools.site.front import FIGURE, findings, write_front
+from cfltr_book.reporting import claim_registry
 from cfltr_core.files import write_json, write_whole
-from cfltr_core.reporting import claim_registry
 
 ABOUT = {
     "id": FIGURE,

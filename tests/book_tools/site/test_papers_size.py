@@ -10,7 +10,7 @@ from toy import Toy
 
 from book_tools.book import Book
 from book_tools.site.papers_size import ASKED, papers_size
-from cfltr_core.reporting.kept_tables import Row, frame_of, kinds_of, place_of, write_table
+from cfltr_book.reporting.kept_tables import Row, frame_of, kinds_of, place_of, write_table
 
 
 def learning_curve(seed: int, n_clicks: int, propdcg: float, weights: str = "ips") -> Row:

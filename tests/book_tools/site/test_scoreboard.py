@@ -20,11 +20,11 @@ from book_tools.parameters import Parameters
 from book_tools.site.false_alarms import budget
 from book_tools.site.scoreboard import OUTCOMES, scoreboard
 from book_tools.site.standings import numbers_of, standings, tally
+from cfltr_book.reporting import claim_registry, claims
+from cfltr_book.reporting.claim_registry import VERDICTS
+from cfltr_book.reporting.intervals import FEW_UNITS
+from cfltr_book.reporting.wording import SOURCES, is_published, outcome, source_of, spelt_out
 from cfltr_core.files import write_json
-from cfltr_core.reporting import claim_registry, claims
-from cfltr_core.reporting.claim_registry import VERDICTS
-from cfltr_core.reporting.intervals import FEW_UNITS
-from cfltr_core.reporting.wording import SOURCES, is_published, outcome, source_of, spelt_out
 
 SMOKE = Parameters("smoke")
 ENTRY: dict[str, Any] = {
@@ -378,9 +378,9 @@ def test_every_button_of_the_filter_has_its_rule() -> None:
 
 
 MEASURING = """
-import cfltr_core as cf
+import cfltr_book as book
 {sizes}
-run = cf.Run(scale, corpus, seed)
+run = book.Run(scale, corpus, seed)
 first = run.claim("{first}", left=[1.0], right=[1.0])
 first
 """

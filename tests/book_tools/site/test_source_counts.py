@@ -10,8 +10,8 @@ from book_tools.book import Book
 from book_tools.errors import BookError
 from book_tools.site.scoreboard import SOURCES_PAGE
 from book_tools.site.source_counts import INCLUDED, write_source_counts
+from cfltr_book.reporting.wording import OWN, SOURCES
 from cfltr_core.files import write_whole
-from cfltr_core.reporting.wording import OWN, SOURCES
 
 
 def including(book: Book, *codes: str) -> None:

@@ -12,13 +12,13 @@ import oracles
 import pytest
 from ranking_problems import KINDS, PROBLEMS, Machine, interesting, log_of, machine, optimum, solve
 
+from cfltr_book import load_corpus
 from cfltr_core import (
     ClickLog,
     DeterministicPolicy,
     LinearRanker,
     PositionBasedUser,
     fit_proprank,
-    load_corpus,
     power_examination,
     simulate_clicks,
 )

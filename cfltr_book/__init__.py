@@ -1,0 +1,35 @@
+"""What a chapter of the book leans on, besides the methods of ``cfltr_core``: its run, corpora, figures and claims.
+
+Folders are floors, and imports point only down; all of it stands above ``cfltr_core``, which knows nothing of it:
+
+=====  =============  =====================================================================================
+floor  folder         what lives there
+=====  =============  =====================================================================================
+3      this file      the names that chapters use
+2      ``reporting``  what a chapter calls to show and to claim: the run, figures, claims, kept tables
+1      ``data``       where lists of documents come from: generated corpora, digits, LETOR collections, scales
+=====  =============  =====================================================================================
+
+Matplotlib, seaborn, joblib and PyYAML, which nothing in ``cfltr_core`` needs, come with ``pip install '.[chapters]'``.
+"""
+
+from cfltr_book.data.corpora import load_corpus
+from cfltr_book.data.scales import SCALES
+from cfltr_book.reporting.claims import claim
+from cfltr_book.reporting.figures import METHODS, band, curves, figure, record, style
+from cfltr_book.reporting.intervals import mean_interval
+from cfltr_book.reporting.run import Run
+
+__all__ = [
+    "METHODS",
+    "SCALES",
+    "Run",
+    "band",
+    "claim",
+    "curves",
+    "figure",
+    "load_corpus",
+    "mean_interval",
+    "record",
+    "style",
+]

@@ -1,0 +1,64 @@
+"""``python -m cfltr_book [FOLDER]``: the claims of the book, with what the last run found."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from cfltr_book.reporting import claim_registry
+from cfltr_book.reporting.claims import Measurement
+
+# Where ``make book`` leaves what it ran, below the folder of the book.
+RUN = Path("_build", "run")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print every claim with its expected verdict and the measured one; 1 when a named folder holds no run."""
+    parser = argparse.ArgumentParser(
+        prog="python -m cfltr_book", description="List the claims of the book, with what a run of it found."
+    )
+    parser.add_argument(
+        "folder", nargs="?", type=Path, help=f"folder of a run (default: {RUN} below the current folder)"
+    )
+    folder: Path | None = parser.parse_args(argv).folder
+    found = _measurements(folder or RUN)
+    if not found:
+        place = f"no claim records below {(folder or RUN).absolute()}"
+        print(f"{place}: run 'make book' in the book's folder, or name the folder of a run", file=sys.stderr)
+        if folder is not None:
+            return 1
+    for spec in claim_registry.registry().values():
+        measurement = found.get(spec.id)
+        corpus = measurement.corpus if measurement else spec.corpora[0]
+        measured = measurement.result.verdict if measurement else "not run"
+        gates = measurement is not None and spec.gates(measurement.scale, measurement.corpus)
+        news = "  (sharper than expected)" if spec.is_news(measured, corpus) else ""
+        change = "  (changed)" if gates and not spec.meets(measured, corpus) else news if gates else ""
+        print(f"{spec.chapter}  {spec.id:34s} expected {spec.expected(corpus):13s} measured {measured}{change}")
+        print(f"    {spec.statement} ({spec.source})")
+    sys.stdout.flush()
+    return 0
+
+
+def _measurements(folder: Path) -> dict[str, Measurement]:
+    """What the chapters below ``folder`` measured; scratch folders of an interrupted run, hidden, are left out."""
+    found = {}
+    for path in sorted(folder.rglob("claims/*.json")):
+        if not any(part.startswith(".") for part in path.relative_to(folder).parts):
+            try:
+                found[path.stem] = Measurement.from_record(json.loads(path.read_text(encoding="utf-8")))
+            except (ValueError, KeyError, TypeError) as error:
+                raise SystemExit(f"{path}: no claim record of this version ({error}); run 'make book' again") from None
+    return found
+
+
+if __name__ == "__main__":
+    try:
+        raise SystemExit(main())
+    except BrokenPipeError:
+        # The reader of a pipe, such as ``head``, has seen enough; what is left in the buffer goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None

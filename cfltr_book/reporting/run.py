@@ -1,0 +1,186 @@
+"""A chapter's run: one object that knows scale, corpus and seed, what follows from them, and what goes to the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cfltr_book.data.corpora import units_of
+from cfltr_book.reporting import figures, sliders
+from cfltr_book.reporting.claims import ClaimResult, claim
+from cfltr_book.reporting.evidence import Evidence
+from cfltr_book.reporting.experiments import Experiments
+from cfltr_core.checks import IntArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Run(Experiments):
+    """Where a chapter stands: its scale, its corpus and the first of its seeds.
+
+    Every number of a chapter follows from these three.  A seed is a population of queries with logs of its own;
+    what is drawn for it comes from ``run.rng(seed, stream)``, where the *stream* is a number of the chapter's own
+    for each experiment.
+
+    Parameters
+    ----------
+    scale : "smoke", "ci" or "paper"
+    corpus : str
+        As :func:`cfltr_book.data.corpora.load_corpus` takes it.
+    seed : int >= 0
+
+    Raises
+    ------
+    ValueError
+        For a scale or a corpus that does not exist, or a negative seed.
+
+    Examples
+    --------
+    >>> import cfltr_book as book
+    >>> import cfltr_core as cf
+    >>> run = book.Run("smoke", "yahoo-like", 3)
+    >>> run.seeds, run.learning_seeds, run.size.clicks
+    (range(3, 5), range(3, 5), (500, 5000))
+    >>> run.each_seed(lambda seed, rng: round(rng.random(), 3), stream=7)
+    [0.682, 0.972]
+    >>> run.setting
+    'Corpus yahoo-like (relevant from grade 3), scale smoke, 2 seeds'
+    >>> run.setting_of([3])
+    'Corpus yahoo-like (relevant from grade 3), scale smoke, seed 3'
+
+    A log of one seed, and what it says of the ranker that filled it:
+
+    >>> train, rng = run.load(3).train, run.rng(3, 1)
+    >>> ranker = cf.fit_linear_ranker(train, 0.1, rng=rng)
+    >>> scores = ranker.decision_function(train.features)
+    >>> policy = cf.DeterministicPolicy.rank_by(scores, train.offsets, rng=rng)
+    >>> user = cf.PositionBasedUser(cf.power_examination(1.0))
+    >>> log = run.simulate(policy, user, relevance=train.binary, rng=rng, n_sessions=500)
+    >>> log.n_sessions
+    500
+
+    Claims, numbers and figures go to the page, and are kept when the book is being run:
+
+    >>> same = run.claim("N-naive-expectation", left=[1 / 3], right=[2 / 6])
+    >>> run.evidence(same).summary
+    'Evidence: 1 claim, 1 supported'
+    >>> run.record("sessions-of-the-example", log.n_sessions, form="{:d}")
+    >>> ax = book.curves([1, 2], {"ips": [0.5, 0.6]}, xlabel="clicks")
+    >>> run.figure(
+    ...     ax.figure, "fig-example", caption="Estimates of an example.", seeds=[3],
+    ...     alt="Line chart of an estimate against clicks: it rises from 0.5 to 0.6.", data={"ips": [0.5, 0.6]},
+    ... )
+    >>> def looks(eta):
+    ...     ax = book.curves([1, 2], {"examined": [1, 2**-eta]}, xlabel="rank")
+    ...     fact = f"{2**-eta:.0%} of the users look at rank 2"
+    ...     alt = f"Line chart of the share of users who look at ranks 1 and 2: {fact}."
+    ...     return ax.figure, {"rank": [1, 2], "share": [1, 2**-eta]}, fact, alt
+    >>> run.slider(
+    ...     looks, "fig-example-with-a-knob", knob="severity of position bias η", values=[0, 1, 2],
+    ...     caption="Share of the users who look at each rank.",
+    ... )
+    """
+
+    def claim(self, id: str, **arrays: ArrayLike) -> ClaimResult:
+        """Judge a claim of ``claims.yml`` on this corpus and scale (:func:`cfltr_book.reporting.claims.claim`).
+
+        Arrays with as many values as there are :attr:`seeds`, or :attr:`learning_seeds`, belong to these: on a
+        collection where seeds share a fold, the values of a fold are averaged and count once.
+        """
+        return claim(id, scale=self.scale, corpus=self.corpus, units=self._units(arrays), **arrays)
+
+    def _units(self, arrays: Mapping[str, ArrayLike]) -> IntArray | None:
+        """The unit of each seed if the arrays hold a value, or a row, for each."""
+        lengths = {len(np.atleast_1d(np.asarray(values))) for name, values in arrays.items() if name != "x"}
+        for seeds in (self.seeds, self.learning_seeds):
+            if lengths == {len(seeds)}:
+                return units_of(self.corpus, seeds)
+        return None
+
+    def evidence(self, *results: ClaimResult) -> Evidence:
+        """The ``results`` of claims as one small table under one line of summary.
+
+        See :class:`cfltr_book.reporting.evidence.Evidence`.
+        """
+        return Evidence(results, corpus=self.corpus, scale=self.scale)
+
+    def record(self, name: str, value: float | str, *, form: str = "{:.3g}") -> None:
+        """Let prose quote a number or a phrase (:func:`cfltr_book.reporting.figures.record`)."""
+        figures.record(name, value, form=form)
+
+    def figure(
+        self,
+        fig: Figure,
+        id: str,
+        *,
+        caption: str,
+        alt: str,
+        data: Any,
+        dense: bool = False,
+        seeds: Iterable[int] | None = None,
+    ) -> None:
+        """Show and keep a figure (:func:`cfltr_book.reporting.figures.figure`).
+
+        With ``seeds``, those that the figure shows, the caption ends with corpus, scale and seeds
+        (:meth:`setting_of`).
+        """
+        if seeds is not None:
+            caption = f"{caption.rstrip()} {self.setting_of(seeds)}."
+        figures.figure(fig, id, caption=caption, alt=alt, data=data, dense=dense)
+
+    def slider(
+        self,
+        draw: Callable[[float], tuple[Figure, Any, str, str]],
+        id: str,
+        *,
+        knob: str,
+        values: Sequence[float],
+        caption: str,
+        start: float | None = None,
+        form: str = "{:g}",
+        dense: bool = False,
+        seeds: Iterable[int] | None = None,
+    ) -> None:
+        """Show a figure with a knob, and keep a frame for each of its ``values`` when the book is being run.
+
+        A notebook, paper and a page without scripts show the frame of ``start``, an ordinary figure
+        (:func:`cfltr_book.reporting.figures.figure`); the page of the book has a slider that exchanges it.  All frames
+        are drawn on the same axes: the limits of each are widened until they hold what any frame shows.
+
+        Parameters
+        ----------
+        draw : callable
+            Of a value: a new matplotlib figure, its data (columns of equal length), the one fact that is read out when
+            the knob comes to rest there, in at most 120 characters, and the alternative text, as of any figure.
+        id : str
+            ``fig-…``, unique in the book.
+        knob : str
+            What the knob is, in plain words that name its symbol.  It heads the first column of the data.
+        values : increasing numbers
+            Three to nine.
+        caption : str
+            Markdown that holds for every frame; a sentence that names the knob and its range is added.
+        start : float, optional
+            One of ``values``; the middle one if it is left out.
+        form : str
+            How a value is written, by ``form.format(value)``.
+        dense : bool
+            PNG instead of SVG, for thousands of marks.
+        seeds : iterable of int, optional
+            Those that the frames show: the caption then says corpus, scale and seeds (:meth:`setting_of`).
+
+        Raises
+        ------
+        ValueError
+            For texts that would leave a reader without them, values that make no slider, and frames whose axes differ
+            in number, size, scale or labels.
+        """
+        if seeds is not None:
+            caption = f"{caption.rstrip()} {self.setting_of(seeds)}."
+        sliders.slider(draw, id, knob=knob, values=values, caption=caption, start=start, form=form, dense=dense)

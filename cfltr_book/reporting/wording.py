@@ -1,0 +1,155 @@
+"""What claims are called in words: their sources without short codes, and their verdicts as a reader takes them.
+
+A *mathematical* claim is true or false.  An *empirical* one is seen on the corpus at hand or not: generated data can
+show the opposite of what a paper says of its data, and cannot refute it.  A *control* held or did not.
+
+An ordering claims a difference of more than a margin.  A difference that surely does not exceed it is contradicted,
+which says too little to a reader; its interval says the rest: :func:`shortfall`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Protocol
+
+from cfltr_book.reporting.intervals import below
+
+# The short codes that begin the ids of claims, with what they stand for.
+SOURCES: Mapping[str, str] = {
+    "A18": "Agarwal et al. (2018)",
+    "J20": "Jagerman and de Rijke (2020)",
+    "O20": "Oosterhuis and de Rijke (2020)",
+    "N": "the notes",
+    "B": "this book",
+}
+OWN, CONTROL, EMPIRICAL = "B", "control", "empirical"
+CODE = re.compile(r"\b(A18|J20|O20)\b|^(N|B)\b|(?<=; )(N|B)\b")
+# From a verdict to what it is called, by nature; a control has words of its own.  An empirical ordering that is
+# contradicted is called by where its interval lies, and where that is not known by the verdict.
+SMALLER, NOT_SEEN, OPPOSITE = "smaller than asked", "not seen", "opposite seen"
+OUTCOMES: Mapping[str, Mapping[str, str]] = {
+    "mathematical": {"supported": "true", "contradicted": "false", "inconclusive": "undecided"},
+    EMPIRICAL: {"supported": "seen", "contradicted": OPPOSITE, "inconclusive": "undecided"},
+    CONTROL: {"supported": "held", "contradicted": "did not hold", "inconclusive": "undecided"},
+}
+
+
+def spelt_out(source: str) -> str:
+    """The source of a claim with the names of the authors in place of the short codes.
+
+    Examples
+    --------
+    >>> spelt_out("B, after A18 §3.2")
+    'this book, after Agarwal et al. (2018) §3.2'
+    """
+    return CODE.sub(lambda found: SOURCES[found[0]], source)
+
+
+def source_of(id: str) -> str:
+    """The code of the source that an id names: one of :data:`SOURCES`, or *control*; *B* for an id that names none."""
+    first = id.partition("-")[0]
+    return first if first in SOURCES or first == CONTROL else OWN
+
+
+def is_control(id: str) -> bool:
+    """True for a negative control, in which an effect must vanish.
+
+    Examples
+    --------
+    >>> is_control("control-shuffled-page"), is_control("B-crossing-in-all")
+    (True, False)
+    """
+    return source_of(id) == CONTROL
+
+
+def is_published(id: str) -> bool:
+    """True for a claim that one of the four sources makes: neither the book's own nor a control."""
+    return source_of(id) not in (OWN, CONTROL)
+
+
+class Named(Protocol):
+    """What words need to know of a claim."""
+
+    @property
+    def id(self) -> str:
+        """Its id, which begins with the code of its source."""
+
+    @property
+    def nature(self) -> str:
+        """Mathematical or empirical."""
+
+    @property
+    def kind(self) -> str:
+        """How it is judged: identity, inequality, ordering, equivalence, number or limit."""
+
+    @property
+    def margin(self) -> float:
+        """The smallest effect that matters."""
+
+    @property
+    def tolerance(self) -> float:
+        """The largest excess of an exact claim."""
+
+    @property
+    def value(self) -> float:
+        """The value that is claimed."""
+
+
+def outcome(spec: Named, verdict: str, *, interval: tuple[float, float] | None = None) -> str:
+    """A verdict on a claim in words: true, false; seen, opposite seen; held, did not hold; undecided.
+
+    A contradicted ordering of data is *smaller than asked*, *not seen* or *opposite seen*, as its ``interval`` says
+    (:func:`shortfall`).  Without one it can be all three, and stays *contradicted*, unless its margin is 0: then only
+    the opposite contradicts it.  Whatever is no verdict (*no verdict*, *none*) stays as it is.
+
+    Examples
+    --------
+    >>> from cfltr_book.reporting.claim_registry import registry
+    >>> spec = registry()["A18-naive-misorders"]
+    >>> outcome(spec, "contradicted", interval=(0.01, 0.1)), outcome(spec, "contradicted")
+    ('smaller than asked', 'contradicted')
+    """
+    kind = CONTROL if is_control(spec.id) else spec.nature
+    if (kind, spec.kind, verdict) == (EMPIRICAL, "ordering", "contradicted") and spec.margin > 0:
+        return verdict if interval is None else shortfall(interval)
+    return OUTCOMES[kind].get(verdict, verdict)
+
+
+def shortfall(interval: tuple[float, float]) -> str:
+    """What is seen of a difference that surely does not exceed its margin, by the side of 0 that its interval is on.
+
+    Above 0 it is *smaller than asked*, below 0 the *opposite is seen*; an interval that has 0 inside leaves the sign
+    open: the difference is *not seen*.
+
+    Examples
+    --------
+    >>> shortfall((0.1, 0.2)), shortfall((-0.1, 0.2)), shortfall((-0.2, -0.1))
+    ('smaller than asked', 'not seen', 'opposite seen')
+    """
+    low, high = interval
+    return SMALLER if below(0.0, low) else OPPOSITE if below(high, 0.0) else NOT_SEEN
+
+
+def describe(spec: Named) -> str:
+    """What the effect of a claim of this kind is, in words."""
+    return {
+        "identity": "largest |left − right|",
+        "inequality": "largest excess",
+        "ordering": "mean difference",
+        "equivalence": "mean difference",
+        "number": "mean",
+        "limit": "log-log slope",
+    }[spec.kind]
+
+
+def required(spec: Named) -> str:
+    """What the effect must meet for the claim to be supported, in words."""
+    return {
+        "identity": f"must not exceed {spec.tolerance:g}",
+        "inequality": f"must not exceed {spec.tolerance:g}",
+        "ordering": f"must exceed {spec.margin:g}",
+        "equivalence": f"must lie within ±{spec.margin:g}",
+        "number": f"must lie within {spec.value:g} ± {spec.margin:g}",
+        "limit": f"must lie within {spec.value:g} ± {spec.margin:g}",
+    }[spec.kind]

@@ -1,0 +1,235 @@
+"""Folders as they are published, archives by checksum, and the real collections."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import oracles
+import pytest
+
+from cfltr_book import load_corpus
+from cfltr_book.data.letor import ReaderOptions, archives, read_collection, read_svmlight, verify_archive
+from cfltr_book.data.letor.archives import KNOWN, KnownArchive
+from cfltr_book.data.letor.folders import layout_of
+from cfltr_book.data.letor.reader import ReadReport, concatenate
+from cfltr_core import ndcg
+
+
+def write(path: Path, value: float, width: int = 2, n_queries: int = 1) -> None:
+    """A small file whose first feature tells it from the others."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = oracles.svmlight_text([[value] * width] * n_queries, [1] * n_queries, list(range(1, n_queries + 1)))
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+
+
+LAYOUTS = {
+    "MSLR": ["Fold{k}/train.txt", "Fold{k}/vali.txt", "Fold{k}/test.txt"],
+    "MSLR, zipped": ["Fold{k}/train.txt.gz", "Fold{k}/vali.txt.gz", "Fold{k}/test.txt.gz"],
+    "Istella-S": ["sample/train.txt", "sample/vali.txt", "sample/test.txt"],
+    "Yahoo": ["set1.train.txt", "set1.valid.txt", "set1.test.txt"],
+}
+
+
+@pytest.mark.oracle("reader.read_collection")
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("nest", ["", "as-unpacked/"])
+def test_layouts_nested_one_folder_down(tmp_path: Path, layout: str, nest: str) -> None:
+    for k in range(1, 6):
+        for j, name in enumerate(LAYOUTS[layout]):
+            write(tmp_path / nest / name.format(k=k), 10 * k * ("{k}" in name) + j + 1)
+    (tmp_path / "licence").mkdir()
+    (tmp_path / "licence" / "terms.pdf").write_bytes(b"%PDF")
+    for seed in range(7):
+        fold = 10 * (seed % 5 + 1) * ("{k}" in LAYOUTS[layout][0])
+        parts = read_collection(tmp_path, seed)
+        assert [p.features[0, 0] for p in parts] == [fold + 1, fold + 2, fold + 3]
+    # The same three names that the literal layout takes, where it knows the layout.
+    stems = [Path(name.format(k=1)).name.split(".txt")[0] for name in LAYOUTS[layout]]
+    assert oracles.collection_layout(stems, 0) == [[stem] for stem in stems]
+
+
+def test_five_parts_nested(tmp_path: Path) -> None:
+    for i in range(1, 6):
+        write(tmp_path / "MQ2008" / f"S{i}.svm.gz", i)
+    for seed in range(5):
+        names = oracles.collection_layout([f"S{i}" for i in range(1, 6)], seed)
+        found = [p.features[:, 0].tolist() for p in read_collection(tmp_path, seed)]
+        assert found == [[float(name[1]) for name in group] for group in names]
+        layout = layout_of(tmp_path, seed)
+        assert [[file.name.split(".")[0] for file in group] for group in layout.groups] == names
+        assert layout.fold == seed
+
+
+@pytest.mark.oracle("reader.concatenate")
+def test_features_absent_from_one_part_and_dropped_ones(tmp_path: Path) -> None:
+    """A dropped feature is the same one in every part, however narrow the part."""
+    rows = {"train": "1 qid:1 1:1 2:2 3:3 5:5", "vali": "0 qid:1 1:1 2:2", "test": "2 qid:1 1:1 3:3"}
+    for name, row in rows.items():
+        (tmp_path / f"{name}.txt").write_text(row, encoding="ascii")
+    options = ReaderOptions(drop=(2, 4))
+    parts = read_collection(tmp_path, 0, options=options)
+    literal = [oracles.svmlight_parse(row, 5)[0][0] for row in rows.values()]
+    assert [p.features[0].tolist() for p in parts] == [[r[0], r[2], r[4]] for r in literal]
+    whole = concatenate([read_svmlight(tmp_path / f"{name}.txt", options=options) for name in rows])
+    assert whole.features.tolist() == [[r[0], r[2], r[4]] for r in literal]
+
+
+def test_folders_that_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="folder: there is no folder"):
+        read_collection(tmp_path / "absent", 0)
+    with pytest.raises(ValueError, match="seed is -1: expected a whole number of at least 0"):
+        read_collection(tmp_path, -1)
+    for name in ("one", "two"):
+        for part in ("train", "vali", "test"):
+            write(tmp_path / name / f"{part}.txt", 1)
+    with pytest.raises(ValueError, match=r"collections in \['one', 'two'\]: name one of these"):
+        read_collection(tmp_path, 0)
+    write(tmp_path / "one" / "test.txt.gz", 1)
+    with pytest.raises(ValueError, match=r"holds test\.txt and test\.txt\.gz: keep one of the two"):
+        read_collection(tmp_path / "one", 0)
+    for part in ("train", "vali", "test"):
+        write(tmp_path / "three" / "Fold1" / f"{part}.txt", 1)
+    assert read_collection(tmp_path / "three", 5)[0].n_docs == 1
+    with pytest.raises(ValueError, match="has Fold1 but no Fold3, which the seed asks for: unpack it"):
+        read_collection(tmp_path / "three", 2)
+    write(tmp_path / "small" / "all.txt", 1, n_queries=2)
+    with pytest.raises(ValueError, match="holds 2 queries: too few to split into three parts"):
+        read_collection(tmp_path / "small", 0)
+
+
+def test_a_corpus_uses_the_cache_that_the_environment_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CFLTR_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("CFLTR_CACHE", str(tmp_path / "cache"))
+    for i in range(1, 6):
+        write(tmp_path / "data" / "mine" / f"S{i}.svm", i)
+    first = load_corpus("letor:mine", "smoke", seed=3)
+    assert len(list((tmp_path / "cache").iterdir())) == 5
+    again = load_corpus("letor:mine", "smoke", seed=3)
+    for a, b in ((first.train, again.train), (first.validation, again.validation), (first.test, again.test)):
+        np.testing.assert_array_equal(a.features, b.features)
+        assert a.name == b.name
+
+
+# --- archives -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.oracle("archives.verify_archive")
+def test_an_archive_is_known_by_its_checksum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = oracles.svmlight_text([[0.5]], [1], [1]).encode()
+    mine = KnownArchive(
+        collection="Mine",
+        sha256=hashlib.sha256(content).hexdigest(),
+        file="Mine.zip",
+        bytes=len(content),
+        features=1,
+        queries=1,
+        documents=1,
+        page="the page 'Mine' of the publisher",
+    )
+    monkeypatch.setattr(archives, "KNOWN", (*KNOWN, mine))
+    for name in ("Mine.zip", "renamed.bin"):
+        (tmp_path / name).write_bytes(content)
+        assert verify_archive(tmp_path / name) == mine
+    for wrong, what in ((content[:-1], "its size differs"), (content[:-1] + b"!", "its content differs")):
+        (tmp_path / "mine.ZIP").write_bytes(wrong)
+        with pytest.raises(ValueError, match=rf"mine\.ZIP is not the Mine that was published: {what}.*page 'Mine'"):
+            verify_archive(tmp_path / "mine.ZIP")
+    (tmp_path / "other.zip").write_bytes(b"other")
+    with pytest.raises(ValueError, match=r"other\.zip .*is none of the known archives.*MSLR-WEB10K: the page"):
+        verify_archive(str(tmp_path / "other.zip"))
+    with pytest.raises(FileNotFoundError, match="path: there is no file"):
+        verify_archive(tmp_path)
+
+
+def test_the_table_of_archives() -> None:
+    assert len({a.sha256 for a in KNOWN}) == len(KNOWN) == 6
+    for archive in KNOWN:
+        assert len(archive.sha256) == 64
+        assert set(archive.sha256) <= set("0123456789abcdef")
+        assert (archive.file is None) == (archive.bytes is None)
+        assert "//" not in archive.page
+    assert [a.leaks for a in KNOWN if "MSLR" in a.collection] == [(134, 135, 136)] * 2
+    # As the collections were published, typed a second time.
+    yahoo = (699, 29_921, 709_877, None, None)
+    assert [(a.features, a.queries, a.documents, a.file, a.bytes) for a in KNOWN] == [
+        (136, 10_000, 1_200_193, "MSLR-WEB10K.zip", 1_234_144_912),
+        (136, 31_531, 3_771_126, "MSLR-WEB30K.zip", 3_849_406_307),
+        (220, 33_018, 3_408_630, "istella-s-letor.tar.gz", 472_129_615),
+        (220, 33_018, 10_454_629, "istella-letor.tar.gz", 1_288_401_248),
+        yahoo,
+        yahoo,
+    ]
+    assert [a.collection for a in KNOWN] == [
+        "MSLR-WEB10K",
+        "MSLR-WEB30K",
+        "Istella-S",
+        "Istella",
+        "Yahoo C14B set 1 (.tgz)",
+        "Yahoo C14B set 1 (.tar.bz2)",
+    ]
+    for archive, publisher in zip(KNOWN, ["Microsoft"] * 2 + ["Istella"] * 2 + ["Yahoo"] * 2, strict=True):
+        assert publisher in archive.page
+
+
+# --- real data ----------------------------------------------------------------------------------------
+
+
+def test_ridge_regression_on_mq2008(real: Callable[[str], Path]) -> None:
+    """Five-fold nDCG@10, gain 2^y − 1, queries without positives left out: .679, as others measured."""
+    folder, values = real("mq2008"), []
+    for fold in range(5):
+        train, _, test = read_collection(folder, fold)
+        x = train.features.astype(np.float64)
+        mean = x.mean(axis=0)
+        y = train.relevance - train.relevance.mean()
+        weights = np.linalg.solve((x - mean).T @ (x - mean) + np.eye(x.shape[1]), (x - mean).T @ y)
+        scores = (test.features - mean) @ weights
+        values.append(ndcg(scores, test.offsets, relevance=test.relevance, cutoff=10, empty="drop").mean)
+    assert np.mean(values) == pytest.approx(0.679, abs=0.005)
+
+
+def test_report_on_mq2008(real: Callable[[str], Path]) -> None:
+    """784 queries, 15,211 documents, 46 features of which 6 are constant; 220 queries without a relevant document."""
+    found: list[ReadReport] = []
+    read_collection(real("mq2008"), 0, report=found.append)
+    report = found[0]
+    assert (report.queries, report.documents, report.features) == (784, 15_211, 46)
+    assert (len(report.constant), report.without_positive) == (6, 220)
+
+
+def test_webis_is_read_whole(real: Callable[[str], Path]) -> None:
+    data = read_svmlight(real("webis-clueweb09") / "all.svm.gz")
+    assert (data.n_queries, data.n_docs, data.features.shape[1]) == (61, 26_646, 42)
+
+
+def test_load_corpus_hands_the_options_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine").mkdir()
+    lines = [f"{d % 2} qid:{q} 1:{q + d} 2:{10 * d}" for q in range(1, 11) for d in range(3)]
+    (tmp_path / "mine" / "all.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
+    raw = load_corpus("letor:mine", "ci", seed=0).train.features
+    scaled = load_corpus("letor:mine", "ci", seed=0, options=ReaderOptions(normalise=True, drop=(2,))).train.features
+    assert raw.shape == (18, 2)
+    assert scaled.tolist() == [[0.0], [0.5], [1.0]] * 6
+    with pytest.raises(ValueError, match="options: digits is not read from files"):
+        load_corpus("digits", "smoke", seed=0, options=ReaderOptions())
+
+
+def test_the_name_of_a_corpus_can_name_the_lowest_relevant_grade(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").mkdir()
+    lines = [f"{d} qid:{q} 1:{q + d}" for q in range(1, 11) for d in range(5)]
+    (tmp_path / "mine" / "all.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
+    for name, lowest in (("letor:mine", 3), ("letor:mine@1", 1), ("letor:mine@4", 4)):
+        data = load_corpus(name, "ci", seed=0).test
+        assert data.threshold == lowest
+        assert data.binary.tolist() == [float(d >= lowest) for _ in range(2) for d in range(5)]
+    for name in ("letor:mine@", "letor:mine@0", "letor:mine@1.5", "letor:mine@-1"):
+        with pytest.raises(ValueError, match="is no option; after the @ stand"):
+            load_corpus(name, "ci", seed=0)

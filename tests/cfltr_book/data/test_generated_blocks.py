@@ -1,0 +1,137 @@
+"""Corpora generated block by block: bit for bit what whole arrays give, in little more memory than the features."""
+
+from __future__ import annotations
+
+import hashlib
+import tracemalloc
+
+import numpy as np
+import profile_loops
+import pytest
+import whole_corpus
+from threadpoolctl import threadpool_limits
+
+from cfltr_book import load_corpus
+from cfltr_book.data.generated import GENERATED, _blocks, generate
+from cfltr_book.data.scales import Corpus
+from cfltr_core import RankingData
+
+# A SHA-256 of the offsets (int64) of train, validation and test, and one of the grades (int8), for seeds 0 and 1; here
+# stands one of these four, written in hexadecimal.  Taken from the generator while it computed whole arrays.  There is
+# no digest of features: another libm may round an exponential otherwise.
+DIGESTS = {
+    ("smoke", "yahoo-like"): "29d1a225cbfffd50a643de3d0c145420d821f896cf88d434179aeb54be0bddb0",
+    ("smoke", "yahoo-like:conflict"): "0be4d3db5aad27da86fade3303b41ddb7388c113da9d216170c88b8ee92744fc",
+    ("smoke", "istella-like"): "60b272abf2cb9b1bd6c5c5d6e681988ccd614cabbd33e165040906a44b687027",
+    ("smoke", "istella-like:conflict"): "2b26d0a46f51efbdcd9eb1a6828f2faad6d2524d675f0e960c23de94bd94bf85",
+    ("ci", "yahoo-like"): "bd4ee13a543745b09e6462bdf197f13e20cc460c03d119bc1f251eaf5ab0c78c",
+    ("ci", "yahoo-like:conflict"): "2043601550ee96a69c7ee43f2a5e22ec223b08b1612737dfa612b643dc4092fe",
+    ("ci", "istella-like"): "dc82f282d9bf0a0e1da3f72219382406c16308e482b9f74957ec9eb111d7396f",
+    ("ci", "istella-like:conflict"): "9b6474c8ca58c877ea289f9afdb7c15a46b6b6a51d7093b44a49c52b39432813",
+}
+
+
+def parts_of(corpus: Corpus) -> tuple[RankingData, ...]:
+    return corpus.train, corpus.validation, corpus.test
+
+
+def assert_same_bits(corpus: Corpus, name: str, seed: int, sizes: tuple[int, int, int], n_features: int) -> None:
+    expected = whole_corpus.corpus(profile_loops.CORPORA[name], seed, sizes, n_features)
+    for part, (features, grades, offsets) in zip(parts_of(corpus), expected, strict=True):
+        assert part.features.dtype == np.float32
+        assert part.features.flags.c_contiguous
+        # As bits, so that 0 and −0 differ.
+        np.testing.assert_array_equal(part.features.view(np.uint32), features.view(np.uint32))
+        np.testing.assert_array_equal(part.relevance, grades)
+        np.testing.assert_array_equal(part.offsets, offsets)
+
+
+@pytest.mark.parametrize("name", profile_loops.CORPORA)
+@pytest.mark.parametrize(("scale", "seed"), [("smoke", 0), ("smoke", 7), ("ci", 3)])
+def test_the_same_bits_as_whole_arrays(name: str, scale: str, seed: int) -> None:
+    sizes, n_features = profile_loops.SIZES[name.partition(":")[0]][scale]
+    # More threads cut a product in places of their own.
+    with threadpool_limits(1):
+        assert_same_bits(load_corpus(name, scale, seed=seed), name, seed, sizes, n_features)
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 7, 97, 700])
+def test_the_same_bits_at_any_width(n_features: int) -> None:
+    """From one block of documents to many; one query to two blocks of them."""
+    sizes = (400, 1, 40)
+    with threadpool_limits(1):
+        corpus = generate(GENERATED["yahoo-like"], sizes, n_features=n_features, seed=5)
+        assert_same_bits(corpus, "yahoo-like", 5, sizes, n_features)
+
+
+@pytest.mark.parametrize("width", [0, 1, 19, 20, 60, 220, 683, 700, 5000])
+def test_blocks_cut_where_a_product_may_be_cut(width: int) -> None:
+    """Every row once and in order; starts at multiples of 192; a block is small, and none is a short remainder."""
+    smallest = max(192, 2**17 / max(width, 1) - 192)
+    for n_rows in [*range(1, 1200), 131_000, 400_003]:
+        blocks = list(_blocks(n_rows, width))
+        ends = [0, *(block.stop for block in blocks)]
+        assert [block.start for block in blocks] == ends[:-1]
+        assert ends[-1] == n_rows
+        assert all(block.start % 192 == 0 for block in blocks)
+        sizes = [block.stop - block.start for block in blocks]
+        assert min(sizes) >= min(n_rows, smallest)
+        assert max(sizes) < 2 * max(192, 2**17 / max(width, 1))
+
+
+@pytest.mark.parametrize(("scale", "name"), DIGESTS)
+def test_grades_and_lists_are_those_that_were_published(scale: str, name: str) -> None:
+    digest = hashlib.sha256()
+    for seed in range(2):
+        parts = parts_of(load_corpus(name, scale, seed=seed))
+        for arrays in ([part.offsets.astype("<i8") for part in parts], [part.relevance for part in parts]):
+            digest.update(hashlib.sha256(b"".join(a.tobytes() for a in arrays)).hexdigest().encode())
+    assert digest.hexdigest() == DIGESTS[scale, name]
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "n_features"),
+    [
+        ("yahoo-like", (3000, 700, 1500), 60),
+        ("istella-like:conflict", (300, 100, 100), 60),
+        ("yahoo-like", (500, 60, 140), 700),
+    ],
+)
+def test_memory_at_the_peak(name: str, sizes: tuple[int, int, int], n_features: int) -> None:
+    """At most 8 bytes a feature value, 4 of which are the features that are returned; whole arrays took 36 to 44."""
+    tracemalloc.start()
+    try:
+        corpus = generate(GENERATED[name], sizes, n_features=n_features, seed=0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    values = sum(part.features.size for part in parts_of(corpus))
+    assert values > 3e6
+    assert 4 * values < peak <= 8 * values
+
+
+def test_checks_of_ranking_data_hold_no_second_copy() -> None:
+    """Features in float32 are taken as they are and checked in pieces."""
+    features = np.zeros((40_000, 100), dtype=np.float32)
+    grades, offsets = np.zeros(len(features), dtype=np.int8), np.arange(0, len(features) + 1, 10)
+    tracemalloc.start()
+    try:
+        data = RankingData(features, grades, offsets=offsets)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert data.features is features
+    # A mask of all values has a quarter of their bytes, 4 MB; what is made of grades takes some numbers a document.
+    assert peak < features.nbytes // 8
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize(("row", "column"), [(0, 0), (2620, 99), (2621, 0), (2622, 3), (7999, 99)])
+def test_a_value_that_is_not_finite_is_found_in_any_piece(value: float, row: int, column: int) -> None:
+    features = np.zeros((8000, 100), dtype=np.float32)
+    features[row, column] = value
+    features[-1, -1] = value  # the first is named
+    with pytest.raises(
+        ValueError, match=rf"^features\[{row}, {column}\] is {value}: replace non-finite values, or cap"
+    ):
+        RankingData(features, np.zeros(8000, dtype=np.int8), offsets=[0, 8000])

@@ -1,0 +1,359 @@
+"""Figures: what is refused, what is written, the same bytes twice; and the numbers that prose quotes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import oracles
+import pandas as pd
+import pytest
+from matplotlib.markers import MarkerStyle
+
+from cfltr_book import METHODS, curves, figure, record, style
+from cfltr_book.reporting.figures import band
+from cfltr_book.reporting.pictures import numbered_caption
+
+CAPTION = "Estimates of two methods on a generated corpus; bands are 95 % intervals over 5 seeds."
+ALT = "Line plot of estimate against clicks: the line of IPS stays at 2.5, the naive one falls to 1.1."
+CSV = "clicks,ips,method\n10,2.5,a\n100,0.333333333333,b\n1000,1e-09,c\n"
+DATA = {"clicks": [10, 100, 1000], "ips": [2.5, 1 / 3, 1e-9], "method": ["a", "b", "c"]}
+
+
+# Okabe and Ito's palette, and black; a grey has three equal channels.
+OKABE_ITO = {"#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7"}
+
+# Paul Tol's muted palette, made for colour-blind readers too: where the eight of the first do not suffice.
+TOL_MUTED = {"#332288", "#88CCEE", "#44AA99", "#117733", "#999933", "#DDCC77", "#CC6677", "#882255", "#AA4499"}
+
+
+def is_safe_colour(colour: str) -> bool:
+    return colour in OKABE_ITO | TOL_MUTED or colour[1:3] == colour[3:5] == colour[5:7]
+
+
+# What makes figures alike, light in dark mode and the same in every run.
+STYLE = {
+    "figure.figsize": [5.2, 3.6],
+    "figure.facecolor": "white",
+    "axes.facecolor": "white",
+    "savefig.facecolor": "white",
+    "svg.fonttype": "path",
+}
+
+
+@pytest.fixture(autouse=True)
+def canvas() -> Iterator[None]:
+    """No window, and the plotting defaults as they were."""
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    with mpl.rc_context():
+        yield
+    plt.close("all")
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The folder of a run, which need not exist before."""
+    monkeypatch.setenv("CFLTR_RUN_DIR", str(tmp_path / "new" / "run"))
+    return tmp_path / "new" / "run"
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[tuple[dict, dict]]:
+    """What a notebook would be given to show; IPython itself is not needed."""
+    bundles: list[tuple[dict, dict]] = []
+    shell = types.ModuleType("IPython.core.getipython")
+    shell.get_ipython = lambda: object()
+    screen = types.ModuleType("IPython.display")
+    screen.display = lambda bundle, raw, metadata: bundles.append((bundle, metadata)) or None
+    for name, module in (
+        ("IPython", types.ModuleType("IPython")),
+        ("IPython.core", types.ModuleType("IPython.core")),
+        ("IPython.core.getipython", shell),
+        ("IPython.display", screen),
+    ):
+        monkeypatch.setitem(sys.modules, name, module)
+    return bundles
+
+
+def plot():
+    import matplotlib.pyplot as plt
+
+    fig, ax = plt.subplots()
+    ax.plot([1, 2, 3], [2.5, 2.0, 1.0], label="ips", **METHODS["ips"])
+    ax.fill_between([1, 2, 3], [2, 1, 0], [3, 3, 2], alpha=0.2)
+    ax.set_xlabel("clicks")
+    ax.legend()
+    return fig
+
+
+def test_methods_differ_in_colour_and_in_marker() -> None:
+    assert {"truth", "naive", "ips"} <= set(METHODS)
+    colours, markers = [m["color"] for m in METHODS.values()], [m["marker"] for m in METHODS.values()]
+    assert len(set(colours)) == len(set(markers)) == len(METHODS)
+    for colour in colours:
+        assert is_safe_colour(colour)
+    assert not is_safe_colour("#FF0000")
+    for marker in markers:
+        MarkerStyle(marker)  # or Matplotlib does not know it
+    with pytest.raises(TypeError):
+        METHODS["mine"] = {}
+
+
+def test_style_sets_what_the_book_promises() -> None:
+    style()
+    for name, value in STYLE.items():
+        assert mpl.rcParams[name] == value
+
+
+def test_band() -> None:
+    import matplotlib.pyplot as plt
+
+    values = np.random.default_rng(0).normal(size=(5, 4))
+    fig, ax = plt.subplots()
+    band(ax, [1.0, 2.0, 3.0, 4.0], values=values, method="ips")
+    band(ax, [1.0, 2.0, 3.0, 4.0], values=values + 1, method="naive", label="raw clicks")
+    expected = np.array([oracles.mean_interval(column, 0.95) for column in values.T.tolist()])
+    line = ax.lines[0]
+    np.testing.assert_allclose(line.get_xydata()[:, 1], expected[:, 0], rtol=1e-9)
+    assert (line.get_color(), line.get_marker(), line.get_label()) == (*METHODS["ips"].values(), "ips")
+    assert ax.lines[1].get_label() == "raw clicks"
+    corners = ax.collections[0].get_paths()[0].vertices
+    for x, (_, low, high) in zip([1.0, 2.0, 3.0, 4.0], expected, strict=True):
+        heights = corners[corners[:, 0] == x, 1]
+        np.testing.assert_allclose([heights.min(), heights.max()], [low, high], rtol=1e-9)
+    with pytest.raises(ValueError, match=r"values: expected shape \(seeds, 3\), got \(5, 4\)"):
+        band(ax, [1.0, 2.0, 3.0], values=values, method="ips")
+    with pytest.raises(ValueError, match=r"values: expected shape \(seeds, 4\), got \(4,\)"):
+        band(ax, [1.0, 2.0, 3.0, 4.0], values=values[0], method="ips")
+    with pytest.raises(ValueError, match="method is 'mine': choose one of truth, naive"):
+        band(ax, [1.0, 2.0, 3.0, 4.0], values=values, method="mine")
+    assert len(ax.lines) == 2
+    assert fig.axes == [ax]
+
+
+def test_curves() -> None:
+    x = [1.0, 2.0, 3.0, 4.0]
+    rows = np.random.default_rng(0).normal(size=(5, 4))
+    lines = {"ips": rows, "naive": rows[0], "light": rows[1], "dark": rows[2]}
+    ax = curves(x, lines, labels={"naive": "raw clicks"}, xlabel="clicks", yscale="log", legend={"title": "methods"})
+    expected = [oracles.mean_interval(column, 0.95)[0] for column in rows.T.tolist()]
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), expected, rtol=1e-12)
+    for line, plotted in zip(ax.lines[1:], rows, strict=False):
+        np.testing.assert_array_equal(line.get_ydata(), plotted)
+    assert [(line.get_color(), line.get_marker()) for line in ax.lines[:2]] == [
+        tuple(METHODS[name].values()) for name in ("ips", "naive")
+    ]
+    colours = [mpl.colors.to_hex(line.get_color()) for line in ax.lines]
+    markers = [line.get_marker() for line in ax.lines]
+    assert len(set(colours)) == len(set(markers)) == 4
+    assert colours[2:] == [mpl.colors.to_hex(mpl.colormaps["viridis"](shade)) for shade in (0.0, 0.6)]
+    assert len(ax.collections) == 1  # one band
+    legend = ax.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["ips", "raw clicks", "light", "dark"]
+    assert legend.get_title().get_text() == "methods"
+    assert (ax.get_xlabel(), ax.get_yscale()) == ("clicks", "log")
+    other = curves(x, {"truth": rows[0]}, legend=False)
+    assert other is not ax
+    assert other.get_legend() is None
+    assert curves(x, {"truth": rows[0]}, ax=other) is other
+    assert len(other.lines) == 2
+    dense = curves(np.arange(61), {"a": np.arange(61)}).lines[0]
+    assert dense.get_markevery() == 6
+    for n, every in ((25, None), (26, 2)):
+        assert curves(np.arange(n), {"a": np.arange(n)}).lines[0].get_markevery() == every
+    assert ax.lines[0].get_markevery() is None
+    with pytest.raises(ValueError, match=r"lines\['b'\]: expected shape \(4,\) or \(seeds, 4\), got \(3,\)"):
+        curves(x, {"a": rows[0], "b": [1, 2, 3]})
+    with pytest.raises(ValueError, match="lines: there is none to plot"):
+        curves(x, {})
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_figure_writes_image_data_and_text(run: Path, dense: bool) -> None:
+    import matplotlib.pyplot as plt
+
+    style()
+    kind = "png" if dense else "svg"
+    fig = plot()
+    figure(fig, "fig-two-methods", caption=CAPTION, alt=ALT, data=DATA, dense=dense)
+    assert not plt.fignum_exists(fig.number)
+    folder = run / "figures"
+    assert sorted(p.name for p in run.rglob("*.*")) == sorted(
+        f"fig-two-methods.{x}" for x in ("card.png", "csv", "json", kind)
+    )
+    assert (folder / "fig-two-methods.csv").read_text(encoding="utf-8") == CSV
+    assert json.loads((folder / "fig-two-methods.json").read_text(encoding="utf-8")) == {
+        "id": "fig-two-methods",
+        "caption": CAPTION,
+        "alt": ALT,
+        "image": f"fig-two-methods.{kind}",
+        "data": "fig-two-methods.csv",
+    }
+    image = (folder / f"fig-two-methods.{kind}").read_bytes()
+    assert image.startswith(b"\x89PNG" if dense else b"<?xml")
+    # The same call writes the same bytes: no date and no random identifiers in them.
+    first = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.iterdir()}
+    figure(plot(), "fig-two-methods", caption=CAPTION, alt=ALT, data=pd.DataFrame(DATA), dense=dense)
+    assert {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.iterdir()} == first
+    assert b"<dc:date>" not in image
+
+
+def test_another_plot_gives_another_image(run: Path) -> None:
+    """The comparison above can fail."""
+    style()
+    fig = plot()
+    figure(fig, "fig-one", caption=CAPTION, alt=ALT, data=DATA)
+    other = plot()
+    other.axes[0].lines[0].set_ydata([2.5, 2.0, 1.1])
+    figure(other, "fig-two", caption=CAPTION, alt=ALT, data=DATA)
+    assert (run / "figures" / "fig-one.svg").read_bytes() != (run / "figures" / "fig-two.svg").read_bytes()
+
+
+def test_nothing_is_written_unless_the_book_is_being_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("CFLTR_RUN_DIR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    figure(plot(), "fig-one", caption=CAPTION, alt=ALT, data=DATA)
+    record("some-number", 1.5)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_notebook_is_shown_image_alternative_text_and_caption(shown: list, dense: bool) -> None:
+    style()
+    figure(plot(), "fig-one", caption=CAPTION, alt=ALT, data=DATA, dense=dense)
+    (image, about), (text, label) = shown
+    mime = "image/png" if dense else "image/svg+xml"
+    assert set(image) == {mime, "text/plain"}
+    assert image["text/plain"] == ALT
+    assert image[mime].startswith(b"\x89PNG" if dense else "<?xml")
+    assert about == {"cfltr": {"figure": "fig-one"}}
+    assert text == {"text/markdown": f"*{CAPTION}*", "text/plain": CAPTION}
+    assert label == {"cfltr": {"caption": "fig-one"}}
+
+
+def test_where_the_number_of_a_figure_is_known_its_caption_begins_with_it(
+    shown: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    style()
+    monkeypatch.setenv("CFLTR_FIGURE_NUMBERS", '{"fig-one": "Fig. 7.3"}')
+    for name in ("fig-one", "fig-two"):
+        figure(plot(), name, caption=CAPTION, alt=ALT, data=DATA)
+    captions = [content["text/markdown"] for content, _ in shown[1::2]]
+    assert captions == [f"**Fig. 7.3.** *{CAPTION}*", f"*{CAPTION}*"]
+    assert captions == [numbered_caption(CAPTION, "Fig. 7.3"), numbered_caption(CAPTION, None)]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, np.float64("-inf")])
+def test_a_number_that_is_not_finite_shows_as_a_dash(run: Path, shown: list, value: float) -> None:
+    record("some-number", value, form="{:.1f}")
+    kept = json.loads((run / "records" / "some-number.json").read_text(encoding="utf-8"))
+    assert kept == {"name": "some-number", "kind": "number", "value": None, "text": "—"}
+    ((bundle, _),) = shown
+    assert list(bundle.values()) == ["—", "some-number: —"]
+
+
+def test_outside_a_notebook_nothing_is_shown(shown: list, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["IPython.core.getipython"], "get_ipython", lambda: None)
+    record("some-number", 1.5)
+    assert shown == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"id": "two-methods"}, "id is 'two-methods': expected fig-words-in-lower-case"),
+        ({"id": "fig-Two"}, "id is 'fig-Two': expected fig-words-in-lower-case"),
+        ({"id": "fig-two.svg"}, "id is 'fig-two.svg'"),
+        ({"id": "fig-../up"}, "id is 'fig-../up'"),
+        ({"caption": ""}, "caption of fig-one: say what is shown, on what data, and what bands mean"),
+        ({"caption": "   Too short.   "}, "caption of fig-one: say what is shown"),
+        ({"alt": ""}, "alt of fig-one: expected at least 40 characters with a number"),
+        ({"alt": "A plot of 2 lines."}, "alt of fig-one: expected at least 40 characters"),
+        ({"alt": ALT.replace("2.5", "above").replace("1.1", "below")}, "alt of fig-one: .* with a number in them"),
+        ({"alt": CAPTION}, "alt of fig-one: .* not the caption again"),
+        ({"alt": f" {CAPTION}\n"}, "alt of fig-one: .* not the caption again"),
+        ({"data": {}}, "data of fig-one is empty: pass the numbers that are plotted"),
+        ({"data": {"clicks": []}}, "data of fig-one is empty: pass the numbers that are plotted"),
+        ({"data": pd.DataFrame()}, "data of fig-one is empty"),
+        ({"data": {"a": [1, 2], "b": [1]}}, "same length"),
+    ],
+)
+def test_figure_refuses(run: Path, changes: dict, message: str) -> None:
+    arguments = {"id": "fig-one", "caption": CAPTION, "alt": ALT, "data": DATA, **changes}
+    with pytest.raises(ValueError, match=message):
+        figure(plot(), **arguments)
+    assert list(run.rglob("*")) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "text"),
+    [
+        (1 / 3, {"form": "{:.3g}"}, "0.333"),
+        (np.float64(0.256), {"form": "{:.0%}"}, "26%"),
+        (1234, {"form": "{:,d}"}, "1,234"),
+        ("loses to the logger (η = 1)", {}, "loses to the logger (η = 1)"),
+        ("in 3 of 5 seeds", {}, "in 3 of 5 seeds"),
+    ],
+)
+def test_record(run: Path, shown: list, value: float | str, options: dict, text: str) -> None:
+    record("share-of-clicks", value, **options)
+    written = json.loads((run / "records" / "share-of-clicks.json").read_text(encoding="utf-8"))
+    kind = "phrase" if isinstance(value, str) else "number"
+    assert written == {"name": "share-of-clicks", "kind": kind, "value": value, "text": text}
+    assert shown == [
+        (
+            {"application/papermill.record/text/plain": text, "text/plain": f"share-of-clicks: {text}"},
+            {"scrapbook": {"name": "share-of-clicks", "mime_prefix": "application/papermill.record/"}},
+        )
+    ]
+
+
+def test_record_has_three_digits_unless_told(shown: list) -> None:
+    record("some-number", 2 / 3)
+    assert shown[0][0]["application/papermill.record/text/plain"] == "0.667"
+
+
+@pytest.mark.parametrize(
+    ("phrase", "options", "message"),
+    [
+        ("", {}, "value of who-wins is '': expected words on one line"),
+        (" ", {}, "expected words on one line"),
+        ("two\nlines", {}, "expected words on one line, with single spaces"),
+        ("ends in a space ", {}, "with single spaces"),
+        ("it **wins**", {}, r"value of who-wins holds '\*': a phrase is plain words"),
+        ("at $p > 0$", {}, r"holds '\$'"),
+        *((number, {}, "record the number itself") for number in ("0.50", "-3", "1,234.5", "12 %", "1e-05")),
+        ("wins", {"form": "{:.2f}"}, "form of who-wins: a phrase is shown as it is; leave form out"),
+    ],
+)
+def test_a_phrase_that_no_sentence_could_take(run: Path, phrase: str, options: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        record("who-wins", phrase, **options)
+    assert list(run.rglob("*")) == []
+
+
+@pytest.mark.parametrize("name", ["Some", "some number", "some_number", "", "-some", "a/b"])
+def test_record_refuses(run: Path, name: str) -> None:
+    with pytest.raises(ValueError, match=r"name is .*: expected lower-case words joined by hyphens"):
+        record(name, 1.0)
+    assert list(run.rglob("*")) == []
+
+
+@pytest.mark.parametrize(("field", "least"), [("caption", 20), ("alt", 40)])
+def test_a_text_of_the_least_length_is_enough(field: str, least: int, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("CFLTR_RUN_DIR", str(tmp_path))
+    text = ("1 plot of words " * 9)[: least - 1] + "."
+    figure(plot(), "fig-one", **{"caption": CAPTION, "alt": ALT, "data": DATA, field: text})
+    for short in (text[1:], f"  {text[1:]}\n"):
+        with pytest.raises(ValueError, match=f"^{field} of fig-one: "):
+            figure(plot(), "fig-one", **{"caption": CAPTION, "alt": ALT, "data": DATA, field: short})

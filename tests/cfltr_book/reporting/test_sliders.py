@@ -1,0 +1,258 @@
+"""Figures with a knob: what is refused, what is written, and that all frames are drawn on the same axes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from cfltr_book import Run, figure
+from cfltr_book.reporting import pictures
+from cfltr_book.reporting.sliders import FEWEST, LONGEST_FACT, MOST, slider
+
+CAPTION = "Share of the users who look at each rank; no data are involved."
+KNOB = "severity of position bias η"
+VALUES = [0, 0.5, 1, 2]
+
+
+def told(eta: float) -> tuple[str, str]:
+    fact = f"{3.0**-eta:.0%} of the users look at rank 3"
+    return fact, f"Line chart of the share of users who look at ranks 1 to 3 at eta {eta:g}: {fact}."
+
+
+def examined(eta: float) -> tuple[Figure, dict[str, Any], str, str]:
+    """One frame, on axes whose limits follow from its own numbers."""
+    import matplotlib.pyplot as plt
+
+    ranks = np.arange(1.0, 4.0)
+    fig, ax = plt.subplots()
+    ax.plot(ranks, 100 * ranks**-eta)
+    ax.set(xlabel="rank", ylabel="per cent")
+    return fig, {"rank": ranks, "share": ranks**-eta}, *told(eta)
+
+
+def changed(position: int, value: Any) -> Any:
+    """``examined`` with one part of what it gives at eta 1 replaced."""
+
+    def draw(eta: float) -> tuple[Any, ...]:
+        parts = list(examined(eta))
+        if eta == 1:
+            parts[position] = value
+        return tuple(parts)
+
+    return draw
+
+
+def on_axes(rows: int = 1, **settings: Any) -> Any:
+    """``examined`` with other axes at eta 1."""
+    import matplotlib.pyplot as plt
+
+    def draw(eta: float) -> tuple[Any, ...]:
+        found = examined(eta)
+        if eta != 1:
+            return found
+        fig, axes = plt.subplots(rows, 1, squeeze=False)
+        axes[0, 0].set(**{"xlabel": "rank", "ylabel": "per cent", **settings})
+        return fig, *found[1:]
+
+    return draw
+
+
+@pytest.fixture(autouse=True)
+def canvas() -> Iterator[None]:
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    with mpl.rc_context():
+        yield
+    plt.close("all")
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("CFLTR_RUN_DIR", str(tmp_path / "run"))
+    return tmp_path / "run" / "figures"
+
+
+def read(run: Path, id: str) -> dict[str, Any]:
+    return dict(json.loads((run / f"{id}.json").read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_slider_is_a_figure_with_frames_beside_it(run: Path, dense: bool) -> None:
+    import matplotlib.pyplot as plt
+
+    kept = plt.figure()
+    slider(examined, "fig-looks", knob=KNOB, values=VALUES, start=0.5, caption=CAPTION, dense=dense)
+    assert plt.get_fignums() == [kept.number], "its own figures are closed, and no other"
+    kind = "png" if dense else "svg"
+    images = [f"fig-looks.0.{kind}", f"fig-looks.{kind}", f"fig-looks.2.{kind}", f"fig-looks.3.{kind}"]
+    files = [f"fig-looks.{ending}" for ending in ("card.png", "csv", "json")]
+    assert sorted(path.name for path in run.iterdir()) == sorted([*images, *files])
+    assert len({(run / name).read_bytes() for name in images}) == len(images), "every frame shows something else"
+    about = read(run, "fig-looks")
+    assert about["caption"].startswith(CAPTION)
+    assert about["caption"].endswith(f"a slider takes the {KNOB} from 0 to 2; without the slider it is 0.5.")
+    assert about["alt"] == told(0.5)[1]
+    assert (about["image"], about["data"]) == (images[1], "fig-looks.csv")
+    assert about["slider"] == {
+        "knob": KNOB,
+        "start": 1,
+        "frames": [
+            {"text": f"{eta:g}", "fact": told(eta)[0], "alt": told(eta)[1], "image": name}
+            for eta, name in zip(VALUES, images, strict=True)
+        ],
+    }
+    table = pd.read_csv(run / "fig-looks.csv")
+    assert list(table) == [KNOB, "rank", "share"]
+    # A literal loop over knob and rank.
+    expected = [[eta, rank, rank**-eta] for eta in VALUES for rank in (1.0, 2.0, 3.0)]
+    np.testing.assert_allclose(table.to_numpy(), expected, rtol=1e-11)
+
+
+def test_the_middle_comes_first_and_the_same_call_writes_the_same_bytes(run: Path) -> None:
+    slider(examined, "fig-looks", knob=KNOB, values=VALUES, caption=CAPTION, form="{:.1f}")
+    first = {path.name: path.read_bytes() for path in run.iterdir()}
+    assert read(run, "fig-looks")["slider"]["start"] == 2
+    assert [frame["text"] for frame in read(run, "fig-looks")["slider"]["frames"]] == ["0.0", "0.5", "1.0", "2.0"]
+    slider(examined, "fig-looks", knob=KNOB, values=VALUES, caption=CAPTION, form="{:.1f}")
+    assert {path.name: path.read_bytes() for path in run.iterdir()} == first
+
+
+def test_the_limits_of_all_frames_hold_what_any_shows() -> None:
+    made: list[Figure] = []
+
+    def draw(eta: float) -> tuple[Any, ...]:
+        found = examined(eta)
+        found[0].axes[0].set_xlim(0, 3 + eta)
+        made.append(found[0])
+        return found
+
+    alone = [examined(eta)[0].axes[0].get_ylim() for eta in VALUES]
+    assert len(set(alone)) > 1, "drawn alone, each has limits of its own"
+    slider(draw, "fig-looks", knob=KNOB, values=VALUES, caption=CAPTION)
+    assert {fig.axes[0].get_xlim() for fig in made} == {(0, 5)}
+    assert {fig.axes[0].get_ylim() for fig in made} == {(min(low for low, _ in alone), max(high for _, high in alone))}
+
+
+def test_an_axis_that_is_turned_stays_turned() -> None:
+    made: list[Figure] = []
+
+    def draw(eta: float) -> tuple[Any, ...]:
+        found = examined(eta)
+        found[0].axes[0].set_ylim(100 + eta, 0)
+        made.append(found[0])
+        return found
+
+    slider(draw, "fig-looks", knob=KNOB, values=VALUES, caption=CAPTION)
+    assert {fig.axes[0].get_ylim() for fig in made} == {(102, 0)}
+
+
+def test_nothing_is_written_unless_the_book_is_being_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("CFLTR_RUN_DIR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    slider(examined, "fig-looks", knob=KNOB, values=VALUES, caption=CAPTION)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_notebook_is_shown_the_still_like_any_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[tuple[Any, Any]] = []
+    monkeypatch.setattr(pictures, "show", lambda bundle, about: shown.append((bundle, about)))
+    slider(examined, "fig-looks", knob=KNOB, values=VALUES, caption=CAPTION)
+    drawn = [dict(bundle) for bundle, _ in shown]
+    fig, data, _, alt = examined(1)
+    # On the limits that all frames share.
+    fig.axes[0].set_ylim(
+        *(f([examined(eta)[0].axes[0].get_ylim()[i] for eta in VALUES]) for i, f in ((0, min), (1, max)))
+    )
+    figure(fig, "fig-looks", caption=drawn[1]["text/plain"], alt=alt, data=data)
+    assert [dict(bundle) for bundle, _ in shown[2:]] == drawn
+    assert [about for _, about in shown[2:]] == [about for _, about in shown[:2]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"id": "looks"}, r"id is 'looks': expected fig-words"),
+        ({"caption": "Short."}, "caption of fig-looks: say what is shown"),
+        ({"values": [0, 1]}, rf"values of fig-looks: expected {FEWEST} to {MOST} numbers, got shape \(2,\)"),
+        ({"values": np.arange(MOST + 1)}, rf"expected {FEWEST} to {MOST} numbers, got shape \({MOST + 1},\)"),
+        ({"values": [0, 2, 1]}, r"values\[2\] of fig-looks is 1, not above the one before: sort"),
+        ({"values": [0, 1, 1]}, r"values\[2\] of fig-looks is 1, not above the one before"),
+        ({"values": [0, 1, np.inf]}, r"values\[2\] of fig-looks is inf: expected a finite number"),
+        ({"values": [0, 1, np.nan]}, r"values\[2\] of fig-looks is nan: expected a finite number"),
+        ({"form": "{:.0f}"}, r"form of fig-looks is '\{:.0f\}', which writes two values alike: 0, 0, 1, 2"),
+        ({"start": 0.7}, "start of fig-looks is 0.7: choose one of the values, 0, 0.5, 1, 2"),
+        ({"knob": " "}, "knob of fig-looks is ' ': expected plain words"),
+        ({"knob": "$\\eta$"}, "knob of fig-looks is .*: expected plain words"),
+        ({"knob": "rank"}, "data of fig-looks has a column 'rank' of its own"),
+        ({"draw": changed(1, {})}, f"at {KNOB} = 1: data of fig-looks is empty"),
+        ({"draw": changed(3, "A chart.")}, f"at {KNOB} = 1: alt of fig-looks: expected at least 40 characters"),
+        ({"draw": changed(3, told(0)[1])}, "alt of fig-looks: two frames have the same one"),
+        ({"draw": changed(2, "")}, f"fact of fig-looks at {KNOB} = 1 is '': expected plain words"),
+        ({"draw": changed(2, "x" * (LONGEST_FACT + 1))}, f"at most {LONGEST_FACT} characters"),
+        ({"draw": changed(2, "two\nlines")}, "expected plain words on one line"),
+        ({"draw": changed(2, "it **wins**")}, "expected plain words on one line"),
+        ({"draw": lambda eta: examined(eta)[:3]}, "draw of fig-looks at .* = 0: expected it to return figure, data, "),
+        ({"draw": on_axes(rows=2)}, "frames of fig-looks: 1 has another size or number of axes than 0"),
+        ({"draw": on_axes(xlabel="place")}, "axes 0 of 1 and 0 differ in the label of x; what the knob changes"),
+        ({"draw": on_axes(ylabel="share")}, "axes 0 of 1 and 0 differ in the label of y"),
+        ({"draw": on_axes(xscale="log")}, "axes 0 of 1 and 0 differ in the scale of x"),
+        ({"draw": on_axes(yscale="log")}, "axes 0 of 1 and 0 differ in the scale of y"),
+    ],
+)
+def test_slider_refuses(run: Path, changes: dict[str, Any], message: str) -> None:
+    import matplotlib.pyplot as plt
+
+    arguments = {"draw": examined, "id": "fig-looks", "knob": KNOB, "values": VALUES, "caption": CAPTION} | changes
+    with pytest.raises(ValueError, match=message):
+        slider(arguments.pop("draw"), arguments.pop("id"), **arguments)
+    assert not run.exists()
+    assert plt.get_fignums() == []
+
+
+def test_another_size_is_refused() -> None:
+    def draw(eta: float) -> tuple[Any, ...]:
+        found = examined(eta)
+        found[0].set_size_inches(5 + eta, 4)
+        return found
+
+    with pytest.raises(ValueError, match=r"frames of fig-looks: 0\.5 has another size"):
+        slider(draw, "fig-looks", knob=KNOB, values=VALUES, caption=CAPTION)
+
+
+def test_the_slider_of_a_run_says_where_it_stands(run: Path) -> None:
+    here = Run("smoke", "digits", 3)
+    for name, seeds in (("fig-one", None), ("fig-two", here.seeds)):
+        here.slider(examined, name, knob=KNOB, values=VALUES, caption=CAPTION, seeds=seeds)
+    assert "digits" not in read(run, "fig-one")["caption"]
+    assert read(run, "fig-two")["caption"].startswith(f"{CAPTION} {here.setting}. On the book's site a slider ")
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_what_figures_and_sliders_share(run: Path, dense: bool) -> None:
+    """The pieces by themselves: what a figure is made of."""
+    fig, data, _, alt = examined(1)
+    kind = "png" if dense else "svg"
+    pictures.check_texts("fig-x", caption=CAPTION, alt=alt)
+    table = pictures.table_of(data, "fig-x")
+    image = pictures.drawn(fig, kind)
+    card = pictures.card_of(fig, image, kind)
+    assert card is not None
+    assert card.startswith(b"\x89PNG")
+    assert pictures.publish("fig-x", image, caption=CAPTION, alt=alt, table=table, kind=kind, card=card, more=1) == run
+    mine = {path.name: path.read_bytes() for path in run.iterdir()}
+    assert read(run, "fig-x")["more"] == 1
+    figure(examined(1)[0], "fig-x", caption=CAPTION, alt=alt, data=data, dense=dense)
+    theirs = {path.name: path.read_bytes() for path in run.iterdir()}
+    assert {k: v for k, v in mine.items() if k != "fig-x.json"} == {
+        k: v for k, v in theirs.items() if k != "fig-x.json"
+    }
+    pictures.show({"text/plain": "nothing happens outside a notebook"}, {})

@@ -1,0 +1,120 @@
+"""Where a chapter stands: seeds, settings, corpora, generators and logs."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import oracles
+import pytest
+
+from cfltr_book import SCALES, load_corpus
+from cfltr_book.data import memory
+from cfltr_book.reporting.standing import Standing, entropy
+from cfltr_core import DeterministicPolicy, PositionBasedUser
+
+HERE = Standing("smoke", "digits", 3)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_seeds_follow_from_the_scale_and_the_first_seed(scale: str) -> None:
+    here = Standing(scale, "yahoo-like", np.int64(4))  # type: ignore[arg-type]
+    assert here.size is SCALES[scale]
+    assert list(here.seeds) == oracles.seeds_of(4, SCALES[scale].light_seeds)
+    assert list(here.learning_seeds) == oracles.seeds_of(4, SCALES[scale].seeds)
+    assert pickle.loads(pickle.dumps(here)) == here
+    assert type(here.seed) is int
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("medium", "digits", 0), "scale is 'medium': choose one of smoke, ci, paper"),
+        (("ci", "yahoo", 0), "corpus is 'yahoo': choose"),
+        (("ci", "digits", -1), "seed is -1: expected a whole number of at least 0"),
+        (("ci", "digits", True), "seed is True"),
+        (("ci", "digits", "0"), "seed is '0'"),
+    ],
+)
+def test_arguments_are_checked_at_once(arguments: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Standing(*arguments)
+
+
+def test_the_setting_as_captions_say_it() -> None:
+    words = "Corpus digits (relevant from grade 1), scale smoke, {}"
+    assert HERE.setting == words.format(f"{len(oracles.seeds_of(3, 2))} seeds")
+    assert HERE.setting_of([5]) == words.format("seed 5")
+    assert HERE.setting_of(range(3)) == words.format("3 seeds")
+    with pytest.raises(ValueError, match="seeds: there is none"):
+        HERE.setting_of([])
+
+
+def test_the_setting_counts_the_folds_that_seeds_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cfltr_book.reporting.standing.units_of", lambda corpus, seeds: [seed % 5 for seed in seeds])
+    assert "10 seeds on 5 folds (claims count folds" in HERE.setting_of(range(10))
+    assert HERE.setting_of(range(5)).endswith("5 seeds")
+
+
+def test_corpora_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory._kept.clear()
+    loaded: list[int] = []
+
+    def counted(corpus: str, scale: str, *, seed: int) -> Any:
+        loaded.append(seed)
+        return load_corpus(corpus, scale, seed=seed)
+
+    monkeypatch.setattr(memory, "load_corpus", counted)
+    first = HERE.load(3)
+    assert HERE.load(3) is first
+    assert Standing("smoke", "digits", 9).load(3) is first
+    assert memory.remembered_corpus("digits", "smoke", seed=3) is first
+    np.testing.assert_array_equal(first.train.features, load_corpus("digits", "smoke", seed=3).train.features)
+    one = sum(part.features.nbytes for part in (first.train, first.validation, first.test))
+    monkeypatch.setattr(memory, "KEPT_BYTES", 2 * one)
+    for seed in (4, 3, 5, 3, 4):
+        HERE.load(seed)  # the one that was not asked for longest goes
+    assert oracles.count_words([str(seed) for seed in loaded]) == {"3": 1, "4": 2, "5": 1}
+    monkeypatch.setattr(memory, "KEPT_BYTES", 0)
+    assert HERE.load(7) is HERE.load(7)  # the last stays, however large
+    held: list[int] = []
+    monkeypatch.setattr(memory, "load_corpus", lambda *_, seed: held.append(len(memory._kept)) or first)
+    HERE.load(8)
+    assert held == [0]  # … until another is made: both would be in memory
+    with pytest.raises(ValueError, match="seed is -1"):
+        HERE.load(-1)
+
+
+def test_each_seed_and_stream_has_a_generator_of_its_own() -> None:
+    assert HERE.rng(3, 7).random(4).tolist() == oracles.uniforms([3, 7], 4)
+    assert HERE.rng(3, [7, 100]).random(4).tolist() == oracles.uniforms([3, 7, 100], 4)
+    for arguments in ((3, -1), (-3, 1), (3, [1, 0.5]), (3, True)):
+        with pytest.raises(ValueError, match=r"is -1|is -3|is 0\.5|is True"):
+            HERE.rng(*arguments)  # type: ignore[arg-type]
+    assert list(entropy(3, np.int64(7))) == [3, 7]  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="stream is empty: give the experiment a number"):
+        entropy(3, [])
+
+
+CUTS = np.array([0, 3, 5])
+POLICY = DeterministicPolicy(np.array([1, 2, 3, 1, 2]), CUTS)
+USER = PositionBasedUser([1.0, 0.5, 0.25], epsilon_plus=0.9, epsilon_minus=0.1)
+RELEVANCE = np.array([1, 0, 1, 0, 1])
+
+
+def test_simulate_draws_sessions_then_clicks() -> None:
+    chance = [1.0 * 0.9, 0.5 * 0.1, 0.25 * 0.9, 1.0 * 0.1, 0.5 * 0.9]
+    sessions, clicks = oracles.run_log(3, 7, chance, CUTS.tolist(), 500.0)
+    log = HERE.simulate(POLICY, USER, relevance=RELEVANCE, n_clicks=500, rng=HERE.rng(3, 7))
+    assert log.sessions.tolist() == sessions
+    assert log.clicks.tolist() == clicks
+    same = HERE.simulate(POLICY, USER, relevance=RELEVANCE, n_sessions=sum(sessions), rng=HERE.rng(3, 7))
+    assert same.clicks.tolist() == clicks
+    for both in ({}, {"n_clicks": 5.0, "n_sessions": 3}):
+        with pytest.raises(ValueError, match="n_clicks, n_sessions: say how large the log is by one of the two"):
+            HERE.simulate(POLICY, USER, relevance=RELEVANCE, rng=HERE.rng(3, 7), **both)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"n_clicks is 0\.0: expected a finite number > 0"):
+        HERE.simulate(POLICY, USER, relevance=RELEVANCE, rng=HERE.rng(3, 7), n_clicks=0)
+    with pytest.raises(ValueError, match="n_sessions is 0"):
+        HERE.simulate(POLICY, USER, relevance=RELEVANCE, rng=HERE.rng(3, 7), n_sessions=0)
