@@ -16,8 +16,8 @@ PACKAGE, MODULE = "cfltr-core", "cfltr_book"
 # How a chapter's own first cell, which the install cell replaces, is recognised.
 GUARD = f'find_spec("{MODULE}")'
 # The folder itself is not named: it is somebody's.
-CLONE = "run `pip install {}` in the clone of the book that made this copy{}, and start this notebook again"
-# What every chapter needs besides the methods; and an extra for those that call a function.
+CLONE = "run `pip install '.{}'` in the clone of the book that made this copy{}, and start this notebook again"
+# The extra that every chapter needs, and the function that a notebook calls which needs another.
 CHAPTERS = "chapters"
 EXTRAS = {"logs": "read_events"}
 
@@ -30,13 +30,13 @@ def requirement(origin: Origin, extras: Sequence[str] = ()) -> str | None:
 
 
 def extras_of(cells: Iterable[NotebookNode]) -> tuple[str, ...]:
-    """Return the extras of the package that a notebook needs."""
+    """Return the extras of the package that the code of a notebook needs besides that of every chapter."""
     code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
-    return (CHAPTERS, *(extra for extra, function in EXTRAS.items() if re.search(rf"\b{function}\(", code)))
+    return tuple(extra for extra, function in EXTRAS.items() if re.search(rf"\b{function}\(", code))
 
 
 def _bracketed(extras: Sequence[str]) -> str:
-    return f"[{','.join(extras)}]" if extras else ""
+    return f"[{','.join((CHAPTERS, *extras))}]"
 
 
 def stamp_of(origin: Origin) -> str:
@@ -62,12 +62,11 @@ def install_source(origin: Origin, extras: Sequence[str] = (), numbers: Mapping[
     if wanted is not None:
         lines = [f'    %pip install -q "{wanted}"', "    importlib.invalidate_caches()"]
     else:
-        folder = f"'.{_bracketed(extras)}'" if extras else "."
         reason = "no public repository is known" if origin.repository is None else "no repository holds that"
         lines = [
             "    raise ModuleNotFoundError(",
             f'        "{MODULE} is not installed. This copy was {stamp_of(origin)}, and {reason}: "',
-            f'        "{CLONE.format(folder, _as_it_was(origin))}."',
+            f'        "{CLONE.format(_bracketed(extras), _as_it_was(origin))}."',
             "    )",
         ]
     return "\n".join(

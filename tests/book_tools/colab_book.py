@@ -10,7 +10,7 @@ ADDRESS = "https://github.com/someone/toy-book"
 SITE = "https://someone.github.io/toy-book/"
 GUARD = """import importlib.util
 
-if importlib.util.find_spec("cfltr_core") is None:
+if importlib.util.find_spec("cfltr_book") is None:
     raise ModuleNotFoundError("not installed")"""
 TEXT = """Text
 

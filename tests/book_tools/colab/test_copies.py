@@ -55,8 +55,8 @@ def test_the_copy_of_a_chapter(built: Toy) -> None:
         f"made from revision {revision}. What is marked † was found by the run of the page (scale smoke, corpus "
         "yahoo-like, seed 0); with other settings your cells find other numbers.*\n\nIt says hello.",
         "# @title Install the package of the book, where it is missing\nimport importlib.util\n\n"
-        'if importlib.util.find_spec("cfltr_core") is None:\n'
-        f'    %pip install -q "cfltr-core @ git+{ADDRESS}@{revision}"\n    importlib.invalidate_caches()\n\n'
+        'if importlib.util.find_spec("cfltr_book") is None:\n'
+        f'    %pip install -q "cfltr-core[chapters] @ git+{ADDRESS}@{revision}"\n    importlib.invalidate_caches()\n\n'
         "import json\nimport os\n\n# The numbers that the figures have in the book; their captions begin with them.\n"
         'os.environ["CFLTR_FIGURE_NUMBERS"] = json.dumps({\n    "fig-toy": "Fig. 91.1",\n})',
         'scale = "smoke"\ncorpus = "yahoo-like"\nseed = 0',
@@ -144,7 +144,9 @@ def test_changes_that_no_revision_holds_are_not_passed_off_as_one(built: Toy, tm
     assert "%pip" not in text
     assert "Open in Colab" not in page_of(changed)
     assert "Notebook to run" in page_of(changed)
-    assert re.search(r"`pip install \.` in the clone .*, with its changes on top of revision [0-9a-f]{12},", text)
+    assert re.search(
+        r"`pip install '\.\[chapters\]'` in the clone .*, with its changes on top of revision [0-9a-f]{12},", text
+    )
     refused = changed.cli("colab-check")
     assert refused.returncode == 2
     assert "built from changes that no revision holds" in refused.stdout
@@ -156,9 +158,9 @@ def test_without_a_repository_there_is_no_button_and_no_link(executed: Toy) -> N
     text = json.dumps(copy_in(executed))
     assert "no public repository is known" in text
     # This book is under no version control; a clone is named with its revision.
-    assert "run `pip install .` in the clone of the book that made this copy, and start" in text
+    assert "run `pip install '.[chapters]'` in the clone of the book that made this copy, and start" in text
     source = install_source(Origin(None, "0123456789abcdef", False), ("logs",))
-    assert "`pip install '.[logs]'` in the clone" in source
+    assert "`pip install '.[chapters,logs]'` in the clone" in source
     assert "at that revision (`git checkout 0123456789ab`)" in source
     compile(source, "cell", "exec")
     assert "](" not in text

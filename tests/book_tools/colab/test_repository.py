@@ -13,7 +13,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from toy import REPOSITORY
 
-from book_tools.colab.install_cell import EXTRAS, NUMBERS_VARIABLE, extras_of, install_source, stamp_of
+from book_tools.colab.install_cell import CHAPTERS, EXTRAS, NUMBERS_VARIABLE, extras_of, install_source, stamp_of
 from book_tools.colab.repository import VARIABLE, Origin, Repository, find_repository
 from book_tools.errors import UsageError
 
@@ -92,7 +92,7 @@ def run_install_cell(origin: Origin, module: str) -> list[str]:
         def run_line_magic(self, name: str, line: str) -> None:
             commands.append(f"%{name} {line}")
 
-    source = install_source(origin).replace("cfltr_core", module)
+    source = install_source(origin).replace("cfltr_book", module)
     plain = TransformerManager().transform_cell(source)
     exec(compile(plain, "cell", "exec"), {"get_ipython": Shell})
     return commands
@@ -103,14 +103,14 @@ def test_the_install_cell_installs_the_stamped_revision_once(repository: Reposit
     origin = Origin(repository, "abc123", False)
     assert run_install_cell(origin, "json") == []
     assert run_install_cell(origin, "no_such_module") == [
-        f'%pip install -q "cfltr-core @ git+{repository.address}@abc123"'
+        f'%pip install -q "cfltr-core[chapters] @ git+{repository.address}@abc123"'
     ]
 
 
 def test_the_numbers_of_figures_are_told_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NUMBERS_VARIABLE, "{}")
     source = install_source(Origin(None, None, None), numbers={"fig-a": "Fig. 1.1", "fig-b": 'Fig. "1.2"'})
-    exec(compile(source.replace("cfltr_core", "json"), "cell", "exec"), {})
+    exec(compile(source.replace("cfltr_book", "json"), "cell", "exec"), {})
     assert json.loads(os.environ[NUMBERS_VARIABLE]) == {"fig-a": "Fig. 1.1", "fig-b": 'Fig. "1.2"'}
     assert NUMBERS_VARIABLE not in install_source(Origin(None, None, None))
 
@@ -120,10 +120,10 @@ def test_a_notebook_that_reads_events_installs_the_extra_for_it() -> None:
     assert extras_of(cells) == ("logs",)
     assert extras_of(cells[1:]) == ()
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
-    assert set(EXTRAS) <= set(project["optional-dependencies"])
-    assert '"cfltr-core[logs] @ git+' in install_source(Origin(GITHUB, "abc123", False), ("logs",))
+    assert {CHAPTERS, *EXTRAS} <= set(project["optional-dependencies"])
+    assert '"cfltr-core[chapters,logs] @ git+' in install_source(Origin(GITHUB, "abc123", False), ("logs",))
     by_hand = install_source(Origin(None, "abc123", False), ("logs",))
-    assert "run `pip install '.[logs]'` in the clone of the book" in by_hand
+    assert "run `pip install '.[chapters,logs]'` in the clone of the book" in by_hand
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,9 @@ def test_a_notebook_that_reads_events_installs_the_extra_for_it() -> None:
 )
 def test_a_copy_that_cannot_install_says_why_and_what_to_do(origin: Origin, message: str) -> None:
     assert run_install_cell(origin, "json") == []
-    with pytest.raises(ModuleNotFoundError, match=r"run `pip install \.` in the clone of the book") as raised:
+    with pytest.raises(
+        ModuleNotFoundError, match=r"run `pip install '\.\[chapters\]'` in the clone of the book"
+    ) as raised:
         run_install_cell(origin, "no_such_module")
     assert message in str(raised.value)
     assert "git+" not in install_source(origin)

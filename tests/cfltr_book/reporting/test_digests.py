@@ -181,7 +181,7 @@ def test_digest() -> None:
 
 def test_package_digest(tmp_path: Path) -> None:
     def of(**files: str) -> str:
-        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder = tmp_path / str(len(list(tmp_path.iterdir()))) / "package"
         for name, text in files.items():
             path = folder / f"{name}.py"
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -192,7 +192,9 @@ def test_package_digest(tmp_path: Path) -> None:
     assert first == of(a=DRESSED, b="x = 1  # one")
     different = [of(a=PLAIN, b="x = 2"), of(a=PLAIN, c="x = 1"), of(a=PLAIN)]
     assert len({first, *different}) == len(oracles.seeds_of(0, 4))
-    assert package_digest() == package_digest(Path(digests.__file__).parents[1])
+    root = Path(digests.__file__).parents[2]
+    assert package_digest() == package_digest(root / "cfltr_core", root / "cfltr_book")
+    assert package_digest(root / "cfltr_core") != package_digest() != package_digest(root / "cfltr_book")
 
 
 class Plain:

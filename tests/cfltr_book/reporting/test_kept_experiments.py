@@ -324,9 +324,7 @@ def test_what_a_paper_run_cannot_trust_is_refused(paper: Path, monkeypatch: pyte
     """The code of the package is that of the key, also in a worker that starts later."""
     answers = iter(["before", "before", "after"])  # in compute, in the key, in the first cell
     monkeypatch.setattr(paper_run.digests, "package_digest", lambda: next(answers))
-    with pytest.raises(
-        ValueError, match=r"^curve, seed 0, n=10, cap=None: the code of the book's packages has changed"
-    ):
+    with pytest.raises(ValueError, match=r"n=10, cap=None: the code of the book's packages has changed"):
         ask()
 
 

@@ -75,7 +75,7 @@ def test_a_surrounding_configuration_decides_where_cells_run() -> None:
 INTERRUPTED = """
 import sys, time
 from pathlib import Path
-from cfltr_core import Run
+from cfltr_book import Run
 
 folder = Path(sys.argv[1])
 
