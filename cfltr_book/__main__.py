@@ -10,13 +10,14 @@ from pathlib import Path
 
 from cfltr_book.reporting import claim_registry
 from cfltr_book.reporting.claims import Measurement
+from cfltr_book.reporting.wording import outcome
 
 # Where ``make book`` leaves what it ran, below the folder of the book.
 RUN = Path("_build", "run")
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Print every claim with its expected verdict and the measured one; 1 when a named folder holds no run."""
+    """Print every claim with the verdict on record and the measured one; 1 when a named folder holds no run."""
     parser = argparse.ArgumentParser(
         prog="python -m cfltr_book", description="List the claims of the book, with what a run of it found."
     )
@@ -33,11 +34,14 @@ def main(argv: list[str] | None = None) -> int:
     for spec in claim_registry.registry().values():
         measurement = found.get(spec.id)
         corpus = measurement.corpus if measurement else spec.corpora[0]
-        measured = measurement.result.verdict if measurement else "not run"
-        gates = measurement is not None and spec.gates(measurement.scale, measurement.corpus)
-        news = "  (sharper than expected)" if spec.is_news(measured, corpus) else ""
-        change = "  (changed)" if gates and not spec.meets(measured, corpus) else news if gates else ""
-        print(f"{spec.chapter}  {spec.id:34s} expected {spec.expected(corpus):13s} measured {measured}{change}")
+        measured = change = ""
+        if measurement is not None:
+            result = measurement.result
+            measured = outcome(spec, result.verdict, interval=result.interval)
+            if spec.gates(measurement.scale, corpus) and result.verdict != spec.recorded(corpus):
+                change = "  (sharper than on record)" if spec.is_news(result.verdict, corpus) else "  (changed)"
+        record = outcome(spec, spec.recorded(corpus))
+        print(f"{spec.chapter}  {spec.id:34s} on record: {record:13s} measured: {measured or 'not run'}{change}")
         print(f"    {spec.statement} ({spec.source})")
     sys.stdout.flush()
     return 0

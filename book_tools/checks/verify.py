@@ -1,8 +1,8 @@
 """Decide whether a run still says what the book says.
 
 The verdicts are checked by the same arithmetic that made them, from the stored numbers: a verdict that was
-edited, a test that always agrees, and a claim that went missing are all found.  What is expected of a claim, and
-where it must hold, is read from the registry as it is now: a changed expectation shows without a new run.
+edited, a test that always agrees, and a claim that went missing are all found.  What is on record for a claim,
+and where it must hold, is read from the registry as it is now: a changed record shows without a new run.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from book_tools.book import Book, Chapter
@@ -54,10 +55,10 @@ def verify(book: Book) -> None:
 
 
 def news(found: Mapping[str, tuple[Chapter, Measurement]], registry: Mapping[str, Claim]) -> list[str]:
-    """Return one notice per verdict that is due and sharper than an expected *inconclusive*: no failure."""
+    """Return one notice per verdict that is due and sharper than the one on record, *inconclusive*: no failure."""
     return [
-        f"NEWS {name} (chapter {chapter.number}): {_unexpected(registry[name], measurement)}; if it is to stay, "
-        "write it down as expected in claims.yml, and leave what was predicted as it is"
+        f"NEWS {name} (chapter {chapter.number}): {_beside_record(registry[name], measurement)}; if it is to stay, "
+        "put it on record in claims.yml, and leave what was predicted as it is"
         for name, (chapter, measurement) in found.items()
         if name in registry
         and _gates(registry[name], measurement)
@@ -68,35 +69,38 @@ def news(found: Mapping[str, tuple[Chapter, Measurement]], registry: Mapping[str
 def verdict_report(book: Book) -> list[str]:
     """Return what to print of the verdicts: those that changed where they must hold, then the others in one block."""
     from cfltr_book.reporting.claim_registry import registry
+    from cfltr_book.reporting.wording import outcome
 
     found = measured_claims(book, book.chapters())
     changed = {
         name: (chapter, measurement)
         for name, (chapter, measurement) in found.items()
-        if name in registry() and measurement.result.verdict != registry()[name].expected(measurement.corpus)
+        if name in registry() and measurement.result.verdict != registry()[name].recorded(measurement.corpus)
     }
     due = {name: at for name, at in changed.items() if _gates(registry()[name], at[1])}
     gating = {name: at for name, at in due.items() if not registry()[name].is_news(at[1].result.verdict, at[1].corpus)}
     lines = [
-        f"  {name} (chapter {chapter.number}): {_unexpected(registry()[name], measurement)}"
+        f"  {name} (chapter {chapter.number}): {_beside_record(registry()[name], measurement)}"
         for name, (chapter, measurement) in gating.items()
     ]
     if lines:
         lines.insert(0, f"CHANGED where it must hold, 'make verify' fails: {len(gating)} of {len(found)} verdicts")
     else:
         lines.append(
-            "every verdict that must hold at this scale and corpus is the expected one"
+            "every verdict that must hold at this scale and corpus is the one on record"
             + (", or sharper" if len(due) > len(gating) else "")
         )
     lines += [f"  {line}" for line in news(found, registry())]
-    others = [at for name, at in changed.items() if name not in due]
+    others = [(name, *at) for name, at in changed.items() if name not in due]
     if others:
         lines.append(
             f"{len(others)} others differ where they need not hold; 'python -m cfltr_book' lists every verdict"
         )
-        for chapter in dict.fromkeys(chapter for chapter, _ in others):
-            verdicts = Counter(measurement.result.verdict for at, measurement in others if at == chapter)
-            lines.append(f"  chapter {chapter.number}: " + ", ".join(f"{n} {v}" for v, n in sorted(verdicts.items())))
+        for number, some in groupby(others, key=lambda other: other[1].number):
+            counts = Counter(
+                outcome(registry()[name], at.result.verdict, interval=at.result.interval) for name, _, at in some
+            )
+            lines.append(f"  chapter {number}: " + ", ".join(f"{n} {words}" for words, n in sorted(counts.items())))
     return lines
 
 
@@ -131,7 +135,7 @@ def _one_claim(measurement: Measurement, spec: Claim) -> list[str]:
     problems = []
     result = measurement.result
     if _gates(spec, measurement) and not spec.meets(result.verdict, measurement.corpus):
-        problems.append(_unexpected(spec, measurement))
+        problems.append(_beside_record(spec, measurement))
     again = claims.judge(spec, measurement.arrays)
     if again.verdict != result.verdict or not _same(again.effect, result.effect):
         problems.append(
@@ -149,10 +153,10 @@ def _gates(spec: Claim, measurement: Measurement) -> bool:
     return spec.gates(measurement.scale, measurement.corpus)
 
 
-def _unexpected(spec: Claim, measurement: Measurement) -> str:
-    result = measurement.result
-    reason = f" ({result.reason})" if result.reason else ""
-    return f"{result.verdict}{reason}, expected {spec.expected(measurement.corpus)}"
+def _beside_record(spec: Claim, measurement: Measurement) -> str:
+    from cfltr_book.reporting.wording import against_record
+
+    return against_record(spec, measurement.result, measurement.corpus)
 
 
 def _same(effect: float, stored: float) -> bool:

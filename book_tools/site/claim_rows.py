@@ -58,9 +58,9 @@ def withdrawn_row(spec: Claim, corpus: str, replaced: Sequence[str] = ()) -> str
         _predecessors(replaced),
         f"{' '.join(about.why.split())} `{spec.id}`",
     ]
-    changed = spec.prediction(corpus) != spec.expected(corpus)
+    changed = spec.prediction(corpus) != spec.recorded(corpus)
     text = f"{' '.join(filter(None, lines))}\n\n{_reason(spec)}"
-    return _block(spec, outcome(spec, spec.expected(corpus)), text, changed)
+    return _block(spec, outcome(spec, spec.recorded(corpus)), text, changed)
 
 
 def _block(spec: Claim, outcome: str, about: str, is_surprise: bool) -> str:
@@ -106,8 +106,8 @@ def _compared(one: Standing, corpus: str) -> str:
     """Say where this run differs from the last accepted one."""
     from cfltr_book.reporting.wording import outcome
 
-    expected = one.spec.expected(corpus)
-    return "" if one.verdict == expected else f"**The last accepted run: {outcome(one.spec, expected)}.**"
+    recorded = one.spec.recorded(corpus)
+    return "" if one.verdict == recorded else f"**On record: {outcome(one.spec, recorded)}.**"
 
 
 def _links(one: Standing, outcomes: Mapping[str, str]) -> str:

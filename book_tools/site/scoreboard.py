@@ -47,9 +47,10 @@ WORDS = (
     "surely below zero, by however little. A claim of a value, or of no difference, is **opposite seen** where the "
     "interval lies outside what the claim allows.",
     "- A *control* is a repetition in which an effect must vanish or turn round. It **held** or it **did not hold**.\n",
-    "Chapters and code call the same verdicts by one word for all kinds:\n",
-    "{mapping}",
-    "Of an empirical claim that one thing is larger, *Predicted: contradicted* came true by any of the three.\n",
+    "Chapters, this page and `python -m cfltr_book` say these same words. The files of the repository, `claims.yml` "
+    "among them, have one word for all kinds: *supported* for true, seen and held, *inconclusive* for undecided, "
+    "*contradicted* for the rest. Of an empirical claim that one thing is larger, *Predicted: contradicted* came true "
+    "by any of smaller than asked, not seen and opposite seen.\n",
     "The ids begin with a short code for the source{sources}. [How a verdict is reached](#sec-verdicts) and "
     "[how you check that it was predicted before](#sec-before) stand at the end of the page.\n",
 )
@@ -57,8 +58,8 @@ INTERVALS = (
     "(sec-verdicts)=\n## How a verdict is reached\n",
     "Intervals are two-sided Student intervals across seeds, or across what a claim counts in their place. Within a "
     "chapter they hold together at {together:.0%}: each statistical claim of a chapter with m of them is judged at "
-    "level 1 − {alpha:g}/m (Bonferroni). A false *supported* errs on one side only, so that a chapter raises such an "
-    "alarm with probability at most {alarm:.1%}. This takes seeds as independent; the seeds of `digits` and of a "
+    "level 1 − {alpha:g}/m (Bonferroni). A claim falsely *seen* errs on one side only, so that a chapter raises such "
+    "an alarm with probability at most {alarm:.1%}. This takes seeds as independent; the seeds of `digits` and of a "
     "`letor:` collection split the same data and are not quite. Seeds that read the same fold of a collection are "
     "averaged and count once. Identities and inequalities are exact: they have no false alarms. Fewer than {few} "
     "seeds or folds that all give the same value decide nothing. Where more of them agree in every digit, as choices "
@@ -74,7 +75,7 @@ BEFORE = (
     "```bash\ngit log --reverse --date=iso --format='%n%h %ad %s' --name-only \\\n"
     "  -S'{id}' -- '*claims.yml' 'chapters/*.ipynb'\n```\n",
     "The first commit should name `claims.yml` and no chapter. `git show HASH -- '*claims.yml'`, with its hash, shows "
-    "what was predicted then: `predicted`, or `expect` where that line is missing. Where nothing was predicted the "
+    "what was predicted then: `predicted`, or `on_record` where that line is missing. Where nothing was predicted the "
     "claim says so above. Where a claim *took the place* of a withdrawn one, its id may be older than its statement: "
     "the first commit then shows the old statement, and its own prediction stands in the later commit to `claims.yml` "
     "that has its present words. Git shows the order of commits. Where one commit brings a claim and its chapter, as "
@@ -104,7 +105,7 @@ def scoreboard(book: Book, parameters: Parameters) -> str:
         if spec.withdrawn is not None:
             replaced.setdefault(spec.withdrawn.replaced_by, []).append(spec.id)
     where = ", see [the four sources](sources.md)" if SOURCES_PAGE in book.pages() else ""
-    words = {"corpus": corpus, "parameters": parameters, "sources": where, "mapping": _mapping()}
+    words = {"corpus": corpus, "parameters": parameters, "sources": where}
     parts = [
         *(line.format(**words) for line in INTRODUCTION),
         _filter(found, gone, corpus),
@@ -140,20 +141,6 @@ def numbers_files(book: Book) -> dict[str, str]:
 def link_to(chapter: Chapter) -> str:
     """Return a link to a chapter from a page that lies beside it."""
     return f"[{title_of(read_notebook(chapter.source)) or chapter.name}]({chapter.source.name})"
-
-
-def _mapping() -> str:
-    """Return which word of chapters and code is which here, as a table."""
-    from cfltr_book.reporting.claim_registry import VERDICTS
-    from cfltr_book.reporting.wording import EMPIRICAL as NATURE
-    from cfltr_book.reporting.wording import NOT_SEEN, OUTCOMES, SMALLER
-
-    def cell(kind: str, verdict: str) -> str:
-        below = kind == NATURE and verdict == "contradicted"
-        return " or ".join([*([SMALLER, NOT_SEEN] if below else []), OUTCOMES[kind][verdict]])
-
-    rows = [[f"*{verdict}*", *(cell(kind, verdict) for kind in OUTCOMES)] for verdict in VERDICTS]
-    return table(["In chapters and code", *(kind.capitalize() for kind in OUTCOMES)], rows)
 
 
 def _totals(found: list[Standing], corpus: str) -> str:
@@ -193,7 +180,7 @@ def _filter(found: list[Standing], gone: list[Claim], corpus: str) -> str:
     """Return two rows of buttons that leave only some claims to be seen; the style sheet does it, without a script."""
     from cfltr_book.reporting.wording import CONTROL, OWN, SOURCES, outcome, source_of
 
-    outcomes = {one.outcome for one in found} | {outcome(spec, spec.expected(corpus)) for spec in gone}
+    outcomes = {one.outcome for one in found} | {outcome(spec, spec.recorded(corpus)) for spec in gone}
     used = {one.source for one in found} | {source_of(spec.id) for spec in gone}
     sources = {class_of(code): "our own" if code == OWN else name for code, name in SOURCES.items() if code in used}
     if CONTROL in used:

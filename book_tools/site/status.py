@@ -29,8 +29,8 @@ COMPARED = (
     "scale and corpus, and computes a cell or two of most of them again. `make colab` runs the chapters' copies in a "
     "bare environment and compares them with the chapters in the same way. Times, and the machine that took them, are "
     "compared with nothing.\n",
-    "A changed verdict or recorded number does not fail `make book`; it fails `make verify`. Only where *inconclusive* "
-    "was expected is a verdict told as news, and passes.\n",
+    "A changed verdict or recorded number does not fail `make book`; it fails `make verify`. Only where *undecided* is "
+    "on record is a verdict told as news, and passes.\n",
 )
 
 

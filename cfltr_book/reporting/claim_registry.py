@@ -1,6 +1,6 @@
 """What ``claims.yml`` states of the claims of the papers, each of them *before* it is measured.
 
-An entry holds the claim's kind, the smallest effect that would matter, and the verdict that we expect.  What a chapter
+An entry holds the claim's kind, the smallest effect that would matter, and the verdict on record.  What a chapter
 measures for it is judged in :mod:`cfltr_book.reporting.claims`.
 
 kind         arrays                     supported when
@@ -12,8 +12,8 @@ equivalence  left, right (paired)       the interval of mean(left − right) lie
 number       values                     the interval of mean(values) lies inside ``value`` ± ``margin``
 limit        x, errors (seeds × x)      the interval of the log-log slope lies inside ``value`` ± ``margin``
 
-What was ``predicted`` before a claim was measured is never rewritten; ``expect`` is what the last accepted run gave,
-the value that a new run is compared with.  An expected *inconclusive* that becomes a verdict is news
+What was ``predicted`` before a claim was measured is never rewritten; ``on_record`` is the verdict of the last accepted
+run, which a new run is compared with.  An *inconclusive* on record that becomes a verdict is news
 (:meth:`Claim.is_news`); anything else that differs is a change.  A statement that was replaced after it was measured
 stays in the file, marked ``withdrawn`` with what it had measured; :func:`withdrawn` lists these, :func:`registry` the
 others.
@@ -66,7 +66,7 @@ class Withdrawal:
 class Claim:
     """One entry of ``claims.yml``; see the module's table for ``kind``, and its docstring for the other words.
 
-    ``predicted`` is ``expect`` unless the file says otherwise, ``nature`` follows from the kind unless it does.
+    ``predicted`` is ``on_record`` unless the file says otherwise, ``nature`` follows from the kind unless it does.
     """
 
     id: str
@@ -76,7 +76,7 @@ class Claim:
     chapter: str
     corpora: tuple[str, ...]
     scale: str
-    expect: str | Mapping[str, str]
+    on_record: str | Mapping[str, str]
     reason: str
     margin: float = 0.0
     tolerance: float = 0.0
@@ -90,12 +90,12 @@ class Claim:
     def __post_init__(self) -> None:
         """Fill in what the file leaves to a rule."""
         if not self.predicted:
-            object.__setattr__(self, "predicted", self.expect)
+            object.__setattr__(self, "predicted", self.on_record)
         if not self.nature:
             object.__setattr__(self, "nature", NATURES[self.kind not in MATHEMATICAL])
 
     def gates(self, scale: str, corpus: str) -> bool:
-        """True where the expected verdict must be met: at this scale or larger, on a named corpus."""
+        """True where the verdict on record must be met: at this scale or larger, on a named corpus."""
         named = _corpus_family(corpus) in self.corpora
         return named and SCALE_ORDER.index(scale) >= SCALE_ORDER.index(self.scale)
 
@@ -109,21 +109,21 @@ class Claim:
         """So many values in words, by what each of them is of: *5 seeds*."""
         return f"{values} {self.each}{'' if values == 1 else 's'}"
 
-    def expected(self, corpus: str) -> str:
-        """The verdict expected on a corpus; on one that is not named, that of the first named corpus."""
-        return _on(corpus, self.expect, self.corpora)
+    def recorded(self, corpus: str) -> str:
+        """The verdict on record for a corpus; for one that is not named, that of the first named corpus."""
+        return _on(corpus, self.on_record, self.corpora)
 
     def prediction(self, corpus: str) -> str:
-        """The verdict predicted before the first measurement, or *none*; corpora as in :meth:`expected`."""
+        """The verdict predicted before the first measurement, or *none*; corpora as in :meth:`recorded`."""
         return _on(corpus, self.predicted, self.corpora)
 
     def is_news(self, verdict: str, corpus: str) -> bool:
-        """True for a verdict where *inconclusive* was expected: sharper than expected, in either direction."""
-        return self.expected(corpus) == "inconclusive" and verdict in ("supported", "contradicted")
+        """True for a verdict where *inconclusive* is on record: sharper than before, in either direction."""
+        return self.recorded(corpus) == "inconclusive" and verdict in ("supported", "contradicted")
 
     def meets(self, verdict: str, corpus: str) -> bool:
-        """True for the expected verdict, and for a sharper one than an expected *inconclusive*."""
-        return verdict == self.expected(corpus) or self.is_news(verdict, corpus)
+        """True for the verdict on record, and for any verdict where *inconclusive* is on record."""
+        return verdict == self.recorded(corpus) or self.is_news(verdict, corpus)
 
 
 @cache
@@ -184,7 +184,7 @@ def _parse(entry: dict[str, Any]) -> Claim:
             raise ValueError(f"claims.yml, {name}: {field} is {entry[field]!r}; write a number such as 1.0e-12")
     replaced = _withdrawal(entry)
     if replaced is not None:
-        entry = {**entry, "withdrawn": replaced, "expect": replaced.measured}
+        entry = {**entry, "withdrawn": replaced, "on_record": replaced.measured}
     try:
         spec = Claim(**{**entry, "corpora": tuple(entry["corpora"])})
     except (KeyError, TypeError) as error:
@@ -199,11 +199,11 @@ def _parse(entry: dict[str, Any]) -> Claim:
         )
     if not set(spec.corpora) <= set(CORPORA):
         raise ValueError(f"claims.yml, {name}: corpora {spec.corpora} are not all among {CORPORA}")
-    for field, allowed in (("expect", VERDICTS), ("predicted", (*VERDICTS, NO_PREDICTION))):
+    for field, allowed in (("on_record", VERDICTS), ("predicted", (*VERDICTS, NO_PREDICTION))):
         given = getattr(spec, field)
         each = dict.fromkeys(spec.corpora, given) if isinstance(given, str) else given
         if set(each) != set(spec.corpora) or not set(each.values()) <= set(allowed):
-            called = "withdrawn: measured" if field == "expect" and replaced is not None else field
+            called = "withdrawn: measured" if field == "on_record" and replaced is not None else field
             raise ValueError(f"claims.yml, {name}: {called} is one of {allowed}, or one of them per corpus")
     if spec.kind in EXACT and not spec.tolerance > 0:
         raise ValueError(f"claims.yml, {name}: an exact claim states a tolerance > 0")
@@ -224,10 +224,10 @@ def _withdrawal(entry: Mapping[str, Any]) -> Withdrawal | None:
     wanted = {field.name for field in fields(Withdrawal)}
     if not isinstance(about, Mapping) or set(about) != wanted:
         raise ValueError(f"claims.yml, {name}: withdrawn holds {', '.join(sorted(wanted))}, each of them")
-    if "expect" in entry or "predicted" not in entry:
+    if "on_record" in entry or "predicted" not in entry:
         raise ValueError(
             f"claims.yml, {name}: a withdrawn claim says what was predicted, and under withdrawn what it measured; "
-            "nothing is expected of it"
+            "nothing is on record for it"
         )
     return Withdrawal(**about)
 

@@ -11,17 +11,8 @@ from typing import Any
 from cfltr_book.reporting import claim_registry
 from cfltr_book.reporting.claim_registry import NO_PREDICTION, Claim
 from cfltr_book.reporting.claims import NO_VERDICT, ClaimResult
-from cfltr_book.reporting.wording import EMPIRICAL, describe, is_control, outcome, required, spelt_out
+from cfltr_book.reporting.wording import describe, is_control, outcome, required, spelt_out
 
-# How a statement of each kind fails; the effect follows.  An ordering of data fails in the words of the scoreboard.
-_FAILS = {
-    "identity": "equality fails: off by up to",
-    "inequality": "the bound fails: exceeded by up to",
-    "ordering": "there is no such advantage: on average",
-    "equivalence": "they differ: on average by",
-    "number": "the value is another:",
-    "limit": "the slope is another:",
-}
 _HEAD = ("claim", "measured", "verdict", "control")
 
 
@@ -29,7 +20,7 @@ _HEAD = ("claim", "measured", "verdict", "control")
 class Evidence:
     """Claims with what was measured, each verdict in words, and its negative control.
 
-    A notebook shows the table folded under :attr:`summary`; where a verdict that is due is not the expected one, it
+    A notebook shows the table folded under :attr:`summary`; where a verdict that is due is not the one on record, it
     stands open.  ``str`` gives the same as plain text.
 
     Parameters
@@ -37,7 +28,7 @@ class Evidence:
     results
         What :func:`cfltr_book.reporting.claims.claim` returned, one after the other.
     corpus, scale : str
-        Where they were measured: what is expected depends on it.
+        Where they were measured: what is on record depends on it.
 
     Raises
     ------
@@ -58,43 +49,34 @@ class Evidence:
 
     @property
     def summary(self) -> str:
-        """One line: how many claims, how many of each verdict, how many controls held, and what was not expected."""
-        claims = [r for r in self.results if not is_control(r.id)]
-        controls = [r for r in self.results if is_control(r.id)]
-        verdicts = Counter(r.verdict for r in claims)
-        parts = [f"{number} {verdict}" for verdict, number in sorted(verdicts.items(), reverse=True)]
-        line = "Evidence: " + ", ".join([_count(len(claims), "claim"), *parts] if claims else [])
-        if controls:
-            outcomes = Counter(map(self._outcome, controls))
-            line += f"{'; ' if claims else ''}{_count(len(controls), 'control')}"
-            line += f" {next(iter(outcomes))}" if len(outcomes) == 1 else ""
-            line += ": " + ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items()) if len(outcomes) > 1 else ""
-        changed = sum(self._changed(r) for r in self.results)
-        return line + (f"; {changed} not as expected" if changed else "")
+        """One line: how many claims and controls, how many of each outcome, and how many differ from the record."""
+        parts = []
+        for noun, is_one in (("claim", False), ("control", True)):
+            outcomes = Counter(self._outcome(r) for r in self.results if is_control(r.id) is is_one)
+            number = outcomes.total()
+            if number:
+                each = [f"{count} {called}" for called, count in outcomes.items()]
+                called = ", ".join(each) if len(each) > 1 else next(iter(outcomes))
+                parts.append(f"{number} {noun}{'' if number == 1 else 's'}: {called}")
+        changed = sum(map(self._changed, self.results))
+        return "Evidence: " + "; ".join(parts) + (f"; {changed} not as on record" if changed else "")
 
     def words(self, result: ClaimResult) -> str:
-        """The verdict in words: whether it was predicted, and, of a claim that fails, how it fails.
+        """The verdict in the words of the scoreboard, and what it is compared with.
 
-        A verdict that is the one of the last accepted run, but not the one that was predicted before the first
-        measurement, has the prediction beside it; where nothing was predicted, nothing is said of it.  Of a run
-        that does not put the claim to the test, at a smaller scale or on another corpus, they say which runs do.
+        A verdict that is the one on record, but not the one predicted before the first measurement, has the prediction
+        beside it; where nothing was predicted, nothing is said of it.  Of a run that does not put the claim to the
+        test, at a smaller scale or on another corpus, they say which runs do.
         """
-        spec = claim_registry.registry()[result.id]
-        expected, predicted = _expected(result, self.corpus), spec.prediction(self.corpus)
-        # Where the claim is not put to the test, an open verdict goes neither with the prediction nor against it.
-        if result.verdict == expected and (result.verdict != "inconclusive" or spec.gates(self.scale, self.corpus)):
-            against = predicted not in (NO_PREDICTION, result.verdict)
-            words = f"{result.verdict} (predicted: {predicted})" if against else result.verdict
-            if predicted == result.verdict != "supported":
-                words += ", as predicted"
-            failed = f": {_fails(spec, result)} {result.effect:.3g}" if result.verdict == "contradicted" else ""
-            return words + failed
-        if spec.is_news(result.verdict, self.corpus):
-            return f"{result.verdict}, though no clear answer was expected"
-        if self._changed(result):
-            return f"{result.verdict}, but {expected} was expected"
-        there = "no clear answer" if expected == "inconclusive" else expected
-        return f"{result.verdict} here, which decides nothing: {spec.tested_where}; {there} is expected there"
+        spec, called = claim_registry.registry()[result.id], self._outcome(result)
+        if result.verdict != spec.recorded(self.corpus):
+            record = f"on record: {outcome(spec, spec.recorded(self.corpus))}"
+            if spec.gates(self.scale, self.corpus):
+                return f"{called} ({record})"
+            return f"{called} here, which decides nothing: {spec.tested_where} ({record})"
+        predicted = spec.prediction(self.corpus)
+        as_said = (NO_PREDICTION, result.verdict)
+        return called if predicted in as_said else f"{called} (predicted: {outcome(spec, predicted)})"
 
     def __str__(self) -> str:
         rows = ["; ".join(cell for cell in row if cell) for row in self._rows()]
@@ -138,27 +120,12 @@ class Evidence:
             out.append((title, _measured(spec, result), self.words(result), control))
         return out
 
-    def _outcome(self, control: ClaimResult) -> str:
-        return {"supported": "held", "contradicted": "did not hold"}.get(control.verdict, "undecided here")
+    def _outcome(self, result: ClaimResult) -> str:
+        return outcome(claim_registry.registry()[result.id], result.verdict, interval=result.interval)
 
     def _changed(self, result: ClaimResult) -> bool:
         due = claim_registry.registry()[result.id].gates(self.scale, self.corpus)
         return due and not claim_registry.registry()[result.id].meets(result.verdict, self.corpus)
-
-
-def _expected(result: ClaimResult, corpus: str) -> str:
-    return claim_registry.registry()[result.id].expected(corpus)
-
-
-def _fails(spec: Claim, result: ClaimResult) -> str:
-    """How a contradicted claim fails."""
-    called = outcome(spec, result.verdict, interval=result.interval)
-    named = spec.kind == "ordering" and spec.nature == EMPIRICAL and not is_control(result.id)
-    return f"{called}, on average" if named else _FAILS[spec.kind]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _measured(spec: Claim, result: ClaimResult) -> str:

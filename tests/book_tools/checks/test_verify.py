@@ -15,7 +15,7 @@ from toy import Toy
 from book_tools.book import Book, Chapter
 from book_tools.checks.verify import claim_problems, news, verdict_report
 from book_tools.cli import main
-from cfltr_book.reporting import claim_registry
+from cfltr_book.reporting import claim_registry, wording
 from cfltr_book.reporting import claims as published
 from cfltr_book.reporting.claims import Measurement
 
@@ -32,7 +32,7 @@ def specification(**changes: Any) -> claim_registry.Claim:
         "chapter": "91",
         "corpora": ("yahoo-like",),
         "scale": "smoke",
-        "expect": "supported",
+        "on_record": "supported",
         "reason": "by construction",
         "margin": 0.1,
         "control": "toy-control",
@@ -56,25 +56,24 @@ def test_a_claim_that_holds() -> None:
 
 
 def test_methods_that_were_swapped_in_a_chapter() -> None:
-    assert problems_of(measured(published.swapped(BETTER))) == ["toy-better: contradicted, expected supported"]
+    assert problems_of(measured(published.swapped(BETTER))) == ["toy-better: opposite seen, on record: seen"]
 
 
 @pytest.mark.parametrize("arrays", [BETTER, published.swapped(BETTER)])
 def test_a_verdict_sharper_than_inconclusive_is_news_and_no_problem(arrays: Mapping[str, Any]) -> None:
-    specs = [specification(expect="inconclusive")]
+    specs = [specification(on_record="inconclusive")]
     found = measured(arrays)
     assert problems_of(found, specs=specs) == []
     (notice,) = news({"toy-better": (CHAPTERS[0], found)}, {"toy-better": specs[0]})
-    assert notice.startswith(
-        f"NEWS toy-better (chapter 91): {found.result.verdict}, expected inconclusive; if it is to"
-    )
-    elsewhere = specification(expect="inconclusive", scale="ci")
+    called = wording.outcome(specs[0], found.result.verdict, interval=found.result.interval)
+    assert notice.startswith(f"NEWS toy-better (chapter 91): {called}, on record: undecided; if it is to")
+    elsewhere = specification(on_record="inconclusive", scale="ci")
     assert news({"toy-better": (CHAPTERS[0], found)}, {"toy-better": elsewhere}) == []
 
 
 def test_a_verdict_less_sharp_than_expected_is_a_change() -> None:
     open_ended = {"larger": [2.0, 0.0], "smaller": [1.0, 1.0]}
-    assert problems_of(measured(open_ended)) == ["toy-better: inconclusive, expected supported"]
+    assert problems_of(measured(open_ended)) == ["toy-better: undecided, on record: seen"]
     assert news({"toy-better": (CHAPTERS[0], measured(open_ended))}, {"toy-better": specification()}) == []
 
 
@@ -90,7 +89,7 @@ def test_numbers_without_a_verdict_are_a_problem_only_where_the_claim_must_hold(
     assert problem.startswith(
         "toy-better: no verdict (toy-better, larger: expected finite numbers, but larger[1] is nan"
     )
-    assert problem.endswith("), expected supported")
+    assert problem.endswith("), on record: seen")
     assert problems_of(found, specs=[specification(scale="ci")]) == []
 
 
@@ -160,8 +159,8 @@ path.write_text({json.dumps(record)!r})
 """
 
 
-def write_registry(toy: Toy, **expect: str) -> None:
-    """Write the registry of the toy book; ``expect`` changes expected verdicts, by name with an underscore."""
+def write_registry(toy: Toy, **on_record: str) -> None:
+    """Write the registry of the toy book; ``on_record`` changes the verdicts on record, by name with an underscore."""
     entries = [
         {
             "id": f"toy-{name}",
@@ -171,7 +170,7 @@ def write_registry(toy: Toy, **expect: str) -> None:
             "chapter": chapter,
             "corpora": ["yahoo-like"],
             "scale": scale,
-            "expect": expect.get(name, "supported"),
+            "on_record": on_record.get(name, "supported"),
             "reason": "by construction",
             "margin": 0.1,
             "value": 1.0,
@@ -199,7 +198,7 @@ def test_a_flipped_expectation_shows_at_once(claimed: Toy, capsys: pytest.Captur
     write_registry(claimed, two="contradicted", far="contradicted")
     assert main(["--root", str(claimed.root), "verify"]) == 1
     said = capsys.readouterr().err.splitlines()
-    assert said[0] == "toy-two: supported, expected contradicted"
+    assert said[0] == "toy-two: seen, on record: opposite seen"
     assert len(said) == 2, "toy-far need not hold here, and no chapter is stale"
     assert "kept  91_alpha" in claimed.cli("run", "--scale", "smoke").stdout
     assert claimed.artefacts() == before
@@ -209,27 +208,27 @@ def test_news_is_told_and_fails_nothing(claimed: Toy, capsys: pytest.CaptureFixt
     write_registry(claimed, two="inconclusive", far="inconclusive")
     assert main(["--root", str(claimed.root), "verify"]) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[0].startswith("NEWS toy-two (chapter 91): supported, expected inconclusive; if it is to stay")
+    assert said[0].startswith("NEWS toy-two (chapter 91): seen, on record: undecided; if it is to stay")
     assert said[1].startswith("verify: 5 claims in 2 chapters checked")
     report = verdict_report(Book(claimed.root))
-    assert report[0] == "every verdict that must hold at this scale and corpus is the expected one, or sharper"
+    assert report[0] == "every verdict that must hold at this scale and corpus is the one on record, or sharper"
     assert report[1] == f"  {said[0]}"
     assert report[2:] == [
         "1 others differ where they need not hold; 'python -m cfltr_book' lists every verdict",
-        "  chapter 91: 1 supported",
+        "  chapter 91: 1 seen",
     ]
 
 
 def test_changed_verdicts_that_gate_stand_first_and_the_others_in_one_block(claimed: Toy) -> None:
     book = Book(claimed.root)
-    assert verdict_report(book) == ["every verdict that must hold at this scale and corpus is the expected one"]
+    assert verdict_report(book) == ["every verdict that must hold at this scale and corpus is the one on record"]
     write_registry(claimed, two="contradicted", far="contradicted", other="inconclusive", last="contradicted")
     assert verdict_report(book) == [
         "CHANGED where it must hold, 'make verify' fails: 1 of 5 verdicts",
-        "  toy-two (chapter 91): supported, expected contradicted",
+        "  toy-two (chapter 91): seen, on record: opposite seen",
         "3 others differ where they need not hold; 'python -m cfltr_book' lists every verdict",
-        "  chapter 91: 1 supported",
-        "  chapter 92: 2 supported",
+        "  chapter 91: 1 seen",
+        "  chapter 92: 2 seen",
     ]
 
 

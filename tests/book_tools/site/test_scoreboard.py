@@ -34,12 +34,12 @@ ENTRY: dict[str, Any] = {
     "chapter": "91",
     "corpora": ["yahoo-like"],
     "scale": "smoke",
-    "expect": "supported",
+    "on_record": "supported",
     "reason": "r",
     "margin": 0.1,
     "value": 1.0,
 }
-ORDERING = {"source": "J20", "kind": "ordering", "margin": 0.5, "control": "control-one", "expect": "contradicted"}
+ORDERING = {"source": "J20", "kind": "ordering", "margin": 0.5, "control": "control-one", "on_record": "contradicted"}
 EXACT = {"kind": "identity", "tolerance": 1e-9}
 VALUES: Mapping[str, dict[str, Any]] = {
     "A18-true": {"left": [1.0], "right": [1.0]},
@@ -61,12 +61,12 @@ def entry(id: str, **changes: Any) -> dict[str, Any]:
 
 FILE = [
     entry("A18-true", **EXACT),
-    entry("J20-false", source="J20 §5", expect="contradicted", **EXACT),
+    entry("J20-false", source="J20 §5", on_record="contradicted", **EXACT),
     entry("A18-seen", control="control-one", each="random problem"),
-    entry("O20-opposite", source="O20", expect="contradicted", predicted="supported"),
+    entry("O20-opposite", source="O20", on_record="contradicted", predicted="supported"),
     entry("J20-small", predicted="inconclusive", **ORDERING, reason="half of what the paper's figure shows. " * 3),
-    entry("J20-unseen", predicted="contradicted", **{**ORDERING, "expect": "supported"}),
-    entry("B-open", source="B, after J20 §5", expect="inconclusive", predicted="none"),
+    entry("J20-unseen", predicted="contradicted", **{**ORDERING, "on_record": "supported"}),
+    entry("B-open", source="B, after J20 §5", on_record="inconclusive", predicted="none"),
     entry("B-nothing", source="B", scale="ci"),
     entry("B-missing", source="B"),
     entry("control-one", source="B, negative control"),
@@ -74,7 +74,7 @@ FILE = [
     entry(
         "B-old",
         source="B",
-        expect=None,
+        on_record=None,
         predicted="supported",
         withdrawn={
             "replaced_by": "B-open",
@@ -175,15 +175,7 @@ def test_an_effect_below_the_margin_is_not_the_opposite(measured: Toy) -> None:
     unseen = row(text, "J20-unseen")
     assert "Predicted: contradicted. Measured: not seen (mean difference" in unseen
     assert 'class="claim verdict-not-seen source-j20"' in unseen, "it was predicted"
-    assert "**The last accepted run: seen.**" in unseen
-
-
-def test_the_words_of_chapters_are_mapped_in_one_table(measured: Toy) -> None:
-    text = scoreboard(Book(measured.root), SMOKE)
-    assert "| In chapters and code | Mathematical | Empirical | Control |" in text
-    assert "| *supported* | true | seen | held |" in text
-    assert "| *contradicted* | false | smaller than asked or not seen or opposite seen | did not hold |" in text
-    assert "| *inconclusive* | undecided | undecided | undecided |" in text
+    assert "**On record: seen.**" in unseen
 
 
 def test_the_buttons_come_before_what_is_explained(measured: Toy) -> None:
@@ -280,7 +272,7 @@ def test_the_rows(measured: Toy) -> None:
     assert "Measured: no verdict (B-nothing, values: expected finite numbers, but values[0] is nan)." in nothing
     assert "Decides nothing here: it is put to the test from scale ci on, with yahoo-like." in nothing
     missing = row(text, "B-missing")
-    assert "Measured: not measured. **The last accepted run: seen.**" in missing
+    assert "Measured: not measured. **On record: seen.**" in missing
     assert "download" not in missing
     assert '<span class="verdict">Held</span>' in row(text, "control-one")
     assert "N-elsewhere" not in text, "its chapter is not in the book"
@@ -288,11 +280,11 @@ def test_the_rows(measured: Toy) -> None:
 
 def test_a_changed_verdict_is_set_beside_the_last_accepted_one(measured: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = claim_registry.parse_registry(
-        [{**one, "expect": "contradicted"} if one["id"] == "A18-seen" else one for one in FILE]
+        [{**one, "on_record": "contradicted"} if one["id"] == "A18-seen" else one for one in FILE]
     )
     monkeypatch.setattr(claim_registry, "registry", lambda: {n: s for n, s in parsed.items() if s.withdrawn is None})
     changed = row(scoreboard(Book(measured.root), SMOKE), "A18-seen")
-    assert "**The last accepted run: opposite seen.**" in changed
+    assert "**On record: opposite seen.**" in changed
     assert "verdict-surprise" in changed
 
 

@@ -33,7 +33,7 @@ def entry(id: str, kind: str = "number", **changes: Any) -> dict[str, Any]:
         "chapter": "01",
         "corpora": ["yahoo-like", "digits"],
         "scale": "ci",
-        "expect": "supported",
+        "on_record": "supported",
         "reason": "a test",
         "margin": 0.1,
         "tolerance": 1e-12,
@@ -44,7 +44,7 @@ def entry(id: str, kind: str = "number", **changes: Any) -> dict[str, Any]:
 
 
 def gone(id: str, kind: str = "ordering", **changes: Any) -> dict[str, Any]:
-    return entry(id, kind, **{"expect": None, "predicted": "supported", "withdrawn": GONE, **changes})
+    return entry(id, kind, **{"on_record": None, "predicted": "supported", "withdrawn": GONE, **changes})
 
 
 def one(**changes: Any) -> Claim:
@@ -54,9 +54,9 @@ def one(**changes: Any) -> Claim:
 def test_a_prediction_is_what_is_expected_unless_the_file_says_otherwise() -> None:
     assert one().prediction("digits") == "supported"
     per_corpus = {"yahoo-like": "supported", "digits": "inconclusive"}
-    assert one(expect=per_corpus).prediction("digits") == "inconclusive"
-    kept = one(expect=per_corpus, predicted="contradicted")
-    assert (kept.prediction("digits"), kept.expected("digits")) == ("contradicted", "inconclusive")
+    assert one(on_record=per_corpus).prediction("digits") == "inconclusive"
+    kept = one(on_record=per_corpus, predicted="contradicted")
+    assert (kept.prediction("digits"), kept.recorded("digits")) == ("contradicted", "inconclusive")
     split = one(predicted=per_corpus)
     assert [split.prediction(corpus) for corpus in ("digits", "yahoo-like", "letor:mine")] == [
         "inconclusive",
@@ -69,7 +69,7 @@ def test_a_prediction_is_what_is_expected_unless_the_file_says_otherwise() -> No
 @pytest.mark.parametrize("expected", VERDICTS)
 @pytest.mark.parametrize("verdict", [*VERDICTS, claims.NO_VERDICT])
 def test_only_a_verdict_sharper_than_inconclusive_may_differ(expected: str, verdict: str) -> None:
-    spec = one(expect={"yahoo-like": "supported", "digits": expected})
+    spec = one(on_record={"yahoo-like": "supported", "digits": expected})
     sharper = (expected, verdict) in {("inconclusive", "supported"), ("inconclusive", "contradicted")}
     assert spec.is_news(verdict, "digits") == sharper
     assert spec.meets(verdict, "digits") == (sharper or verdict == expected)
@@ -92,25 +92,31 @@ def test_the_nature_follows_from_the_kind_unless_the_file_says_otherwise() -> No
     [
         ({"predicted": "maybe"}, "one: predicted is one of .*'none'"),
         ({"predicted": {"digits": "supported"}}, "one: predicted is one of"),
-        ({"expect": "none"}, "one: expect is one of"),
+        ({"on_record": "none"}, "one: on_record is one of"),
         ({"nature": "physical"}, "one: nature is one of"),
         ({"each": "logs"}, "one: each is 'logs'; name one of what is counted"),
         ({"each": ""}, "one: each is ''"),
         ({"each": 5}, "one: each is 5"),
-        ({"withdrawn": GONE}, "one: a withdrawn claim says what was predicted.*nothing is expected of it"),
-        ({"withdrawn": GONE, "expect": None}, "one: a withdrawn claim says what was predicted"),
-        ({"withdrawn": "yes", "expect": None, "predicted": "supported"}, "one: withdrawn holds measured, replaced_by"),
+        ({"withdrawn": GONE}, "one: a withdrawn claim says what was predicted.*nothing is on record"),
+        ({"withdrawn": GONE, "on_record": None}, "one: a withdrawn claim says what was predicted"),
         (
-            {"withdrawn": {"why": "so"}, "expect": None, "predicted": "supported"},
+            {"withdrawn": "yes", "on_record": None, "predicted": "supported"},
+            "one: withdrawn holds measured, replaced_by",
+        ),
+        (
+            {"withdrawn": {"why": "so"}, "on_record": None, "predicted": "supported"},
             "one: withdrawn holds measured, replaced_by, why, each of them",
         ),
         (
-            {"withdrawn": {**GONE, "measured": "maybe"}, "expect": None, "predicted": "supported"},
+            {"withdrawn": {**GONE, "measured": "maybe"}, "on_record": None, "predicted": "supported"},
             "one: withdrawn: measured is one of",
         ),
-        ({"withdrawn": GONE, "expect": None, "predicted": "supported"}, "one: replaced_by is one, which is no other"),
         (
-            {"withdrawn": {**GONE, "replaced_by": "nobody"}, "expect": None, "predicted": "supported"},
+            {"withdrawn": GONE, "on_record": None, "predicted": "supported"},
+            "one: replaced_by is one, which is no other",
+        ),
+        (
+            {"withdrawn": {**GONE, "replaced_by": "nobody"}, "on_record": None, "predicted": "supported"},
             "one: replaced_by is nobody, which is no other claim",
         ),
     ],
@@ -124,7 +130,7 @@ def test_a_withdrawn_claim_needs_no_control_and_is_none() -> None:
     found = parse_registry([entry("one"), gone("old")])
     assert found["old"].control is None
     assert found["old"].withdrawn == claim_registry.Withdrawal("one", "contradicted", "it asked too little")
-    assert found["old"].expected("digits") == "contradicted"
+    assert found["old"].recorded("digits") == "contradicted"
     with pytest.raises(ValueError, match="two: an ordering names its negative control, another claim"):
         parse_registry([entry("one"), gone("old"), entry("two", "ordering", control="old")])
     with pytest.raises(ValueError, match="two: its control old is no claim"):
@@ -156,18 +162,18 @@ def test_a_withdrawn_claim_is_listed_apart_and_measured_no_more(replaced: dict[s
 
 
 def test_the_table_of_a_chapter_takes_a_sharper_verdict_as_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = parse_registry([entry("one", expect="inconclusive", control="control-two"), entry("control-two")])
+    found = parse_registry([entry("one", on_record="inconclusive", control="control-two"), entry("control-two")])
     monkeypatch.setattr(claim_registry, "registry", lambda: found)
     sharper = claims.verdict_of(found["one"], {"values": [0.5, 0.51, 0.49]})
     failed = claims.verdict_of(found["control-two"], {"values": [0.5, 0.51, 0.49]})
     held = claims.verdict_of(found["control-two"], {"values": [0.0, 0.01, -0.01]})
     table = Evidence([sharper, held], "digits", "ci")
-    assert table.words(sharper) == "contradicted, though no clear answer was expected"
-    assert "not as expected" not in table.summary
-    assert table.summary.endswith("1 control held")
+    assert table.words(sharper) == "opposite seen (on record: undecided)"
+    assert "not as on record" not in table.summary
+    assert table.summary.endswith("1 control: held")
     assert '<details class="evidence"><summary>' in table.html()
     failing = Evidence([sharper, failed], "digits", "ci")
-    assert failing.summary.endswith("1 control did not hold; 1 not as expected")
+    assert failing.summary.endswith("1 control: did not hold; 1 not as on record")
     assert '<details class="evidence" open>' in failing.html()
 
 

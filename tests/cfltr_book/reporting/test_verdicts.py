@@ -18,7 +18,7 @@ from scipy import stats
 import cfltr_core
 from cfltr_book import claim, mean_interval
 from cfltr_book.__main__ import main
-from cfltr_book.reporting import claim_registry
+from cfltr_book.reporting import claim_registry, wording
 from cfltr_book.reporting.claim_registry import (
     MEASURED_BY,
     VERDICTS,
@@ -45,7 +45,7 @@ def spec(kind: str, **changes) -> Claim:
         "chapter": "99",
         "corpora": ("yahoo-like",),
         "scale": "ci",
-        "expect": "supported",
+        "on_record": "supported",
         "reason": "a test",
     }
     return Claim(**{**fields, **changes})
@@ -60,7 +60,7 @@ def entry(id: str, kind: str = "number", **changes) -> dict:
         "chapter": "01",
         "corpora": ["yahoo-like"],
         "scale": "ci",
-        "expect": "supported",
+        "on_record": "supported",
         "reason": "a test",
         "margin": 0.1,
         "tolerance": 1e-12,
@@ -286,17 +286,17 @@ def test_exact_verdicts_report_the_largest_difference() -> None:
 
 def test_where_a_claim_gates_and_what_it_expects() -> None:
     per_corpus = {"digits": "contradicted", "letor": "inconclusive"}
-    one = spec("number", corpora=("digits", "letor"), scale="ci", expect=per_corpus)
+    one = spec("number", corpora=("digits", "letor"), scale="ci", on_record=per_corpus)
     gated = {"digits", "letor:mq2008"}
     for corpus in ("yahoo-like", "digits", "letor:mq2008", "letor-like"):
         assert [one.gates(scale, corpus) for scale in ("smoke", "ci", "paper")] == [False, *[corpus in gated] * 2]
     assert spec("number", scale="smoke").gates("smoke", "yahoo-like")
     assert [spec("number", scale="paper").gates(scale, "yahoo-like") for scale in ("ci", "paper")] == [False, True]
-    assert one.expected("digits") == "contradicted"
-    assert one.expected("letor:mq2008") == "inconclusive"
+    assert one.recorded("digits") == "contradicted"
+    assert one.recorded("letor:mq2008") == "inconclusive"
     # Elsewhere what is expected on the first corpus.
-    assert one.expected("yahoo-like") == one.expected("letor-like") == "contradicted"
-    assert spec("number", expect="inconclusive").expected("digits") == "inconclusive"
+    assert one.recorded("yahoo-like") == one.recorded("letor-like") == "contradicted"
+    assert spec("number", on_record="inconclusive").recorded("digits") == "inconclusive"
 
 
 @pytest.fixture
@@ -308,7 +308,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> dict[str, Claim]:
             entry("below", "inequality"),
             entry("more", "ordering", control="alike", corpora=["yahoo-like", "letor"]),
             entry("alike", "equivalence"),
-            entry("two", "number", value=2.0, chapter="02", expect="inconclusive"),
+            entry("two", "number", value=2.0, chapter="02", on_record="inconclusive"),
             entry("falls", "limit", value=-0.5, chapter="01"),
         ]
     )
@@ -531,7 +531,7 @@ TEXT = """
   scale: smoke
   tolerance: 1.0e-12
   reason: rounding
-  expect: supported
+  on_record: supported
 - id: two
   source: A18 §2
   statement: B beats C.
@@ -541,7 +541,7 @@ TEXT = """
   scale: ci
   margin: 0.2
   reason: a fifth
-  expect: {yahoo-like: supported, digits: inconclusive}
+  on_record: {yahoo-like: supported, digits: inconclusive}
   control: three
 - id: three
   source: A18 §2
@@ -552,7 +552,7 @@ TEXT = """
   scale: ci
   margin: 0.1
   reason: half of it
-  expect: supported
+  on_record: supported
 """
 
 
@@ -562,7 +562,7 @@ def test_parse_registry() -> None:
     assert found["one"].tolerance == 1e-12
     assert found["two"].corpora == ("yahoo-like", "digits")
     assert (found["two"].margin, found["two"].control, found["two"].chapter) == (0.2, "three", "01")
-    assert found["two"].expected("digits") == "inconclusive"
+    assert found["two"].recorded("digits") == "inconclusive"
     assert parse_registry([]) == {}
 
 
@@ -581,9 +581,9 @@ def test_the_real_file_parses() -> None:
     [
         ({"kind": "vibe"}, "one: unknown kind"),
         ({"scale": "huge"}, "one: unknown kind"),
-        ({"expect": "maybe"}, "one: expect is one of"),
-        ({"expect": {"yahoo-like": "maybe"}}, "one: expect is one of"),
-        ({"expect": {"digits": "supported"}}, "one: expect is one of"),
+        ({"on_record": "maybe"}, "one: on_record is one of"),
+        ({"on_record": {"yahoo-like": "maybe"}}, "one: on_record is one of"),
+        ({"on_record": {"digits": "supported"}}, "one: on_record is one of"),
         ({"margin": 0}, "one: this kind states a margin > 0"),
         ({"margin": -1.0}, "one: this kind states a margin > 0"),
         ({"margin": "1e-2"}, r"one: margin is '1e-2'; write a number such as 1\.0e-12"),
@@ -693,8 +693,8 @@ def test_main_prints_every_claim_with_its_verdict(
     out = said.out.splitlines()
     assert len(out) == 2 * len(toy)
     for line, one in zip(out[::2], toy.values(), strict=True):
-        words = line.split()
-        assert words == [one.chapter, one.id, "expected", one.expect, "measured", "not", "run"]
+        record = wording.outcome(one, one.recorded(one.corpora[0]))
+        assert line.split() == [one.chapter, one.id, "on", "record:", *record.split(), "measured:", "not", "run"]
     assert main([str(tmp_path)]) == 1
     assert "no claim records below" in capsys.readouterr().err
     monkeypatch.setenv("CFLTR_RUN_DIR", str(tmp_path / "_build" / "run" / "chapters" / "01_one"))
@@ -705,8 +705,8 @@ def test_main_prints_every_claim_with_its_verdict(
     for arguments in ([], [str(tmp_path / "_build" / "run")]):
         assert main(arguments) == 0
         said = capsys.readouterr()
-        measured = {line.split()[1]: line.split("measured ")[1] for line in said.out.splitlines()[::2]}
-        assert measured == {**dict.fromkeys(toy, "not run"), "same": "contradicted  (changed)"}
+        measured = {line.split()[1]: line.split("measured: ")[1] for line in said.out.splitlines()[::2]}
+        assert measured == {**dict.fromkeys(toy, "not run"), "same": "false  (changed)"}
         assert said.err == ""
     (tmp_path / "_build" / "run" / "chapters" / "01_one" / "claims" / "same.json").write_text("{}")
     with pytest.raises(
