@@ -110,7 +110,7 @@ def outcome(spec: Named, verdict: str, *, interval: tuple[float, float] | None =
     Examples
     --------
     >>> from cfltr_book.reporting.claim_registry import registry
-    >>> spec = registry()["A18-naive-misorders"]
+    >>> spec = registry()["B-naive-misorders"]
     >>> outcome(spec, "contradicted", interval=(0.01, 0.1)), outcome(spec, "contradicted")
     ('smaller than asked', 'contradicted')
     """
