@@ -8,15 +8,17 @@ The population is the 3,000 training queries of yahoo-like.  Three rankers fille
 sessions and pages of ten; users look at rank r with probability 1/r.  Every log asks queries drawn from the population
 anew, and θ̂ is the conditional Poisson estimate from sessions of its own.  The new ranker is production's order with
 that of a better ranker on some queries: as many as make the true difference of DCG@10 a session, which is known from
-the generated relevance, 0, δ/2, δ or 2δ; both order what was shown before the rest, so that the log supports both.
+the generated relevance, 0, δ/2, δ or 2δ.  Both order what was shown before the rest, and exposures are those of the
+exact shares, so that nothing is lost to what was never shown: in a shop's log something is (chapter 16).
 Differences are those of clicks if all places of the page were seen; the noise of clicks cancels.
 
 For each truth: the share of each answer, of significant differences with the wrong sign (a truth of 0 has none), and of
 intervals that hold the truth, with θ̂ and its error, with θ̂ as if it were known, and with the true θ; then the control,
 IPS that weighs a click by the place where it happened.  All shares with the interval of Clopper & Pearson 1934.
 
-Trust: users click irrelevant documents at rank r with .1 + .2/r; the truth then counts the slope of rank 1, and
-"warned" is how often the test on two halves of the documents rejects the position model at .05 on the sessions of θ̂.
+Trust: users click irrelevant documents at rank r with .1 + .2/r; trust is no want, so the truth is the same as without
+(the unit of chapter 16).  "Warned" is how often the test on two halves of the documents rejects the position model at
+.05 on the sessions of θ̂.
 """
 
 from __future__ import annotations
@@ -167,7 +169,6 @@ def fitted(some: Population, cell: Cell, rng: np.random.Generator) -> tuple[Prop
 
 def measure(some: Population, cell: Cell, logs: int) -> None:
     user = TRUSTING if cell.trust else PLAIN
-    slope = float(np.ravel(TRUSTING.line(np.array([1]))[0])[0]) if cell.trust else 0.9
     ways = ("with the error of θ̂", "θ̂ as known", "θ known", "by the place of the click")
     told = {(name, way): Counter[str]() for name in TRUTHS for way in ways}
     of_theta, more, warned, n_logs = [], [], 0, 0
@@ -186,7 +187,7 @@ def measure(some: Population, cell: Cell, logs: int) -> None:
         metric = dcg(K)
         production = RankWeights(some.production[rows], metric)
         for name in TRUTHS:
-            truth, new = slope * some.exact[name], RankWeights(some.new[name][rows], metric)
+            truth, new = 0.9 * some.exact[name], RankWeights(some.new[name][rows], metric)
             results: dict[str, tuple[str, float, float]] = {}
             for way, theta, known in zip(ways, (curve, None, None), (None, curve.user(), PLAIN), strict=False):
                 made = decide(new, production, log=log, shares=shares, smallest=DELTA, curve=theta, user=known)
@@ -208,7 +209,7 @@ def measure(some: Population, cell: Cell, logs: int) -> None:
         print("  " + share("warned", warned, n_logs))
     for (name, way), here in told.items():
         if way == ways[0]:
-            print(f"  true difference {name}: {slope * some.exact[name]:+.4f}, δ = {DELTA}")
+            print(f"  true difference {name}: {0.9 * some.exact[name]:+.4f}, δ = {DELTA}")
         answers = ", ".join(share(a, here[a], n_logs) for a in ("better", "worse"))
         rest = ", ".join(f"{a} {here[a] / n_logs:.3f}" for a in ("no difference larger than δ", "undecided") if here[a])
         cover = here["covers"] / n_logs

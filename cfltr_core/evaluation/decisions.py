@@ -133,8 +133,8 @@ class Decision:
             )
         if math.isfinite(self.sessions_more):
             return (
-                f"Not enough data: some {self.sessions_more:,.0f} sessions more, of new queries like these, would tell "
-                "a difference of δ."
+                f"Not enough data: some {self.sessions_more:,.0f} sessions more would show a difference of δ with "
+                f"probability {POWER:g}, if they ask other queries like these; of the same queries it takes more."
             )
         if self.effective_queries > 1 and math.isfinite(self.standard_error):
             return "Not enough data: θ̂ is too uncertain for δ, however many sessions come; give θ̂ more sessions."
@@ -223,8 +223,8 @@ def decide(
     >>> few = cf.decide(other, production, log=draw(50, 2), shares=shares, user=user, smallest=0.1)
     >>> few, few.sessions_more
     (Decision(undecided: DCG +0.0962 [-0.0538, 0.246] a session, δ = 0.1), 175.0)
-    >>> print(few.summary.splitlines()[1])
-    Not enough data: some 175 sessions more, of new queries like these, would tell a difference of δ.
+    >>> print(few.summary.splitlines()[1].split(",")[0])
+    Not enough data: some 175 sessions more would show a difference of δ with probability 0.8
     """
     _require_alike(new, production, log, shares)
     if (curve is None) == (user is None):

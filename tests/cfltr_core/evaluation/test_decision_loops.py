@@ -329,7 +329,8 @@ def test_words() -> None:
     assert (hopeless.answer, hopeless.sessions_more) == ("undecided", math.inf)
     assert "give θ̂ more sessions" in hopeless.summary
     open_one = decide(rankers["near"], rankers["bad"], log=log, shares=shares, user=USER, smallest=1e-4)
-    assert f"some {open_one.sessions_more:,.0f} sessions more" in open_one.summary
+    power = "would show a difference of δ with probability 0.8"
+    assert f"some {open_one.sessions_more:,.0f} sessions more {power}" in open_one.summary
     assert "θ is taken as known" in open_one.summary
     same = decide(rankers["good"], rankers["good"], smallest=0.1, **case)
     assert same.summary == (
