@@ -195,7 +195,7 @@ def measure(some: Population, cell: Cell, logs: int) -> None:
                 if way == ways[0]:
                     of_theta.append(made.share_of_theta)
                     more += [made.sessions_more] if made.answer == "undecided" else []
-            low, high = sorted(-end for end in ips(log, new - production).interval())
+            low, high = ips(log, new - production).report_interval()
             results[ways[3]] = ("better" if low > 0 else "worse" if high < 0 else "neither", low, high)
             for way, (answer, low, high) in results.items():
                 here = told[name, way]

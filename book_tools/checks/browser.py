@@ -6,6 +6,7 @@ Chromium and its driver come from the system, in matching versions; nothing is d
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -42,6 +43,9 @@ FLAGS = (
     # No name but the server's own address can be resolved: a page that needs another host shows it.
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 )
+
+# Remarks by which the theme and the folding of solutions say that they work; anything else is a finding.
+REMARK = re.compile(r'\S+ \d+:\d+ "\[(PST|togglebutton)\]: ')
 
 
 def find_programs() -> tuple[str, str]:
@@ -80,3 +84,10 @@ def chromium() -> Iterator[Chrome]:
             yield chrome
         finally:
             chrome.quit()
+
+
+def console_problems(browser: Chrome) -> Iterator[str]:
+    """Yield every message of the console, whatever its level, except two scripts' remarks that all went well."""
+    for entry in browser.get_log("browser"):  # type: ignore[no-untyped-call]
+        if entry["level"] != "INFO" or not REMARK.match(entry["message"]):
+            yield f"console {entry['level'].lower()}: {entry['message']}"

@@ -7,7 +7,6 @@ come out, pages wider than the screen, code that is cut off, colours that cannot
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from book_tools.book import Book
 from book_tools.checks.axe import axe_problems, find_axe
-from book_tools.checks.browser import chromium
+from book_tools.checks.browser import chromium, console_problems
 from book_tools.checks.browser_search import search_problems
 from book_tools.checks.browser_sliders import slider_problems
 from book_tools.errors import BookError, UsageError
@@ -39,8 +38,6 @@ PROBE = Path(__file__).with_name("browser_probe.js").read_text(encoding="utf-8")
 PREVIEWS = Path(__file__).with_name("browser_previews.js").read_text(encoding="utf-8")
 # Addresses that stand for data in the page itself.
 INLINE = {"data", "blob", "about"}
-# Remarks by which the theme and the folding of solutions say that they work; anything else is a finding.
-REMARK = re.compile(r'\S+ \d+:\d+ "\[(PST|togglebutton)\]: ')
 
 
 @dataclass(frozen=True)
@@ -112,7 +109,7 @@ def _visit(browser: Chrome, address: str, origin: str, view: View, written: int,
             yield from axe_problems(browser, axe)
     except TimeoutException:
         yield "the page did not come to rest; a script or a request of it never ends"
-    yield from _console_problems(browser)
+    yield from console_problems(browser)
     yield from _request_problems(browser, origin)
 
 
@@ -151,13 +148,6 @@ def _page_problems(seen: dict[str, Any], view: View, written: int) -> Iterator[s
         problem = alternative_text_problem(image["alt"])
         if problem:
             yield f"image {image['source']} {problem}"
-
-
-def _console_problems(browser: Chrome) -> Iterator[str]:
-    """Yield every message of the console, whatever its level, except two scripts' remarks that all went well."""
-    for entry in browser.get_log("browser"):  # type: ignore[no-untyped-call]
-        if entry["level"] != "INFO" or not REMARK.match(entry["message"]):
-            yield f"console {entry['level'].lower()}: {entry['message']}"
 
 
 def _request_problems(browser: Chrome, origin: str) -> Iterator[str]:

@@ -1,4 +1,7 @@
-"""Whether the search of a site lists what explains before names of the package, and a name that is asked for first."""
+"""Whether the search of a site lists what explains before names of the package, and a name that is asked for first.
+
+And whether it shows of each page where its words stand, leads there, and fails in none of its scripts.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from urllib.parse import quote
 from selenium.common.exceptions import TimeoutException
 from selenium.webdriver import Chrome
 from selenium.webdriver.support.wait import WebDriverWait
+
+from book_tools.checks.browser import console_problems
 
 # A site without these has nothing to be ordered.
 PAGES = ("search.html", "api/index.html")
@@ -24,6 +29,12 @@ FOUND = """
 if (!document.querySelector(".search-summary")?.textContent) return null;
 return [...document.querySelectorAll("ul.search > li > a")].map((link) => link.getAttribute("href"));
 """
+# A name of the package is described, a page has an excerpt, which comes after the page itself was fetched.
+BARE = """
+const described = (item) => item.querySelector("span") || item.querySelector(".context")?.textContent.trim();
+const items = [...document.querySelectorAll("ul.search > li")];
+return items.filter((item) => !described(item)).map((item) => item.innerText);
+"""
 
 
 def search_problems(browser: Chrome, site: Path, origin: str) -> Iterator[str]:
@@ -37,9 +48,19 @@ def search_problems(browser: Chrome, site: Path, origin: str) -> Iterator[str]:
         except TimeoutException:
             yield f"search.html: finds nothing for {query!r}"
             continue
+        try:
+            WebDriverWait(browser, browser.timeouts.script).until(lambda found: not found.execute_script(BARE))
+        except TimeoutException:
+            bare = browser.execute_script(BARE)
+            yield f"search.html: {query!r} shows nothing of {len(bare)} pages that it finds, as of {bare[0]!r}"
+        yield from (f"search.html: {query!r}: {problem}" for problem in dict.fromkeys(console_problems(browser)))
+        # An excerpt moves the link of its page to where it stands there.
+        links = browser.execute_script(FOUND)
         if not links[0].startswith(wanted):
             yield f"search.html: {query!r} finds {links[0]} first, and not a page of {' or '.join(wanted)}"
         names = [index for index, link in enumerate(links) if link.startswith("api/")]
         texts = [index for index, link in enumerate(links) if link.startswith("chapters/")]
+        if texts and not any("#" in links[index] for index in texts):
+            yield f"search.html: {query!r} leads to no section, only to the tops of pages, as {links[texts[0]]}"
         if "api/" not in wanted and names and texts and names[0] < texts[-1]:
             yield f"search.html: {query!r} finds {links[names[0]]} before {links[texts[-1]]}"

@@ -24,7 +24,7 @@ from book_tools.book import Book, Chapter
 from book_tools.errors import BookError, Interrupted, UsageError
 from book_tools.execution.execute import KEPT_VARIABLE, Children, execute
 from book_tools.execution.fingerprint import package_versions
-from book_tools.execution.preflight import check_chapters, check_parameters
+from book_tools.execution.preflight import check_chapters, check_packages, check_parameters
 from book_tools.execution.run import termination_as_interrupt
 from book_tools.git import git_state
 from book_tools.notebooks import KEPT, SET_UP, read_notebook, tags_of, write_notebook
@@ -50,6 +50,7 @@ def paper(
     again.  ``seeds`` is the largest number of seeds of a table; to ``go_on`` is to leave those that a table already
     holds as they are.
     """
+    check_packages()
     check_parameters(parameters)
     chapter = book.select([wanted])[0]
     check_chapters([chapter])

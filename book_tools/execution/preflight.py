@@ -7,17 +7,59 @@ was there to see at its start.
 from __future__ import annotations
 
 import ast
+import json
 import logging
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
-from book_tools.book import Chapter
+from book_tools.book import PACKAGES, Chapter
 from book_tools.errors import BookError, UsageError
+from book_tools.execution.execute import DROPPED_VARIABLES
 from book_tools.notebooks import read_notebook, tags_of
 from book_tools.parameters import KNOWN, Parameters
 
 CHAPTER_NAME = re.compile(r"\d\d_[a-z0-9]+(_[a-z0-9]+)*")
 # The methods of a run that write under a name: what they write, and where among their arguments the name stands.
 NAMED = {"record": ("record", 0), "figure": ("figure", 1), "slider": ("figure", 1)}
+
+# The checkout that this code is of.  The pipeline is not installed, so a chapter need not find it.
+CHECKOUT = Path(__file__).resolve().parents[2]
+PIPELINE = "book_tools"
+# Where an interpreter finds the packages that it is asked for, without importing them.
+FIND = """
+import importlib.util, json, sys
+found = {name: importlib.util.find_spec(name) for name in sys.argv[1:]}
+print(json.dumps({name: list(spec.submodule_search_locations or []) for name, spec in found.items() if spec}))
+"""
+
+
+def check_packages() -> None:
+    """Raise when a chapter would import another checkout's code, as in an environment that two clones share."""
+    problems = package_problems(sys.executable, CHECKOUT)
+    if problems:
+        raise UsageError(*problems)
+
+
+def package_problems(python: str, checkout: Path) -> list[str]:
+    """Return what a kernel of ``python`` would import from elsewhere than ``checkout``, and how to mend it."""
+    environment = {name: value for name, value in os.environ.items() if name not in DROPPED_VARIABLES}
+    command = [python, "-P", "-c", FIND, *PACKAGES, PIPELINE]
+    found = json.loads(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
+    problems = []
+    for name in (*PACKAGES, PIPELINE):
+        places = [Path(place).resolve() for place in found.get(name, [])]
+        if (not places and name != PIPELINE) or any(place != checkout / name for place in places):
+            where = f"imports {', '.join(map(str, places))}" if places else "finds no such package"
+            problems.append(f"{name}: {python} {where}, expected {checkout / name}")
+    if problems:
+        own = Path(python).parent.parent
+        inside = own.resolve().is_relative_to(checkout)
+        remedy = f"remove {own / '.whole'} and run 'make setup'" if inside else "run 'make setup' here, and set no VENV"
+        problems.append(f"the chapters would run on code that is not of this checkout: {remedy}")
+    return problems
 
 
 def check_chapters(chapters: list[Chapter]) -> None:

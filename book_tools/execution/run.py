@@ -20,7 +20,13 @@ from book_tools.execution.execute import KEPT_VARIABLE, Children, execute
 from book_tools.execution.fingerprint import Surroundings, fingerprint_of, package_versions, surroundings
 from book_tools.execution.lock import exclusive
 from book_tools.execution.machine import machine
-from book_tools.execution.preflight import check_chapters, check_claims, check_names, check_parameters
+from book_tools.execution.preflight import (
+    check_chapters,
+    check_claims,
+    check_names,
+    check_packages,
+    check_parameters,
+)
 from book_tools.execution.stamp import is_current, write_stamp
 from book_tools.files import json_text, read_json, remove_tree, replace_tree
 from book_tools.git import git_state
@@ -36,6 +42,7 @@ def run(
     Everything is checked before anything starts.  A chapter that fails does not stop the others; the error
     raised at the end lists every failure.
     """
+    check_packages()
     check_parameters(parameters)
     check_claims()
     everything = book.chapters()

@@ -1,6 +1,7 @@
 """A Sphinx extension: the search of the site lists pages that explain before names of the package.
 
-The setting for this wants the path of a script, and takes it from the folder in which the builder was started.
+The script that does it also shows of each page where the words stand.  The setting for it wants a path, and takes it
+from the folder in which the builder was started.
 """
 
 from __future__ import annotations

@@ -24,6 +24,9 @@ Unit = Literal["query", "session"]
 class Estimate:
     """A risk estimate R̂ with its standard error, and what it was made from.
 
+    ``value`` and :meth:`interval` are of the risk, which is minimised: of a gain such as DCG they have the other sign
+    than a table shows.  :meth:`report` and :meth:`report_interval` have that of the table.
+
     ``value`` is R̂ and ``standard_error`` the square root of its estimated variance, both in units of λ per session
     (per relevant document if it is self-normalised); ``n_sessions`` and ``n_clicks`` are those of the log; ``metric``
     is known where the estimate was made from :class:`~cfltr_core.ranking.metrics.RankWeights`.
@@ -36,9 +39,10 @@ class Estimate:
     >>> estimate = cf.ips(log, cf.rank_weights([2, 1, 3], [0, 3], metric=cf.dcg()), unit="session")
     >>> round(estimate.report(), 3), round(estimate.standard_error, 3)  # DCG = −risk
     (1.631, 0.632)
-    >>> low, high = estimate.interval(level=0.9)
-    >>> round(low, 2), round(high, 2)  # of the risk
-    (-2.67, -0.59)
+    >>> [round(end, 2) for end in estimate.report_interval(level=0.9)]  # of DCG
+    [0.59, 2.67]
+    >>> [round(end, 2) for end in estimate.interval(level=0.9)]  # of the risk
+    [-2.67, -0.59]
     """
 
     value: float
@@ -48,8 +52,9 @@ class Estimate:
     metric: RankWeight | None = None
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Normal interval R̂ ± z · standard error, which covers R with probability ``level`` if R̂ is normal.
+        """Normal interval R̂ ± z · standard error of the *risk*; :meth:`report_interval` has that of the metric.
 
+        It covers R with probability ``level`` if R̂ is normal.
         ValueError for a level that is not strictly between 0 and 1.
         """
         if not 0 < level < 1:
@@ -65,6 +70,15 @@ class Estimate:
         if self.metric is None:
             raise ValueError("metric: the estimate was made from bare numbers; make it from rank_weights(…)")
         return float(self.metric.report(self.value))
+
+    def report_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """The interval around :meth:`report`: that of :meth:`interval` at this ``level``, its sign turned for a gain.
+
+        ValueError as for these two.
+        """
+        self.report()
+        low, high = sorted(float(self.metric.report(end)) for end in self.interval(level))  # type: ignore[union-attr]
+        return low, high
 
 
 def ratio_error(

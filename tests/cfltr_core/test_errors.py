@@ -569,6 +569,11 @@ CASES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         ValueError,
         "metric: the estimate was made from bare numbers",
     ),
+    "interval of bare numbers": (
+        lambda: ips(LOG, lam=[1.0] * 3).report_interval(),
+        ValueError,
+        "metric: the estimate was made from bare numbers",
+    ),
     "unit without clicks": (
         lambda: self_normalised(dataclasses.replace(LOG, clicks=[0, 0, 0]), lam=[1.0] * 3, unit="click"),
         ValueError,

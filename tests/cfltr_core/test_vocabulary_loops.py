@@ -76,6 +76,17 @@ def test_an_estimate_reports_what_a_table_shows(metric, gain: bool) -> None:
         assert found.value == estimate(LOG, lam=lam.lam).value
 
 
+@pytest.mark.oracle("estimates.Estimate.report_interval")
+@pytest.mark.parametrize(("metric", "gain"), [(dcg(), True), (average_rank(), False)])
+def test_what_a_table_shows_lies_in_the_interval_that_it_shows(metric, gain: bool) -> None:
+    found = ips(LOG, rank_weights([3.0, 2.0, 1.0, 0.0], OFFSETS, metric=metric))
+    for level in (0.5, 0.95):
+        low, high = found.report_interval(level)
+        reported = oracles.report(found.value, gain)
+        assert low < found.report() < high
+        np.testing.assert_allclose((low, high), oracles.normal_interval(reported, found.standard_error, level))
+
+
 @pytest.mark.oracle("ragged.query_of")
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=5))
 def test_query_of(sizes: list[int]) -> None:

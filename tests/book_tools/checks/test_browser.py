@@ -240,20 +240,21 @@ def test_a_page_that_never_comes_to_rest(tmp_path: Path) -> None:
     assert len([p for p in problems if "the page did not come to rest" in p]) == 4
 
 
-RESULTS = """<body><script>
+RESULTS = """<link rel="icon" href="data:,"><body><script>
 const found = FOUND[new URLSearchParams(location.search).get("q")];
-const list = found.map((to) => `<li><a href="${to}">x</a></li>`).join("");
+const list = found.map(([to, shown]) => `<li><a href="${to}">${to}</a><p class="context">${shown}</p></li>`).join("");
 const said = found.length ? "Found." : "";
 document.body.innerHTML = `<p class="search-summary">${said}</p><ul class="search">${list}</ul>`;
+if (!found.every(([, shown]) => shown)) nothing.there();
 </script>"""
 
 
 @pytest.mark.usefixtures("_browser")
-def test_the_search_must_find_pages_before_names(tmp_path: Path) -> None:
+def test_the_search_must_find_pages_before_names_and_show_what_it_found(tmp_path: Path) -> None:
     found = {
-        "save model": ["chapters/guide.html", "api/index.html"],
-        "own log": ["chapters/guide.html#x", "api/clicks.html", "chapters/01_clicks.html"],
-        "propensity": ["api/clicks.html"],
+        "save model": [("chapters/guide.html#save", "save"), ("api/index.html", "save")],
+        "own log": [("chapters/guide.html#x", "own"), ("api/clicks.html", "log"), ("chapters/01_clicks.html", "log")],
+        "propensity": [("api/clicks.html", "p"), ("chapters/02_ips.html", "")],
         "fit_proprank": [],
     }
     assert found.keys() == QUERIES.keys()
@@ -264,18 +265,66 @@ def test_the_search_must_find_pages_before_names(tmp_path: Path) -> None:
         browser.set_script_timeout(3.0)
         assert list(search_problems(browser, site, origin)) == [], "without names there is nothing to be ordered"
         (site / "api" / "index.html").write_text("")
-        assert list(search_problems(browser, site, origin)) == [
+        problems = list(search_problems(browser, site, origin))
+        failed = problems.pop(2)
+        assert re.fullmatch(r"search.html: 'propensity': console severe: .*nothing is not defined", failed)
+        assert problems == [
             "search.html: 'own log' finds api/clicks.html before chapters/01_clicks.html",
+            "search.html: 'propensity' shows nothing of 1 pages that it finds, as of 'chapters/02_ips.html'",
             "search.html: 'propensity' finds api/clicks.html first, and not a page of chapters/",
+            "search.html: 'propensity' leads to no section, only to the tops of pages, as chapters/02_ips.html",
+            "search.html: 'propensity' finds api/clicks.html before chapters/02_ips.html",
             "search.html: finds nothing for 'fit_proprank'",
         ]
+
+
+# A chapter as the theme writes it, with a term of the glossary.
+CHAPTER = f"""<nav>save a model</nav><main><article><section id="top"><h1>Top<a class="headerlink">#</a></h1>
+<p>A model, {"and more " * 40} in the end saved.</p>
+<section id="model"><h2>Model</h2><p>Its weights.</p><section id="keep"><h3>Keep</h3>
+<p>Then <b>save</b> the <span class="math">\\(w\\)</span> model. {"And so on. " * 40}</p></section></section>
+<section id="again"><h2>Again</h2><p>Save the model.</p><script>save(model)</script></section></section>
+<dl><dt id="term-bias">bias</dt><dd>What a mean is off.</dd></dl></article></main>"""
+
+
+@pytest.mark.usefixtures("_browser")
+def test_of_a_page_the_place_of_the_words_is_shown_and_linked(tmp_path: Path) -> None:
+    script = SCORER.read_text(encoding="utf-8")
+    head = '<meta charset="utf-8"><body><script>const Search = {}</script>'
+    (tmp_path / "search.html").write_text(f"{head}<script>{script}</script>", encoding="utf-8")
+    show = """const [html, words, anchor, done] = arguments;
+        document.body.innerHTML = `<li><a href="x.html${anchor}">X</a></li>`;
+        document.querySelector("li").append(Search.makeSearchSummary(html, new Set(words), anchor));
+        setTimeout(() => {
+          const link = document.querySelector("a");
+          done([link.getAttribute("href"), link.textContent, document.querySelector("p.context").textContent]);
+        })"""
+    with serving(tmp_path) as origin, chromium() as browser:
+        browser.get(f"{origin}/search.html")
+
+        def shown(words: str, anchor: str = "", page: str = CHAPTER) -> tuple[str, str, str]:
+            address, title, text = browser.execute_async_script(show, page, words.split(), anchor)
+            return address, title, text
+
+        # The first section where both stand together, and neither the whole chapter nor the code of a script.
+        address, title, text = shown("save model")
+        assert (address, title) == ("x.html#keep", "X › Keep")
+        assert text.startswith("Then save the … model. And so on.")
+        assert text.endswith(" …")
+        assert len(text) < 300
+        assert shown("weight")[:2] == ("x.html#model", "X › Model")
+        assert shown("top")[:2] == ("x.html", "X")
+        assert shown("end")[2].startswith("… and more and more ")
+        assert shown("nowhere")[2].startswith("A model, and more")
+        assert shown("bias", "#term-bias") == ("x.html#term-bias", "X", "bias What a mean is off.")
+        assert shown("list", page="<main><p>A list.</p></main>") == ("x.html", "X", "A list.")
 
 
 @pytest.mark.usefixtures("_browser")
 def test_the_order_of_what_is_found(tmp_path: Path) -> None:
     """By the script itself: pages with the words in their titles, chapters in order, lists, names; a name as code."""
     script = SCORER.read_text(encoding="utf-8")
-    (tmp_path / "search.html").write_text(f"<script>{script}</script>")
+    (tmp_path / "search.html").write_text(f"<script>const Search = {{}}; {script}</script>")
     pages = [
         ("api/clicks", "cfltr_core.ClickLog", 16),
         ("api/clicks", "cfltr_core.User.propensity", 16),

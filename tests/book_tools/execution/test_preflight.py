@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
+import venv
 from pathlib import Path
 
 import pytest
-from toy import PARAMETERS, Toy
+from toy import PARAMETERS, REPOSITORY, Toy
 
 from book_tools.cli import main
+from book_tools.execution import preflight
+from book_tools.execution.preflight import package_problems
 from cfltr_book.reporting import claim_registry
 
 
@@ -148,3 +152,43 @@ def test_a_name_that_two_chapters_write(toy: Toy, capsys: pytest.CaptureFixture[
     assert told in refused(toy, capsys, "check")
     toy.chapter("92_beta", write.replace("size", "length").format(2), write.replace("size", "length").format(3))
     assert main(["--root", str(toy.root), "check"]) == 0
+
+
+def test_an_environment_that_belongs_to_another_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shared VENV: the working folder and PYTHONPATH are this checkout's, and a kernel sees neither."""
+    monkeypatch.chdir(REPOSITORY)
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    mine, other = tmp_path / "mine", tmp_path / "other"
+    for checkout in (mine, other):
+        for name in ("cfltr_core", "cfltr_book", "book_tools"):
+            (checkout / name).mkdir(parents=True)
+            (checkout / name / "__init__.py").touch()
+    environment = other / ".venv"
+    venv.create(environment, with_pip=False, symlinks=True)
+    python = str(environment / "bin" / "python")
+    missing = package_problems(python, other)
+    assert missing == [
+        f"cfltr_core: {python} finds no such package, expected {other}/cfltr_core",
+        f"cfltr_book: {python} finds no such package, expected {other}/cfltr_book",
+        "the chapters would run on code that is not of this checkout: "
+        f"remove {environment}/.whole and run 'make setup'",
+    ]
+    (packages,) = environment.glob("lib/*/site-packages")
+    (packages / "clone.pth").write_text(f"{other}\n")
+    assert package_problems(python, other) == []
+    assert package_problems(python, mine) == [
+        *(
+            f"{name}: {python} imports {other}/{name}, expected {mine}/{name}"
+            for name in ("cfltr_core", "cfltr_book", "book_tools")
+        ),
+        "the chapters would run on code that is not of this checkout: run 'make setup' here, and set no VENV",
+    ]
+
+
+def test_nothing_runs_on_the_code_of_another_checkout(
+    plain: Toy, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert package_problems(sys.executable, REPOSITORY) == []
+    monkeypatch.setattr(preflight, "CHECKOUT", tmp_path)
+    for command in (["run"], ["paper", "--chapter", "91"]):
+        assert f"cfltr_core, expected {tmp_path}/cfltr_core" in refused(plain, capsys, *command)
