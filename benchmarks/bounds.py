@@ -29,6 +29,8 @@ from cfltr_core import bound_loss
 from cfltr_core.learning import bounds
 
 N_LISTS, N_DOCS = 1_000, 100
+# With several clicks in each list: their lengths, documents in all, and how often each form is timed.
+LENGTHS, IN_ALL, TURNS = (24, 100, 1_000, 10_000), 60_000, 25
 Result = tuple[float, np.ndarray]
 
 RAX = """
@@ -186,8 +188,8 @@ def several_clicks() -> None:
     print(f"several clicked documents in each list, processor time in ms; lists are sorted from {bounds.MANY} on")
     print(f"  {'lists':>7s} {'length':>7s} {'clicked':>7s} {'chosen':>9s} {'pairs':>9s} {'sorted':>9s} {'peer':>9s}  ×")
     rng = np.random.default_rng(1)
-    for m in (24, 100, 1_000, 10_000):
-        n_lists = 60_000 // m
+    for m in LENGTHS:
+        n_lists = IN_ALL // m
         for n in sorted({1, 2, 4, 5, 6, 8, m // 4, m}):
             # Pair by pair, 10⁸ of them are some seconds.
             lists = max(1, min(n_lists, 10**8 // (n * m)))
@@ -210,7 +212,7 @@ def several_clicks() -> None:
                 np.testing.assert_allclose(other_gradient, gradient, rtol=1e-9, atol=1e-9 * np.abs(gradient).max())
             # In turn, so that what else the machine does falls on all of them.
             times = dict.fromkeys(calls, np.inf)
-            for turn in range(25):
+            for turn in range(TURNS):
                 for name, call in calls.items():
                     if turn > 2 and times[name] > 0.05:
                         continue

@@ -30,6 +30,7 @@ from cfltr_core import (
 from cfltr_core.ranking.rank_weight import dcg
 
 N_QUERIES, MEAN_LENGTH = 20_000, 23
+CLICKS, MANY = 10**6, 10**8
 BLOCK = 20_000
 
 
@@ -59,11 +60,11 @@ def main() -> None:
     user = PositionBasedUser(power_examination(1.0))
     relevance = (rng.random(n_docs) < 0.1).astype(np.int64)
     probability = user.click_probability(policy.displayed_rank, relevance)
-    lam = rank_weights(rng.normal(size=n_docs), offsets, metric=dcg())
+    lam = rank_weights(rng.normal(size=n_docs), offsets, metric=dcg()).lam
     print(f"{N_QUERIES:,} queries, {n_docs:,} documents")
 
-    million = draw_sessions(sessions_for_clicks(policy, user, n_clicks=10**6, relevance=relevance), N_QUERIES, rng=rng)
-    hundred = draw_sessions(sessions_for_clicks(policy, user, n_clicks=10**8, relevance=relevance), N_QUERIES, rng=rng)
+    million = draw_sessions(sessions_for_clicks(policy, user, n_clicks=CLICKS, relevance=relevance), N_QUERIES, rng=rng)
+    hundred = draw_sessions(sessions_for_clicks(policy, user, n_clicks=MANY, relevance=relevance), N_QUERIES, rng=rng)
 
     def simulate(sessions: np.ndarray) -> ClickLog:
         return simulate_clicks(policy, user, relevance=relevance, sessions=sessions, rng=np.random.default_rng(1))
@@ -100,8 +101,10 @@ def main() -> None:
     )
     judge, _ = best_of(lambda: ips(result, lam=lam), 3)
     print(table([(f"ips with its error, {result.n_clicks:,} clicks", judge, judge / small)]))
-    print(f"  peak memory: {peak_memory(lambda: simulate(million)):.0f} MB for 10⁶ clicks, ", end="")
-    print(f"{peak_memory(lambda: simulate(hundred)):.0f} MB for 10⁸, plain {peak_memory(plain):.0f} MB for 10⁶")
+    print(f"  peak memory: {peak_memory(lambda: simulate(million)):.0f} MB for {CLICKS:,} clicks, ", end="")
+    print(
+        f"{peak_memory(lambda: simulate(hundred)):.0f} MB for {MANY:,}, plain {peak_memory(plain):.0f} MB for as many as the first"
+    )
 
 
 if __name__ == "__main__":

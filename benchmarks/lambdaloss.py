@@ -30,6 +30,7 @@ from cfltr_core import lambda_loss
 from cfltr_core.learning.lambda_pairs import LambdaLists
 
 N_LISTS, N_DOCS, K = 1_000, 100, 10
+LENGTHS = (1_000, 10_000, 100_000)
 Result = tuple[float, np.ndarray]
 
 RAX = """
@@ -217,8 +218,8 @@ def settings() -> None:
     s, g = rng.normal(size=ragged[-1]), (rng.random(ragged[-1]) < 0.3) * 1.0
     seconds, _ = best_of(partial(ours, s, g, ragged, cutoff=K), 5)
     rows.append((f"{N_LISTS:,} lists of 1 to {2 * N_DOCS - 1}", seconds, seconds / base))
-    for n in (1_000, 10_000, 100_000):
-        s, g = problem(100_000 // n, n)
+    for n in LENGTHS:
+        s, g = problem(LENGTHS[-1] // n, n)
         call = partial(ours, s.ravel(), g.ravel(), np.arange(len(s) + 1) * n, cutoff=K)
         seconds, _ = best_of(call, 3)
         rows.append((f"{len(s)} of {n:,}, at most {peak_memory(call):.0f} MB", seconds, seconds / base))

@@ -38,6 +38,7 @@ from cfltr_core.clicks.policies import LoggingPolicy
 from cfltr_core.ranking.rank_weight import dcg
 
 N_DISPLAYS, N_DOCS, K = 10**6, 1_000, 5
+MANY, N_QUERIES = 10**8, 3_000
 BLOCK = 2_000
 
 
@@ -120,12 +121,12 @@ def session_by_session(
 
 def logs() -> None:
     rng = np.random.default_rng(0)
-    n_queries = 3_000
+    n_queries = N_QUERIES
     offsets = np.concatenate([[0], np.cumsum(rng.poisson(22, size=n_queries) + 1)])
     n_docs = int(offsets[-1])
     scores, relevance = rng.normal(size=n_docs), (rng.random(n_docs) < 0.1).astype(np.int64)
     user, lam = PositionBasedUser(power_examination(1.0)), rank_weights(rng.normal(size=n_docs), offsets, metric=dcg(K))
-    small, large = draw_sessions(10**6, n_queries, rng=rng), draw_sessions(10**8, n_queries, rng=rng)
+    small, large = draw_sessions(N_DISPLAYS, n_queries, rng=rng), draw_sessions(MANY, n_queries, rng=rng)
     print(f"logs on {n_queries:,} queries, {n_docs:,} documents, pages of {K}")
     for name, policy in (
         ("random last place", EpsilonGreedyPolicy.rank_by(scores, offsets, rng=rng, epsilon=[0.0] * (K - 1) + [1.0])),
@@ -149,7 +150,7 @@ def logs() -> None:
         agree(ours, asked, clicks, asked)
         weight = np.divide(lam, policy.exposure(user))[:, None]
         estimate = ips(aware, lam=lam)
-        single = float((clicks * weight).sum()) / 10**6
+        single = float((clicks * weight).sum()) / N_DISPLAYS
         # The standard error by query holds the spread between queries too, which both logs share: a wide allowance.
         assert abs(single - estimate.value) < 5 * np.sqrt(2) * estimate.standard_error
         few, _ = best_of(lambda: simulate(small), 2)
@@ -164,7 +165,7 @@ def logs() -> None:
             )
         )
         # Ten million sessions already fill every block; tracing allocations slows the draw down.
-        peak = peak_memory(lambda: simulate(draw_sessions(10**7, n_queries, rng=np.random.default_rng(3))))
+        peak = peak_memory(lambda: simulate(draw_sessions(MANY // 10, n_queries, rng=np.random.default_rng(3))))
         print(
             f"    {result.n_clicks:,} clicks, {len(result.document):,} terms; {peak:.0f} MB at the peak of 10⁷ sessions"
         )

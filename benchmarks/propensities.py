@@ -42,6 +42,8 @@ from cfltr_core.propensity.shrinkage import shrunk_power
 from cfltr_core.propensity.strata import DisplayCounts, count_rows, display_counts
 
 K = 10
+N_ROWS, N_SESSIONS, STRATA = 1_000_000, 1_160_000, (400_000, 4_000_000)
+SESSIONS = (1_000, 3_000, 10_000, 100_000, 1_000_000)
 TRUTH = 1.0 / np.arange(1, K + 1)
 ROWS = ("query", "document", "rank", "clicked")
 
@@ -130,7 +132,7 @@ def random_terms(n_strata: int, rng: np.random.Generator) -> DisplayCounts:
 def speed() -> None:
     rng = np.random.default_rng(1)
     policy = POLICIES["A/B of 3 rankers"]
-    rows = rows_of(policy, 1_160_000, rng)
+    rows = rows_of(policy, N_SESSIONS, rng)
     n_rows = len(rows["rank"])
     counting, counts = best_of(lambda: count_rows(**rows), 1)
     grouping, peer = best_of(lambda: by_pandas(rows), 1)
@@ -140,7 +142,7 @@ def speed() -> None:
     print(table([("count_rows", counting, 1.0), ("pandas groupby", grouping, grouping / counting)], "s"))
     print(f"  {peak_memory(lambda: count_rows(**rows)):.0f} MB beside the rows, which hold {n_rows * 32 / 1e6:.0f} MB")
 
-    million = {name: column[:1_000_000] for name, column in rows.items()}
+    million = {name: column[:N_ROWS] for name, column in rows.items()}
     small = count_rows(**million)
     pairs = pair_counts(small, weighting="documents")
     whole, _ = best_of(lambda: all_pairs(count_rows(**million), weighting="documents"), 3)
@@ -165,7 +167,7 @@ def speed() -> None:
     for name, found in (("all_pairs", curve.curve), ("Adam", theirs), ("Adam, indexed by k · k′", shared)):
         far = np.abs(found / TRUTH - 1).max()
         print(f"  {name:26s} error {error_of(found):.4f}, largest {far:.3f}, from all_pairs {_gap(found, curve):.1e}")
-    for n_strata in (400_000, 4_000_000):
+    for n_strata in STRATA:
         counts = random_terms(n_strata, rng)
         links, _ = best_of(lambda counts=counts: rank_links(counts), 1)
         fit, _ = best_of(lambda counts=counts: conditional_poisson(counts), 1)
@@ -185,7 +187,7 @@ ESTIMATORS: dict[str, Callable[[DisplayCounts], PropensityCurve]] = {
 def errors() -> None:
     print("mean error over 5 logs, − where a rank of some log is not comparable")
     for design, policy in POLICIES.items():
-        for n_sessions in (1_000, 3_000, 10_000, 100_000, 1_000_000):
+        for n_sessions in SESSIONS:
             if design != "A/B of 3 rankers" and n_sessions != 100_000:
                 continue
             logs = [log_of(policy, n_sessions, np.random.default_rng([seed, n_sessions])) for seed in range(5)]

@@ -14,6 +14,7 @@ from making import PACKAGES, ROOT, Mutant
 # What reads the source, the chapters or a clock, and the mistakes that stand as documentation, say nothing of a mutant.
 LEFT_OUT = (
     "tests/book",  # and book_tools
+    "tests/benchmarks",
     "tests/chapters",
     "tests/mutants",
     "tests/cfltr_core/test_public_surface.py",
