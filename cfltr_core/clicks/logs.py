@@ -287,7 +287,10 @@ def aggregate_clicks(documents: ArrayLike, policy: DeterministicPolicy, *, user:
     clicks = np.bincount(clicked, minlength=n_docs)
     hidden = (clicks > 0) & (policy.displayed_rank == 0)
     if hidden.any():
-        raise ValueError(f"documents: document {int(np.argmax(hidden))} was clicked but not shown by the policy")
+        raise ValueError(
+            f"documents: document {int(np.argmax(hidden))} was clicked but not shown by the policy: its displayed_rank "
+            "is 0; ranks start at 1, so add 1 to ranks that start at 0"
+        )
     impressions = np.repeat(per_query, np.diff(offsets)) * (policy.displayed_rank > 0)
     seen = np.flatnonzero(impressions)
     if (clicks > impressions).any():

@@ -6,6 +6,7 @@ page are :mod:`cfltr_core.clicks.epsilon_greedy` and :mod:`cfltr_core.clicks.pla
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from cfltr_core.ranking.ragged import query_of
 
 # Sessions whose displays are drawn at once: small enough for the processor's cache, large enough for NumPy.
 BLOCK = 1 << 16
+# From so many lists on, of different lengths, it is no accident that each of them hides one document.
+MANY_LISTS = 10
 # Displayed documents: the flat document, its displayed rank, and how many sessions showed it there.
 Impressions = tuple[IntArray, IntArray, IntArray]
 
@@ -174,6 +177,11 @@ class DeterministicPolicy(LoggingPolicy):
     ValueError
         Naming the query whose places are not 1, 2, …, m.
 
+    Warns
+    -----
+    UserWarning
+        For ranks that seem to start at 0: ten lists or more, of different lengths, each without one of its documents.
+
     Examples
     --------
     >>> import numpy as np
@@ -208,6 +216,15 @@ class DeterministicPolicy(LoggingPolicy):
             raise ValueError(
                 f"displayed_rank of query {bad} is {rank[offsets[bad] : offsets[bad + 1]].tolist()}: "
                 "the shown documents must hold the places 1, 2, … once each (0 = not shown)"
+            )
+        lengths = np.diff(offsets)
+        # A page that is cut off at place m hides one document of lists of m + 1 only, and none of shorter ones.
+        if lengths.size >= MANY_LISTS and lengths.max() > lengths.min() and np.array_equal(sizes, lengths - 1):
+            warnings.warn(
+                f"displayed_rank is 0 for one document of each of {lengths.size} lists, the longest of which shows "
+                f"{sizes.max()} documents and the shortest {sizes.min()}: 0 means not shown; if these ranks start at "
+                "0, add 1 to them",
+                stacklevel=3,
             )
         object.__setattr__(self, "offsets", offsets)
         object.__setattr__(self, "displayed_rank", rank)

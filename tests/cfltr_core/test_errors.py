@@ -515,7 +515,7 @@ CASES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "click on a hidden document": (
         lambda: aggregate_clicks([1], DeterministicPolicy([1, 0, 1], CUTS), user=USER, sessions=[4, 2]),
         ValueError,
-        "documents: document 1 was clicked but not shown by the policy",
+        "documents: document 1 was clicked but not shown by the policy: .* so add 1 to ranks that start at 0",
     ),
     "more clicks than sessions": (
         lambda: aggregate_clicks([2, 2, 2], POLICY, user=USER, sessions=[4, 2]),

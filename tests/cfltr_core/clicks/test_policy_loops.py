@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 
 import numpy as np
@@ -158,3 +159,21 @@ def test_sessions_for_clicks_under_a_stochastic_policy(made: tuple, n_clicks: fl
     assert (
         abs(sessions_for_clicks(policy, USER, n_clicks=n_clicks, relevance=relevance) - target) <= 0.5 + 1e-9 * target
     )
+
+
+def test_ranks_that_start_at_0_are_noticed_and_cut_off_pages_are_not() -> None:
+    sizes = [2, 3, 5] * 4
+    offsets = np.cumsum([0, *sizes])
+    from_0 = np.concatenate([np.arange(n)[::-1] for n in sizes])
+    said = r"^displayed_rank is 0 for one document of each of 12 lists, .* 4 documents and the shortest 1: .*add 1 to"
+    with pytest.warns(UserWarning, match=said):
+        DeterministicPolicy(from_0, offsets)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DeterministicPolicy(from_0 + 1, offsets)
+        # Each has one list in which nothing, or more than one document, is hidden; or nothing to tell it from a page
+        # that is cut off, or too few lists.
+        for cutoff in range(1, 5):
+            DeterministicPolicy(np.where(from_0 + 1 <= cutoff, from_0 + 1, 0), offsets)
+        DeterministicPolicy(np.tile([1, 2, 0], 12), np.arange(0, 37, 3))
+        DeterministicPolicy(from_0[: offsets[9]], offsets[:10])
