@@ -103,7 +103,7 @@ def main() -> None:
     print(table([(f"ips with its error, {result.n_clicks:,} clicks", judge, judge / small)]))
     print(f"  peak memory: {peak_memory(lambda: simulate(million)):.0f} MB for {CLICKS:,} clicks, ", end="")
     print(
-        f"{peak_memory(lambda: simulate(hundred)):.0f} MB for {MANY:,}, plain {peak_memory(plain):.0f} MB for as many as the first"
+        f"{peak_memory(lambda: simulate(hundred)):.0f} MB for {MANY:,}, plain {peak_memory(plain):.0f} MB for the first"
     )
 
 

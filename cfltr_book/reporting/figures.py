@@ -47,8 +47,9 @@ _MARKERS = "ovsD^P<>X8"
 NOT_AVAILABLE = "—"
 # How a number is shown unless it is said.
 _NUMBER = "{:.3g}"
-# What a phrase must not hold: a copy of the chapter puts it into Markdown, the page into plain text.
-_MARKUP = re.compile(r"[*_`$<\[\]{}\\|~]")
+# What a phrase must not hold: a copy of the chapter puts it into Markdown, the page into plain text.  Within a word,
+# as in the name of a collection, an underscore is only itself.
+_MARKUP = re.compile(r"[*`$<\[\]{}\\|~]|(?<![^\W_])_|_(?![^\W_])")
 
 
 def style() -> None:

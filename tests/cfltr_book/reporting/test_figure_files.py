@@ -332,6 +332,7 @@ def test_record_has_three_digits_unless_told(shown: list) -> None:
         ("ends in a space ", {}, "with single spaces"),
         ("it **wins**", {}, r"value of who-wins holds '\*': a phrase is plain words"),
         ("at $p > 0$", {}, r"holds '\$'"),
+        ("it _wins_", {}, "holds '_'"),
         *((number, {}, "record the number itself") for number in ("0.50", "-3", "1,234.5", "12 %", "1e-05")),
         ("wins", {"form": "{:.2f}"}, "form of who-wins: a phrase is shown as it is; leave form out"),
     ],
@@ -340,6 +341,12 @@ def test_a_phrase_that_no_sentence_could_take(run: Path, phrase: str, options: d
     with pytest.raises(ValueError, match=message):
         record("who-wins", phrase, **options)
     assert list(run.rglob("*")) == []
+
+
+def test_a_phrase_may_name_a_collection_whose_folder_holds_an_underscore(run: Path) -> None:
+    record("where", "on letor:my_set it wins")
+    kept = json.loads((run / "records" / "where.json").read_text(encoding="utf-8"))
+    assert kept["text"] == "on letor:my_set it wins"
 
 
 @pytest.mark.parametrize("name", ["Some", "some number", "some_number", "", "-some", "a/b"])
