@@ -53,6 +53,39 @@ def finite_vector(values: ArrayLike, size: int, name: str) -> FloatArray:
     return array
 
 
+def feature_matrix(values: Any, n_features: int | None = None) -> NDArray[Any]:
+    """Return ``values`` as a matrix of numbers (n_docs, n_features), float32 or float64 as they come, else float64."""
+    width = "n_features" if n_features is None else n_features
+    if hasattr(values, "toarray"):
+        raise ValueError(f"features is a {type(values).__name__}: pass an array, as features.toarray() gives it")
+    array = np.asarray(values)
+    if array.ndim != 2 or array.shape[1] == 0 or (n_features is not None and array.shape[1] != n_features):
+        raise ValueError(f"features: expected shape (n_docs, {width}), got {array.shape}")
+    if array.dtype in (np.float32, np.float64):
+        return array
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        for (row, column), value in np.ndenumerate(array):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"features[{row}, {column}] is {value!r}, which is no number: encode or drop this column"
+                ) from None
+        raise
+
+
+def finite_scores(scores: FloatArray, features: NDArray[Any]) -> FloatArray:
+    """Return ``scores`` of the rows of ``features``; ValueError for one that comes of a value which is not finite."""
+    for row in np.flatnonzero(~np.isfinite(scores)):
+        for column in np.flatnonzero(~np.isfinite(features[row])):
+            raise ValueError(
+                f"features[{row}, {column}] is {features[row, column]}: replace or drop non-finite values first"
+            )
+    return scores
+
+
 def within(values: ArrayLike, low: float, high: float, name: str, why: str) -> FloatArray:
     """Return ``values`` as float64 after checking ``low <= values <= high`` (NaN fails)."""
     array = np.asarray(values, dtype=np.float64)

@@ -154,9 +154,13 @@ def _gates(spec: Claim, measurement: Measurement) -> bool:
 
 
 def _beside_record(spec: Claim, measurement: Measurement) -> str:
-    from cfltr_book.reporting.wording import against_record
+    """A measured verdict beside the one on record, in words: *undecided, on record: seen*."""
+    from cfltr_book.reporting.wording import outcome
 
-    return against_record(spec, measurement.result, measurement.corpus)
+    result = measurement.result
+    measured = outcome(spec, result.verdict, interval=result.interval)
+    reason = f" ({result.reason})" if result.reason else ""
+    return f"{measured}{reason}, on record: {outcome(spec, spec.recorded(measurement.corpus))}"
 
 
 def _same(effect: float, stored: float) -> bool:

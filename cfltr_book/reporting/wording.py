@@ -11,13 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from cfltr_book.reporting.intervals import below
-
-if TYPE_CHECKING:
-    from cfltr_book.reporting.claim_registry import Claim
-    from cfltr_book.reporting.claims import ClaimResult
 
 # The short codes that begin the ids of claims, with what they stand for.
 SOURCES: Mapping[str, str] = {
@@ -118,22 +114,6 @@ def outcome(spec: Named, verdict: str, *, interval: tuple[float, float] | None =
     if (kind, spec.kind, verdict) == (EMPIRICAL, "ordering", "contradicted") and spec.margin > 0:
         return verdict if interval is None else shortfall(interval)
     return OUTCOMES[kind].get(verdict, verdict)
-
-
-def against_record(spec: Claim, result: ClaimResult, corpus: str) -> str:
-    """A measured verdict beside the one on record, in words: *undecided, on record: seen*.
-
-    Examples
-    --------
-    >>> from cfltr_book.reporting.claim_registry import registry
-    >>> from cfltr_book.reporting.claims import verdict_of
-    >>> spec = registry()["N-naive-expectation"]
-    >>> against_record(spec, verdict_of(spec, {"left": [1.0], "right": [2.0]}), "digits")
-    'false, on record: true'
-    """
-    measured = outcome(spec, result.verdict, interval=result.interval)
-    reason = f" ({result.reason})" if result.reason else ""
-    return f"{measured}{reason}, on record: {outcome(spec, spec.recorded(corpus))}"
 
 
 def shortfall(interval: tuple[float, float]) -> str:

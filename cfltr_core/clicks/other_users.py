@@ -123,7 +123,7 @@ class TrustUser:
 
         Rank 0 means *not shown*; the two have one shape, and so has the result.
         """
-        rel = checks.within(relevance, 0, 1, "relevance", "the user model takes binary relevance")
+        rel = checks.within(relevance, 0, 1, "relevance", "the user model takes binary relevance, as data.binary is")
         slope, intercept = self.line(displayed_rank)
         return np.asarray(slope * rel + intercept)
 
@@ -184,7 +184,7 @@ class CascadeUser:
         rel = np.asarray(relevance, dtype=np.float64)
         if rel.ndim == 0:
             raise ValueError("relevance: expected the relevances of a page, place 1 first, got a single number")
-        checks.within(rel, 0, 1, "relevance", "the user model takes binary relevance")
+        checks.within(rel, 0, 1, "relevance", "the user model takes binary relevance, as data.binary is")
         return np.asarray(self.epsilon_minus * (1.0 - rel) + self.epsilon_plus * rel)
 
     def page_click_probability(self, relevance: ArrayLike) -> FloatArray:

@@ -274,7 +274,7 @@ def simulate_pages(
     (array([0.8 , 0.04, 0.13]), array([0.8 , 0.04, 0.13]))
     """
     rel = checks.finite_vector(relevance, int(policy.offsets[-1]), "relevance")
-    checks.within(rel, 0, 1, "relevance", "the user model takes binary relevance")
+    checks.within(rel, 0, 1, "relevance", "the user model takes binary relevance, as data.binary is")
     per_query = checks.counts(sessions, len(policy.offsets) - 1, "sessions")
     checks.generator(rng)
     query = np.repeat(np.arange(len(per_query)), per_query)

@@ -71,7 +71,7 @@ def sessions_for_clicks(policy: LoggingPolicy, user: User, *, relevance: ArrayLi
     """
     checks.positive(n_clicks, "n_clicks")
     rel = checks.finite_vector(relevance, int(policy.offsets[-1]), "relevance")
-    checks.within(rel, 0, 1, "relevance", "the user model takes binary relevance")
+    checks.within(rel, 0, 1, "relevance", "the user model takes binary relevance, as data.binary is")
     # P(click) is affine in relevance at every rank: the means for irrelevant and for relevant documents are enough.
     low = policy.display_mean(lambda rank: user.click_probability(rank, np.zeros_like(rank)))
     high = policy.display_mean(lambda rank: user.click_probability(rank, np.ones_like(rank)))
@@ -156,7 +156,7 @@ def simulate_clicks(
     """
     rel = checks.finite_vector(relevance, int(policy.offsets[-1]), "relevance")
     per_query = checks.counts(sessions, len(policy.offsets) - 1, "sessions")
-    checks.within(rel, 0, 1, "relevance", "the user model takes binary relevance")
+    checks.within(rel, 0, 1, "relevance", "the user model takes binary relevance, as data.binary is")
     document, rank, impressions = policy.impressions(per_query, rng)
     clicks = rng.binomial(impressions, user.click_probability(rank, rel[document]))
     return ClickLog(

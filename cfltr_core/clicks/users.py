@@ -131,7 +131,7 @@ class PositionBasedUser:
 
     def attraction(self, relevance: ArrayLike) -> FloatArray:
         """P(click given examined) = ε₊ · relevance + ε₋ · (1 − relevance), ``relevance`` in [0, 1]; same shape."""
-        rel = checks.within(relevance, 0, 1, "relevance", "the user model takes binary relevance")
+        rel = checks.within(relevance, 0, 1, "relevance", "the user model takes binary relevance, as data.binary is")
         return np.asarray(self.epsilon_plus * rel + self.epsilon_minus * (1.0 - rel))
 
     def click_probability(self, displayed_rank: ArrayLike, relevance: ArrayLike) -> FloatArray:

@@ -246,6 +246,8 @@ class _Lam:
 
 
 def _lam(log: ClickLog, rank_weights: RankWeights | None, lam: ArrayLike | None) -> _Lam:
+    if not isinstance(log, ClickLog):
+        raise TypeError(f"log is {type(log).__name__}: expected ClickLog")
     if rank_weights is not None and not isinstance(rank_weights, RankWeights):
         raise TypeError(
             f"rank_weights is {type(rank_weights).__name__}: expected what rank_weights(scores, offsets, metric=…) "

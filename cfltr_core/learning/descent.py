@@ -152,7 +152,8 @@ class _Course:
             for values, number in zip(self.history.values(), now, strict=True):
                 values.append(number)
             if plan.progress:
-                line = f"epoch {self.epoch}, step {self.step}: objective {objective:.6g}, validation {estimate:.6g}"
+                line = f"epoch {self.epoch}, step {self.step}: objective {objective:.6g}"
+                line += "" if self.judged is None else f", validation {estimate:.6g}"
                 print(f"\r{line}", end=" ", file=sys.stderr, flush=True)
             if self.judged is not None and estimate < risk:
                 best, best_epoch, risk = self.copied(), self.epoch, estimate

@@ -278,7 +278,9 @@ def _linear(x: NDArray[Any], lists: LambdaLists, plan: Plan, judged: tuple[NDArr
         for values, number in zip(history.values(), now, strict=True):
             values.append(number)
         if plan.progress:
-            line = f"epoch {epoch}: objective {found.value:.6g}, validation {estimate:.6g}"
+            line = f"epoch {epoch}: objective {found.value:.6g}" + (
+                "" if judged is None else f", validation {estimate:.6g}"
+            )
             print(f"\r{line}", end=" ", file=sys.stderr, flush=True)
         if judged is not None and estimate < risk:
             best, best_epoch, risk = w, epoch, estimate

@@ -157,12 +157,10 @@ class DeepFit:
         Raises
         ------
         ValueError
-            For features of another width.
+            For features of another width, or values that are no finite numbers.
         """
-        x = np.asarray(features)
-        if x.ndim != 2 or x.shape[1] != self.n_features:
-            raise ValueError(f"features: expected shape (n_docs, {self.n_features}), got {x.shape}")
-        return score(self.module, x)
+        x = checks.feature_matrix(features, self.n_features)
+        return checks.finite_scores(score(self.module, x), x)
 
     def save(self, path: str | Path) -> None:
         """Keep the fit at ``path`` as NumPy's .npz, whole or not at all; :meth:`load` gives the same digits."""

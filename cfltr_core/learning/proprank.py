@@ -106,11 +106,7 @@ def training_problem(
 ) -> tuple[NDArray[np.floating], ClickedLists, FloatArray]:
     """Check the arguments of a learner; return features, lists of the clicked documents, and c_t = (C/n) Σ clicks/p."""
     require_examined(log)
-    x = np.asarray(features)
-    if x.ndim != 2 or x.shape[1] == 0:
-        raise ValueError(f"features: expected shape (n_docs, n_features), got {x.shape}")
-    if x.dtype not in (np.float32, np.float64):
-        x = x.astype(np.float64)
+    x = checks.feature_matrix(features)
     if start is not None and len(start.weights) != x.shape[1]:
         raise ValueError(f"start has {len(start.weights)} weights, but there are {x.shape[1]} features")
     if len(x) != log.offsets[-1]:

@@ -358,7 +358,9 @@ def intervention_cost(policy: PlacePolicy, user: PositionBasedUser, *, relevance
     -0.12 -0.50
     """
     rel = checks.finite_vector(relevance, int(policy.offsets[-1]), "relevance")
-    attraction = user.attraction(checks.within(rel, 0, 1, "relevance", "the user model takes binary relevance"))
+    attraction = user.attraction(
+        checks.within(rel, 0, 1, "relevance", "the user model takes binary relevance, as data.binary is")
+    )
     n_queries = len(policy.offsets) - 1
     before = float(policy.base.exposure(user) @ attraction) / n_queries
     if before == 0:

@@ -94,19 +94,18 @@ class LinearRanker:
         Raises
         ------
         ValueError
-            For features of another width, or a data frame that lacks one of the names or has it twice.
+            For features of another width, values that are no finite numbers, or a data frame that lacks one of the
+            names or has it twice.
         """
         given: Any = features
         if self.feature_names is not None and hasattr(given, "columns"):
             given = given[_columns(list(given.columns), self.feature_names)]
-        x = np.asarray(given)
-        if x.ndim != 2 or x.shape[1] != len(self.weights):
-            raise ValueError(f"features: expected shape (n_docs, {len(self.weights)}), got {x.shape}")
+        x = checks.feature_matrix(given, len(self.weights))
         out = np.empty(len(x))
         rows = max(1, BLOCK // max(1, x.shape[1]))
         for i in range(0, len(x), rows):
             out[i : i + rows] = x[i : i + rows].astype(np.float64, copy=False) @ self.weights
-        return out
+        return checks.finite_scores(out, x)
 
     def sql(self, feature_names: Sequence[str] | None = None) -> str:
         """The score as an SQL expression of columns with these ``feature_names``, one for each weight; or with its own.

@@ -222,6 +222,8 @@ def rank_weights(
     >>> cf.rank_weights([2, 2, 1], [0, 3], metric=cf.dcg()).lam.round(3)  # A, B: the mean of λ(1) and λ(2)
     array([-0.815, -0.815, -0.5  ])
     """
+    if not isinstance(metric, RankWeight):
+        raise TypeError(f"metric is {metric!r}: expected a RankWeight, such as dcg(), precision(5) or average_rank()")
     values, cuts = _scores_and_offsets(scores, offsets, ties)
     if ties != "average":
         return RankWeights(metric(ranks(values, cuts, ties=ties, rng=rng)), metric)
@@ -277,6 +279,9 @@ class NDCG:
     mean: float
     per_query: FloatArray
     share_dropped: float
+
+    def __repr__(self) -> str:
+        return f"NDCG(mean={self.mean:.6g} over {len(self.per_query)} queries, share_dropped={self.share_dropped:.3g})"
 
 
 def ndcg(

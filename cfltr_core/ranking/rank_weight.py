@@ -54,6 +54,9 @@ class RankWeight:
     larger_is_better: bool = field(default=True, kw_only=True)
     derivative: Callable[[FloatArray], FloatArray] | None = field(default=None, kw_only=True)
 
+    def __repr__(self) -> str:
+        return f"RankWeight({self.name})"
+
     def __call__(self, rank: ArrayLike) -> FloatArray:
         """λ at ``rank`` (any shape, float64, >= 1)."""
         return self._at(self.function, rank)

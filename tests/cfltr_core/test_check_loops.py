@@ -129,3 +129,18 @@ def test_positive_int(value: int, least: int) -> None:
     for other in (float(value), True, str(value), None):
         with pytest.raises(ValueError, match=r"k is .*: expected a whole number"):
             checks.positive_int(other, "k", least)
+
+
+@given(st.integers(1, 4), st.integers(1, 4), st.sampled_from(["float32", "float64", "int64", "bool", "object"]))
+def test_features_are_a_matrix_of_numbers(n_docs: int, n_features: int, kind: str) -> None:
+    given = np.ones((n_docs, n_features)).astype(kind)
+    found = checks.feature_matrix(given, n_features)
+    assert found.dtype == (kind if kind.startswith("float") else "float64")
+    assert found.tolist() == [[1.0] * n_features] * n_docs
+    with pytest.raises(ValueError, match=rf"features: expected shape \(n_docs, {n_features + 1}\)"):
+        checks.feature_matrix(given, n_features + 1)
+    assert checks.finite_scores(found.sum(axis=1), found).tolist() == [n_features] * n_docs
+    broken = found.copy()
+    broken[-1, -1] = np.inf
+    with pytest.raises(ValueError, match=rf"features\[{n_docs - 1}, {n_features - 1}\] is inf: replace or drop"):
+        checks.finite_scores(broken.sum(axis=1), broken)

@@ -8,12 +8,14 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy import sparse
 from small_logs import CUTS, LOG, POLICY
 
 from cfltr_core import (
     ClickLog,
     DeterministicPolicy,
     EpsilonGreedyPolicy,
+    LinearRanker,
     MixturePolicy,
     PlackettLucePolicy,
     PositionBasedUser,
@@ -53,6 +55,7 @@ from cfltr_core.evaluation.estimates import Estimate
 from cfltr_core.learning.proprank import LinearFit
 from cfltr_core.ranking.ragged import lengths, relevant_queries, segment_max
 
+LINEAR = LinearRanker([1.0, 1.0])
 RNG = np.random.default_rng(0)
 USER = PositionBasedUser(power_examination(1.0))
 DATA = RankingData(np.zeros((3, 2)), [0, 1, 2], offsets=CUTS)
@@ -511,6 +514,32 @@ CASES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         lambda: aggregate_clicks([True, False, True], POLICY, user=USER, sessions=[4, 2]),
         ValueError,
         r"documents: expected a 1-d integer array of indices, .*dtype bool; turn a mask into indices",
+    ),
+    "NaN in features": (
+        lambda: LINEAR.decision_function([[1.0, 2.0], [1.0, math.nan]]),
+        ValueError,
+        r"features\[1, 1\] is nan: replace or drop",
+    ),
+    "text in features": (
+        lambda: LINEAR.decision_function([["1", "a"]]),
+        ValueError,
+        r"features\[0, 1\] is .*'a'.*, which is no number: encode or drop this column",
+    ),
+    "a sparse matrix": (
+        lambda: LINEAR.decision_function(sparse.csr_matrix(np.eye(2))),
+        ValueError,
+        r"features is a csr_matrix: pass an array, as features\.toarray\(\) gives it",
+    ),
+    "a metric's name": (
+        lambda: rank_weights([1, 2, 3], CUTS, metric="dcg"),
+        TypeError,
+        r"metric is 'dcg': expected a RankWeight, such as dcg\(\)",
+    ),
+    "a list for a log": (lambda: ips([1, 2], lam=np.ones(3)), TypeError, "log is list: expected ClickLog"),
+    "grades for relevance": (
+        lambda: simulate_clicks(POLICY, USER, relevance=[0, 2, 1], sessions=[1, 1], rng=RNG),
+        ValueError,
+        r"relevance\[1\] is 2\.0, outside \[0, 1\]: the user model takes binary relevance, as data\.binary is",
     ),
     "click on a hidden document": (
         lambda: aggregate_clicks([1], DeterministicPolicy([1, 0, 1], CUTS), user=USER, sessions=[4, 2]),

@@ -15,6 +15,7 @@ from cfltr_core import (
     RankingData,
     certified_optimum,
     click_sampler,
+    dcg,
     ips,
     lambda_loss,
     ndcg,
@@ -122,3 +123,9 @@ def test_words_that_are_given_back() -> None:
 def test_a_claim_may_name_every_corpus() -> None:
     assert (*GENERATED, "digits", "letor") == CORPORA
     assert CORPORA == ("yahoo-like", "yahoo-like:conflict", "istella-like", "istella-like:conflict", "digits", "letor")
+
+
+def test_what_is_printed_is_short_and_names_no_address() -> None:
+    judged = ndcg(np.arange(300.0), np.arange(0, 301, 3), relevance=np.tile([0, 1, 2], 100))
+    for thing, words in ((dcg(10), "RankWeight(DCG@10)"), (judged, "NDCG(mean=1 over 100 queries, share_dropped=0)")):
+        assert repr(thing) == words
