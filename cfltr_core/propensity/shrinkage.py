@@ -97,8 +97,8 @@ def shrunk_power(counts: DisplayCounts, *, tau: float | None = None) -> ShrunkCu
     >>> from cfltr_core.propensity.strata import DisplayCounts
     >>> terms = dict(query=[0] * 8, document=[0] * 4 + [1] * 4, rank=[1, 2, 3, 4] * 2, impressions=[9] * 8)
     >>> counts = DisplayCounts(**terms, clicks=[9, 4, 4, 1, 7, 4, 2, 2])
-    >>> conditional_poisson(counts).curve.round(2)
-    array([1.  , 0.5 , 0.37, 0.19])
+    >>> conditional_poisson(counts).curve.round(4)
+    array([1.    , 0.5   , 0.375 , 0.1875])
     >>> curve = shrunk_power(counts)
     >>> curve.curve.round(2), round(curve.eta, 2), round(curve.tau, 3)
     (array([1.  , 0.48, 0.31, 0.23]), 1.05, 0.003)
