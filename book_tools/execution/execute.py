@@ -29,9 +29,11 @@ NOTEBOOK = "notebook.ipynb"
 # One thread in every pool: then the number of workers cannot change a digit, and it is faster too.
 THREAD_POOLS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
 SINGLE_THREADED = {f"{pool}_NUM_THREADS": "1" for pool in THREAD_POOLS}
-# OpenBLAS chooses its kernels by the processor, and each set rounds otherwise: with one set, which runs on every x86 of
-# the last ten years, another machine's numbers are those of the reference.  Who sets the variable is obeyed.
-SAME_KERNELS = {"OPENBLAS_CORETYPE": "Haswell"} if platform.machine() in ("x86_64", "AMD64") else {}
+# OpenBLAS and PyTorch choose their kernels by the processor, and each set rounds otherwise: with one set, which runs on
+# every x86 of the last ten years, another machine's numbers are those of the reference, but for what NumPy itself
+# computes with wider registers.  Who sets a variable is obeyed.
+KERNELS = {"OPENBLAS_CORETYPE": "Haswell", "ATEN_CPU_CAPABILITY": "avx2"}
+SAME_KERNELS = KERNELS if platform.machine() in ("x86_64", "AMD64") else {}
 # Variables by which a user's shell would change what a chapter does.
 DROPPED_VARIABLES = ("MPLBACKEND", "MATPLOTLIBRC", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONWARNINGS")
 LOG_LINES = 30
