@@ -69,7 +69,7 @@ class Run(Experiments):
 
     >>> same = run.claim("N-naive-expectation", left=[1 / 3], right=[2 / 6])
     >>> run.evidence(same).summary
-    'Evidence: 1 claim, 1 supported'
+    'Evidence: 1 claim: true'
     >>> run.record("sessions-of-the-example", log.n_sessions, form="{:d}")
     >>> ax = book.curves([1, 2], {"ips": [0.5, 0.6]}, xlabel="clicks")
     >>> run.figure(
