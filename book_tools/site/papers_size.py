@@ -25,7 +25,8 @@ ONE_LAW = ", where both are one law"
 INTRODUCTION = (
     "# At the papers' size\n",
     "The numbers of this book are those of scale `ci`, which runs in minutes: on `yahoo-like` {ci[0]:,} training "
-    "queries of {ci[1]} features, where scale `paper` has the {paper[0]:,} of {paper[1]} of a published collection. "
+    "queries of {ci[1]} features, where scale `paper` has {paper[0]:,} of {paper[1]}. The latter are, rounded, "
+    "those of Yahoo's collection; both sizes are generated, and tell nothing of Yahoo's own data. "
     "Two questions follow. *Does it come out the same at the papers' own size?* And *what did the long experiments "
     "cost?* An experiment that is too long for each build is computed once and kept as a *table*, "
     "with the revision that made it. A build at the scale and on the corpus of a table reads it; of most tables it "
@@ -36,9 +37,10 @@ QUESTIONS = (
     "## The same question at two sizes\n",
     "Differences on generated data, over seeds that each have a population and a log of their own, with 95 % "
     "intervals. Where the interval contains 0, nothing is decided; one seed has no interval. *Ahead* and *behind* are "
-    "said of the method that is named first. They tell the sign only; the scoreboard also asks for a margin. These "
-    "intervals are taken one by one: of twenty, about one misses. Where both methods are one law, what differs is "
-    "chance.\n",
+    "said of the method that is named first. They tell the sign only; the scoreboard also asks for a margin. The last "
+    "column answers whether it comes out the same: *larger* and *smaller* are said where the 95 % interval of the "
+    "difference between the two sizes (Welch) does not contain 0. These intervals are taken one by one: of twenty, "
+    "about one misses. Where both methods are one law, what differs is chance.\n",
 )
 COSTS = (
     "## What is kept, and what it cost\n",
@@ -132,7 +134,7 @@ def papers_size(book: Book) -> str:
     for chapter, question, rows in compared:
         if rows:
             parts += [f"**{question.text}** (`{question.corpus}`, {link_to(chapter)}):\n"]
-            parts += [table(["", *(f"`{scale}`" for scale in SCALES)], rows)]
+            parts += [table(["", *(f"`{scale}`" for scale in SCALES), "The same at the papers' size?"], rows)]
     kept = [(chapter, path) for chapter in book.chapters() for path in sorted(book.kept(chapter).rglob("*.csv"))]
     reading = reading_cost(book.root / "benchmarks" / "measured" / "events.csv")
     if not kept:
@@ -181,10 +183,12 @@ def _compared(book: Book, chapter: Chapter, question: Question) -> Iterator[list
     if len(found) == len(SCALES):
         for case in found["paper"]:
             same = case.endswith(ONE_LAW)
-            yield [case, *(_answer(found[scale].get(case), same=same) for scale in SCALES)]
+            small, large = (found[scale].get(case) or [] for scale in SCALES)
+            answers = [_answer(values, same=same) for values in (small, large)]
+            yield [case, *answers, _verdict(small, large, same=same)]
 
 
-def _answer(values: list[float] | None, *, same: bool) -> str:
+def _answer(values: list[float], *, same: bool) -> str:
     """The mean of a difference, its interval, and in words which side of 0 it lies on; of the ``same`` law, chance."""
     from cfltr_book.reporting.intervals import mean_interval
 
@@ -193,8 +197,48 @@ def _answer(values: list[float] | None, *, same: bool) -> str:
     if len(values) == 1:
         return f"{values[0]:+.4f}, one seed"
     mean, low, high = mean_interval(values)
-    side = "chance" if same else "ahead" if low > 0 else "behind" if high < 0 else "undecided"
-    return f"{mean:+.4f} [{low:+.4f}, {high:+.4f}], {len(values)} seeds: {side}"
+    return f"{mean:+.4f} [{low:+.4f}, {high:+.4f}], {len(values)} seeds: {'chance' if same else _side(values)}"
+
+
+def _side(values: list[float]) -> str:
+    from cfltr_book.reporting.intervals import mean_interval
+
+    _, low, high = mean_interval(values)
+    return "ahead" if low > 0 else "behind" if high < 0 else "undecided"
+
+
+def _verdict(small: list[float], large: list[float], *, same: bool) -> str:
+    """In one sentence, whether a difference comes out the same at the ``large`` size as at the ``small`` one."""
+    if not small or not large:
+        return "Asked at the papers' size only."
+    if same:
+        return "Both are chance."
+    if min(len(small), len(large)) == 1:
+        alike = (sum(small) > 0) == (sum(large) > 0)
+        return f"{'The same sign' if alike else 'The opposite sign'}; one seed cannot say more."
+    before, now = _side(small), _side(large)
+    if "undecided" in (before, now):
+        told = (
+            "Undecided at both sizes"
+            if before == now
+            else f"Decided at the papers' size only: {now}"
+            if before == "undecided"
+            else f"Not decided at the papers' size; {before} at `ci`"
+        )
+    else:
+        told = f"Yes, {now} at both sizes" if before == now else f"No, {before} at `ci` and {now} at the papers' size"
+    grown = _growth(small, large)
+    return told + (f"; the difference is {'larger' if grown > 0 else 'smaller'} than at `ci`." if grown else ".")
+
+
+def _growth(small: list[float], large: list[float]) -> int:
+    """1 or -1 if the mean of ``large`` is surely above or below that of ``small`` in size, else 0: Welch's interval."""
+    from scipy.stats import ttest_ind
+
+    if not ttest_ind(small, large, equal_var=False).pvalue < 0.05:
+        return 0
+    first, second = (abs(sum(values) / len(values)) for values in (small, large))
+    return 1 if second > first else -1
 
 
 def _read(path: Path) -> Table:

@@ -6,10 +6,11 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
 from toy import Toy
 
 from book_tools.book import Book
-from book_tools.site.papers_size import ASKED, papers_size
+from book_tools.site.papers_size import ASKED, _verdict, papers_size
 from cfltr_book.reporting.kept_tables import Row, frame_of, kinds_of, place_of, write_table
 
 
@@ -39,8 +40,8 @@ def test_a_question_is_answered_at_both_sizes(toy: Toy) -> None:
     text = papers_size(Book(toy.root))
     # Two seeds: t = 12.706 on one degree of freedom, differences .125 and .25, so .1875 ± 12.706 · .0884 / √2.
     assert "| 1,700 clicks | +0.1875 [-0.6066, +0.9816], 2 seeds: undecided | +0.2510 [+0.2486, +0.2534]" in text
-    assert "3 seeds: ahead |" in text
-    assert "| 45,000 clicks | not asked | -0.1250, one seed |" in text
+    assert "3 seeds: ahead | Decided at the papers' size only: ahead. |" in text
+    assert "| 45,000 clicks | not asked | -0.1250, one seed | Asked at the papers' size only. |" in text
     # Outside of a repository no revision has a day.
     assert "| learning-curves | `paper`, `yahoo-like` | 3 of 3 | 90 min | 3.0 GiB | `0123456` |" in text
     assert "All together: 3.0 h of one core. Of the 2 tables, 1 have all the seeds that their chapter asks for." in text
@@ -128,7 +129,8 @@ def test_a_table_goes_on_in_others(toy: Toy) -> None:
     write("paper", "optimizers-further", further)
     text = papers_size(Book(toy.root))
     # 25 and 50, so 37.5 ± 12.706 · 17.678 / √2.
-    assert "| SGD, η = 1 | +25.0000, one seed | +37.5000 [-121.3276, +196.3276], 2 seeds: undecided |" in text
+    answers = "+25.0000, one seed | +37.5000 [-121.3276, +196.3276], 2 seeds: undecided"
+    assert f"| SGD, η = 1 | {answers} | The same sign; one seed cannot say more. |" in text
     assert "| SGD, η = 1.5 | not asked | +12.5000, one seed |" in text
     assert "**What CounterSample saves: regret × 100 of IPS-SGD − its own**" in text
 
@@ -145,9 +147,28 @@ def test_where_both_are_one_law_neither_is_ahead(toy: Toy) -> None:
         path.parent.mkdir(parents=True)
         write_table(path, rows, about(scale, "yahoo-like", [0, 1]))
     ends = {line.split(" | ")[0]: line for line in papers_size(Book(toy.root)).splitlines() if "SGD, η" in line}
-    assert ends["| SGD, η = 1"].endswith("2 seeds: ahead |")
-    assert ends["| SGD, η = 0, where both are one law"].endswith("2 seeds: chance |")
+    assert ends["| SGD, η = 1"].endswith("2 seeds: ahead | Yes, ahead at both sizes. |")
+    assert ends["| SGD, η = 0, where both are one law"].endswith("2 seeds: chance | Both are chance. |")
     assert "ahead" not in ends["| SGD, η = 0, where both are one law"]
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "verdict"),
+    [
+        ([4.0, 4.5, 5.0], [1.0, 1.5, 2.0], "Yes, ahead at both sizes; the difference is smaller than at `ci`."),
+        ([1.0, 1.5, 2.0], [4.0, 4.5, 5.0], "Yes, ahead at both sizes; the difference is larger than at `ci`."),
+        (
+            [1.0, 1.5, 2.0],
+            [-5.0, -4.5, -4.0],
+            "No, ahead at `ci` and behind at the papers' size; the difference is larger than at `ci`.",
+        ),
+        ([1.0, 1.5, 2.0], [-9.0, 1.0, 12.0], "Not decided at the papers' size; ahead at `ci`."),
+        ([-1.0, 1.0], [-1.0, 1.0], "Undecided at both sizes."),
+        ([1.0, 2.0], [-1.0], "The opposite sign; one seed cannot say more."),
+    ],
+)
+def test_each_row_ends_in_whether_it_comes_out_the_same(small: list[float], large: list[float], verdict: str) -> None:
+    assert _verdict(small, large, same=False) == verdict
 
 
 def test_every_question_is_of_tables_that_the_chapter_keeps() -> None:
