@@ -1,4 +1,4 @@
-"""``python -m cfltr_book [FOLDER]``: the claims of the book, with what the last run found."""
+"""``python -m cfltr_book [FOLDER] [--only WORD …]``: the claims of the book, with what the last run found."""
 
 from __future__ import annotations
 
@@ -17,21 +17,33 @@ RUN = Path("_build", "run")
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Print every claim with the verdict on record and the measured one; 1 when a named folder holds no run."""
+    """Print every claim with the verdict on record and the measured one; 1 for a folder without a run, or no claim."""
     parser = argparse.ArgumentParser(
         prog="python -m cfltr_book", description="List the claims of the book, with what a run of it found."
     )
     parser.add_argument(
         "folder", nargs="?", type=Path, help=f"folder of a run (default: {RUN} below the current folder)"
     )
-    folder: Path | None = parser.parse_args(argv).folder
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="WORD",
+        help="list the claims with every WORD: a chapter's number, or what stands in id, statement or source",
+    )
+    options = parser.parse_args(argv)
+    folder: Path | None = options.folder
+    wanted = [spec for spec in claim_registry.registry().values() if all(_has(spec, word) for word in options.only)]
+    if not wanted:
+        print(f"--only {' '.join(options.only)}: no claim has all of these words", file=sys.stderr)
+        return 1
     found = _measurements(folder or RUN)
     if not found:
         place = f"no claim records below {(folder or RUN).absolute()}"
         print(f"{place}: run 'make book' in the book's folder, or name the folder of a run", file=sys.stderr)
         if folder is not None:
             return 1
-    for spec in claim_registry.registry().values():
+    for spec in wanted:
         measurement = found.get(spec.id)
         corpus = measurement.corpus if measurement else spec.corpora[0]
         measured = change = ""
@@ -45,6 +57,12 @@ def main(argv: list[str] | None = None) -> int:
         print(f"    {spec.statement} ({spec.source})")
     sys.stdout.flush()
     return 0
+
+
+def _has(spec: claim_registry.Claim, word: str) -> bool:
+    if word.isdecimal():
+        return word.zfill(2) == spec.chapter
+    return word.lower() in f"{spec.id}\n{spec.statement}\n{spec.source}".lower()
 
 
 def _measurements(folder: Path) -> dict[str, Measurement]:

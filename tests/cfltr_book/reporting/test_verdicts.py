@@ -715,6 +715,21 @@ def test_main_prints_every_claim_with_its_verdict(
         main([])
 
 
+def test_only_the_claims_that_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    def listed(*words: str) -> list[str]:
+        assert main(["--only", *words]) == 0
+        return [line.split()[1] for line in capsys.readouterr().out.splitlines()[::2]]
+
+    of_five = [one.id for one in registry().values() if one.chapter == "05"]
+    assert listed("5") == listed("05") == of_five != []
+    assert listed(of_five[0].upper()) == [one.id for one in registry().values() if of_five[0] in one.id]
+    says = [one.id for one in registry().values() if "propdcg" in f"{one.id} {one.statement} {one.source}".lower()]
+    assert listed("PropDCG") == says
+    assert listed("5", "PropDCG") == [name for name in says if name in of_five] != of_five
+    assert main(["--only", "5", "no such words"]) == 1
+    assert capsys.readouterr().err == "--only 5 no such words: no claim has all of these words\n"
+
+
 def command(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(Path(cfltr_core.__file__).parents[1])}
     return subprocess.run(
@@ -729,7 +744,7 @@ def test_the_package_can_be_run_as_a_command(tmp_path: Path) -> None:
     assert command(str(tmp_path), folder=tmp_path).returncode == 1
     child = command("--help", folder=tmp_path)
     assert child.returncode == 0
-    assert child.stdout.startswith("usage: python -m cfltr_book [-h] [folder]")
+    assert child.stdout.startswith("usage: python -m cfltr_book [-h] [--only WORD [WORD ...]] [folder]")
 
 
 def test_a_closed_pipe_gives_no_traceback(tmp_path: Path) -> None:
