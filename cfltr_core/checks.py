@@ -7,7 +7,8 @@ offending index, the value found and the remedy.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import fields
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+Kind = TypeVar("Kind")
 
 
 def offsets_of(offsets: ArrayLike, n_docs: int | None = None, name: str = "offsets") -> IntArray:
@@ -70,8 +72,9 @@ def feature_matrix(values: Any, n_features: int | None = None) -> NDArray[Any]:
             try:
                 float(value)
             except (TypeError, ValueError):
+                shown = repr(value.item() if isinstance(value, np.generic) else value)
                 raise ValueError(
-                    f"features[{row}, {column}] is {value!r}, which is no number: encode or drop this column"
+                    f"features[{row}, {column}] is {shown}, which is no number: encode or drop this column"
                 ) from None
         raise
 
@@ -160,6 +163,29 @@ def one_of(value: Any, name: str, choices: Iterable[Any]) -> Any:
     if value not in known:
         raise ValueError(f"{name} is {value!r}: choose one of {', '.join(map(repr, known))}")
     return value
+
+
+def of_type(value: Any, name: str, kind: type[Kind], such_as: str = "") -> Kind:
+    """Return ``value`` after checking that it is a ``kind``, ``such_as`` these."""
+    if not isinstance(value, kind):
+        found = repr(value) if isinstance(value, str) else type(value).__name__
+        raise TypeError(f"{name} is {found}: expected {kind.__name__}{such_as and f', {such_as}'}")
+    return value
+
+
+def one_line(thing: Any) -> str:
+    """The fields of a dataclass: the first values of what is given by rank, and no address of a function."""
+
+    def words(value: Any) -> str:
+        if callable(value):
+            return "a function of ranks"
+        table = np.asarray(value, dtype=np.float64)
+        if not table.ndim:
+            return f"{table:g}"
+        return f"[{', '.join(f'{one:.3g}' for one in table[:4])}{', …' * (len(table) > 4)}]"
+
+    shown = ", ".join(f"{one.name}={words(getattr(thing, one.name))}" for one in fields(thing))
+    return f"{type(thing).__name__}({shown})"
 
 
 def generator(rng: Any, name: str = "rng") -> np.random.Generator:

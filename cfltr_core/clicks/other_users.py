@@ -21,7 +21,7 @@ from cfltr_core.clicks.users import Examination, PositionBasedUser
 ByRank = float | Sequence[float] | Examination
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TrustUser:
     """Click model with trust bias: P(click at rank r) = θ_r · (ε₋(r) + (ε₊(r) − ε₋(r)) · relevance).
 
@@ -79,6 +79,9 @@ class TrustUser:
             sizes += [table.size] * table.ndim
         if not (callable(self.epsilon_plus) or callable(self.epsilon_minus)):
             self._noise(np.arange(1.0, min(sizes, default=1) + 1))
+
+    def __repr__(self) -> str:
+        return checks.one_line(self)
 
     def _noise(self, rank: FloatArray) -> tuple[FloatArray, FloatArray]:
         """ε₊ and ε₋ at ranks that exist."""

@@ -61,7 +61,7 @@ def power_examination(eta: float, shift: float = 0.0) -> Examination:
     return lambda rank: (shift + rank) ** -float(eta)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PositionBasedUser:
     """Position-based click model: P(click at rank r) = θ_r · (ε₊ · relevance + ε₋ · (1 − relevance)).
 
@@ -111,6 +111,9 @@ class PositionBasedUser:
                 raise ValueError("examination: expected one probability per rank, e.g. [1.0, 0.5, 0.3]")
             checks.within(curve, 0, 1, "examination", "examination is a probability")
             object.__setattr__(self, "examination", tuple(curve.tolist()))
+
+    def __repr__(self) -> str:
+        return checks.one_line(self)
 
     def propensity(self, displayed_rank: ArrayLike) -> FloatArray:
         """θ_r at each ``displayed_rank`` r; 0 where the rank is 0, which means *not shown*.  Same shape."""

@@ -56,6 +56,7 @@ def policy_aware(log: ClickLog, exposure: ArrayLike) -> ClickLog:
     >>> log.propensity, cf.policy_aware(log, policy.exposure(user)).propensity  # C is seen by one user in four
     (array([1. , 0.5, 0.5]), array([1.  , 0.25, 0.25]))
     """
+    checks.of_type(log, "log", ClickLog)
     chance = checks.finite_vector(exposure, int(log.offsets[-1]), "exposure")
     checks.within(chance, 0, 1, "exposure", "exposure is a probability")
     impossible = (log.clicks > 0) & (chance[log.document] == 0)
@@ -246,8 +247,7 @@ class _Lam:
 
 
 def _lam(log: ClickLog, rank_weights: RankWeights | None, lam: ArrayLike | None) -> _Lam:
-    if not isinstance(log, ClickLog):
-        raise TypeError(f"log is {type(log).__name__}: expected ClickLog")
+    checks.of_type(log, "log", ClickLog)
     if rank_weights is not None and not isinstance(rank_weights, RankWeights):
         raise TypeError(
             f"rank_weights is {type(rank_weights).__name__}: expected what rank_weights(scores, offsets, metric=…) "

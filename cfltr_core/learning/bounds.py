@@ -146,7 +146,7 @@ def bound_loss(
     checks.within(terms, 0, len(values) - 1, "documents", "no such document")
     c = np.ones(len(terms)) if weights is None else checks.finite_vector(weights, len(terms), "weights")
     checks.within(c, 0, np.inf, "weights", "a negative weight would turn the bound round")
-    lam = average_rank() if metric is None else metric
+    lam = checks.of_type(metric or average_rank(), "metric", RankWeight, "such as dcg() or average_rank()")
     checks.one_of(surrogate, "surrogate", ("hinge", "logistic"))
     checks.positive(sigma, "sigma")
     checks.within(smoothing, 0, 2, "smoothing", "0 is the hinge itself; beyond 2 a document would compete with itself")

@@ -149,7 +149,7 @@ def fit_deep(
     >>> paper.history["rate"]
     array([1.e-06, 1.e-06, 1.e-06, 1.e-07, 1.e-07])
     """
-    lam = dcg() if metric is None else metric
+    lam = checks.of_type(metric or dcg(), "metric", RankWeight, "such as dcg() or average_rank()")
     x, clicked, mass = training_problem(features, log, C=1.0)
     if not np.isfinite(mass).all():
         raise ValueError(f"log: the propensity of document {clicked.documents[~np.isfinite(mass)][0]} is 0, but it was "

@@ -28,7 +28,8 @@ class DeepSelection:
     estimates: FloatArray
 
     def __repr__(self) -> str:
-        return f"DeepSelection({dict(self.settings)} of {len(self.estimates)} settings)"
+        chosen = {name: "a function" if callable(value) else value for name, value in self.settings.items()}
+        return f"DeepSelection({chosen} of {len(self.estimates)} settings)"
 
 
 def select_deep(

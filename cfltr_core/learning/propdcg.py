@@ -134,7 +134,7 @@ def fit_propdcg(
     >>> fit.effective_weights.round(2), cf.dcg().slope([2, 2]).round(2)  # at w = 1 the bounds on the ranks are 2
     (array([0.19, 0.19]), array([0.19, 0.19]))
     """
-    lam = dcg() if metric is None else metric
+    lam = checks.of_type(metric or dcg(), "metric", RankWeight, "such as dcg() or average_rank()")
     x, lists, mass = training_problem(features, log, C=C, start=start)
     checks.positive(decrease, "decrease")
     if not 0 < gap < 1:

@@ -222,8 +222,7 @@ def rank_weights(
     >>> cf.rank_weights([2, 2, 1], [0, 3], metric=cf.dcg()).lam.round(3)  # A, B: the mean of λ(1) and λ(2)
     array([-0.815, -0.815, -0.5  ])
     """
-    if not isinstance(metric, RankWeight):
-        raise TypeError(f"metric is {metric!r}: expected a RankWeight, such as dcg(), precision(5) or average_rank()")
+    checks.of_type(metric, "metric", RankWeight, "such as dcg() or average_rank()")
     values, cuts = _scores_and_offsets(scores, offsets, ties)
     if ties != "average":
         return RankWeights(metric(ranks(values, cuts, ties=ties, rng=rng)), metric)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 import numpy as np
 import oracles
@@ -144,3 +145,20 @@ def test_features_are_a_matrix_of_numbers(n_docs: int, n_features: int, kind: st
     broken[-1, -1] = np.inf
     with pytest.raises(ValueError, match=rf"features\[{n_docs - 1}, {n_features - 1}\] is inf: replace or drop"):
         checks.finite_scores(broken.sum(axis=1), broken)
+
+
+def test_a_type_is_asked_for_by_name() -> None:
+    assert checks.of_type(2.5, "width", float) == 2.5
+    for value, found in (("dcg", "'dcg'"), ([1, 2], "list")):
+        with pytest.raises(TypeError, match=rf"^width is {re.escape(found)}: expected float, such as 2\.5$"):
+            checks.of_type(value, "width", float, "such as 2.5")
+
+
+def test_a_value_in_one_line_names_no_address() -> None:
+    @dataclass
+    class Thing:
+        curve: object
+        width: object
+
+    assert checks.one_line(Thing([1, 0.5, 1 / 3, 0.25], 2)) == "Thing(curve=[1, 0.5, 0.333, 0.25], width=2)"
+    assert checks.one_line(Thing(np.ones(5), abs)) == "Thing(curve=[1, 1, 1, 1, …], width=a function of ranks)"

@@ -30,6 +30,7 @@ from cfltr_core import (
     draw_sessions,
     enumerate_logs,
     expand_clicks,
+    fit_deep,
     fit_linear_ranker,
     fit_propdcg,
     fit_proprank,
@@ -50,6 +51,7 @@ from cfltr_core import (
     sessions_for_clicks,
     simulate_clicks,
     surrogate_ranks,
+    two_layer,
 )
 from cfltr_core.evaluation.estimates import Estimate
 from cfltr_core.learning.proprank import LinearFit
@@ -523,7 +525,7 @@ CASES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "text in features": (
         lambda: LINEAR.decision_function([["1", "a"]]),
         ValueError,
-        r"features\[0, 1\] is .*'a'.*, which is no number: encode or drop this column",
+        r"features\[0, 1\] is 'a', which is no number: encode or drop this column",
     ),
     "a sparse matrix": (
         lambda: LINEAR.decision_function(sparse.csr_matrix(np.eye(2))),
@@ -533,7 +535,20 @@ CASES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "a metric's name": (
         lambda: rank_weights([1, 2, 3], CUTS, metric="dcg"),
         TypeError,
-        r"metric is 'dcg': expected a RankWeight, such as dcg\(\)",
+        r"metric is 'dcg': expected RankWeight, such as dcg\(\)",
+    ),
+    **{
+        f"a metric's name, {learner.__name__}": (
+            lambda learner=learner, more=more: learner(np.eye(3)[:, :2], LOG, metric="dcg", **more),
+            TypeError,
+            r"metric is 'dcg': expected RankWeight, such as dcg\(\)",
+        )
+        for learner, more in ((fit_propdcg, {"C": 1.0}), (fit_deep, {"module": lambda: two_layer(2, 2)}))
+    },
+    "a list for a log that gets an exposure": (
+        lambda: policy_aware([1, 2], [1.0, 1.0]),
+        TypeError,
+        "log is list: expected ClickLog",
     ),
     "a list for a log": (lambda: ips([1, 2], lam=np.ones(3)), TypeError, "log is list: expected ClickLog"),
     "grades for relevance": (

@@ -12,13 +12,16 @@ from cfltr_book.data.generated import GENERATED, Knobs
 from cfltr_book.reporting.claim_registry import CORPORA
 from cfltr_core import (
     ClickLog,
+    PositionBasedUser,
     RankingData,
+    TrustUser,
     certified_optimum,
     click_sampler,
     dcg,
     ips,
     lambda_loss,
     ndcg,
+    power_examination,
     ranks,
     regret,
     surrogate_ranks,
@@ -29,6 +32,7 @@ from cfltr_core.evaluation.estimates import Unit
 from cfltr_core.learning.bounds import Surrogate
 from cfltr_core.learning.convergence import second_moment
 from cfltr_core.learning.countersample import Method, Optimizer
+from cfltr_core.learning.deep_selection import DeepSelection
 from cfltr_core.learning.lambda_pairs import TRUNCATIONS, Form, Truncation
 from cfltr_core.learning.networks import Activation
 from cfltr_core.learning.propdcg import Curvature, curvature
@@ -127,5 +131,19 @@ def test_a_claim_may_name_every_corpus() -> None:
 
 def test_what_is_printed_is_short_and_names_no_address() -> None:
     judged = ndcg(np.arange(300.0), np.arange(0, 301, 3), relevance=np.tile([0, 1, 2], 100))
-    for thing, words in ((dcg(10), "RankWeight(DCG@10)"), (judged, "NDCG(mean=1 over 100 queries, share_dropped=0)")):
+    theta, chosen = power_examination(1.0), {"sigma": 2.0, "module": two_layer}
+    for thing, words in {
+        dcg(10): "RankWeight(DCG@10)",
+        judged: "NDCG(mean=1 over 100 queries, share_dropped=0)",
+        PositionBasedUser(theta, epsilon_minus=0.1): (
+            "PositionBasedUser(examination=a function of ranks, epsilon_plus=1, epsilon_minus=0.1)"
+        ),
+        PositionBasedUser([1, 1 / 2, 1 / 3]): (
+            "PositionBasedUser(examination=[1, 0.5, 0.333], epsilon_plus=1, epsilon_minus=0)"
+        ),
+        TrustUser(np.ones(100), epsilon_minus=theta): (
+            "TrustUser(examination=[1, 1, 1, 1, …], epsilon_plus=1, epsilon_minus=a function of ranks)"
+        ),
+        DeepSelection(None, chosen, np.zeros(3)): "DeepSelection({'sigma': 2.0, 'module': 'a function'} of 3 settings)",
+    }.items():
         assert repr(thing) == words
