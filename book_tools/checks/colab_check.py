@@ -18,7 +18,7 @@ from book_tools.book import Book, Chapter
 from book_tools.checks.reference import Tolerances, compare_csv, read_tolerances, same_record
 from book_tools.colab.bare_env import BareEnvironment
 from book_tools.colab.copies import FOLDER, start_of, write_copies
-from book_tools.colab.install_cell import PACKAGE, requirement
+from book_tools.colab.install_cell import PACKAGE, as_listed
 from book_tools.colab.labels import read_labels
 from book_tools.colab.repository import Origin, Repository, origin_of
 from book_tools.errors import BookError, UsageError
@@ -126,8 +126,8 @@ def _run_copy(
     problems = []
     after = bare.packages()
     installed = {line for line in after if line.startswith(f"{PACKAGE} ")}
-    if installed != {requirement(origin)}:
-        problems.append(f"installed {', '.join(sorted(installed)) or 'nothing'}, stamped {requirement(origin)}")
+    if installed != {as_listed(origin)}:
+        problems.append(f"installed {', '.join(sorted(installed)) or 'nothing'}, stamped {as_listed(origin)}")
     replaced = before ^ (after - installed)
     if replaced:
         problems.append(f"the installation changed what was there: {', '.join(sorted(replaced))}")

@@ -29,6 +29,11 @@ def requirement(origin: Origin, extras: Sequence[str] = ()) -> str | None:
     return f"{PACKAGE}{_bracketed(extras)} @ git+{origin.repository.address}@{origin.revision}"
 
 
+def as_listed(origin: Origin) -> str:
+    """Return how pip lists the package once that is installed: without extras."""
+    return str(requirement(origin)).replace(_bracketed(()), "")
+
+
 def extras_of(cells: Iterable[NotebookNode]) -> tuple[str, ...]:
     """Return the extras of the package that the code of a notebook needs besides that of every chapter."""
     code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")

@@ -15,7 +15,7 @@ from book_tools.checks import colab_check
 from book_tools.checks.colab_check import check_copies, differences
 from book_tools.checks.reference import Tolerances
 from book_tools.colab.bare_env import PREINSTALLED
-from book_tools.colab.install_cell import requirement
+from book_tools.colab.install_cell import as_listed
 from book_tools.colab.repository import VARIABLE, origin_of
 from book_tools.errors import BookError
 from book_tools.files import json_text
@@ -63,7 +63,7 @@ def test_a_copy_is_run_and_what_it_installed_is_looked_at(
 ) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     book = Book(built.root)
-    stamped = str(requirement(origin_of(book)))
+    stamped = as_listed(origin_of(book))
     lists = {"numpy==1"}, {stamped if line == "STAMPED" else line for line in after}
     monkeypatch.setattr(colab_check, "BareEnvironment", lambda book, index: Standing(*lists))
     if message is None:

@@ -21,7 +21,7 @@ def test_a_site_with_everything_a_reader_needs(executed: Toy) -> None:
     result = executed.cli("book", "--scale", "smoke")
     assert result.returncode == 0, result.stdout
     assert "kept  91_alpha" in result.stdout
-    assert "every verdict that must hold at this scale and corpus is the expected one" in result.stdout
+    assert "every verdict that must hold at this scale and corpus is the one on record" in result.stdout
 
     alpha = page(executed, "91_alpha")
     (figure,) = alpha.select("article figure")

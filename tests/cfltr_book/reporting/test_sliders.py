@@ -89,6 +89,7 @@ def read(run: Path, id: str) -> dict[str, Any]:
 def test_a_slider_is_a_figure_with_frames_beside_it(run: Path, dense: bool) -> None:
     import matplotlib.pyplot as plt
 
+    plt.close("all")  # whatever an earlier test left open
     kept = plt.figure()
     slider(examined, "fig-looks", knob=KNOB, values=VALUES, start=0.5, caption=CAPTION, dense=dense)
     assert plt.get_fignums() == [kept.number], "its own figures are closed, and no other"
