@@ -56,7 +56,6 @@ def test_every_benchmark_is_tried() -> None:
     assert {path.stem for path in FOLDER.glob("*.py")} == SMALL.keys() | WITHOUT
 
 
-@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", SMALL)
 def test_a_benchmark_runs(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
