@@ -25,6 +25,8 @@ RUN_VARIABLE = "CFLTR_RUN_DIR"
 KEPT_VARIABLE, KEPT_PREFIXES = "CFLTR_KEPT", ("CFLTR_KEPT", "CFLTR_KEEP")
 ARTEFACT_FOLDERS = ("figures", "claims", "records")
 NOTEBOOK = "notebook.ipynb"
+# How many of its cells a chapter under way has executed, as papermill's bar writes it: "12 of 60" after the last return.
+PROGRESS = "progress.txt"
 
 # One thread in every pool: then the number of workers cannot change a digit, and it is faster too.
 THREAD_POOLS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
@@ -110,6 +112,7 @@ def execute(
             str(target),
             str(working_folder),
             json.dumps(parameters.as_dict()),
+            str(scratch / PROGRESS),
         ]
         environment = environment_for(scratch, private) | dict(variables or {})
         started = time.monotonic()
@@ -117,10 +120,19 @@ def execute(
         seconds = time.monotonic() - started
         if code != 0:
             raise BookError(failure_report(chapter, target, log.read_text("utf-8", errors="replace")))
+    (scratch / PROGRESS).unlink()
     notebook = read_notebook(target)
     normalise(notebook)
     write_notebook(target, notebook)
     return seconds
+
+
+def cells_done(scratch: Path) -> str:
+    """Return how far the chapter that is executed into ``scratch`` is: "12 of 60", or "none" before the first cell."""
+    try:
+        return (scratch / PROGRESS).read_text("utf-8").split("\r")[-1].strip() or "none"
+    except FileNotFoundError:
+        return "none"
 
 
 def environment_for(scratch: Path, private: Path) -> dict[str, str]:

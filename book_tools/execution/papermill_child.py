@@ -45,8 +45,8 @@ def with_a_kernel(execute: Callable[[], None]) -> None:
             return
 
 
-def main(source: str, target: str, working_folder: str, parameters: str) -> int:
-    """Execute ``source`` into ``target``; return 0 when every cell ran."""
+def main(source: str, target: str, working_folder: str, parameters: str, progress: str) -> int:
+    """Execute ``source`` into ``target``, telling the file ``progress`` how many cells are done; 0 when every cell ran."""
     # A process started in the background may have inherited a SIGINT that is ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=_stop_with_parent, daemon=True).start()
@@ -60,12 +60,13 @@ def main(source: str, target: str, working_folder: str, parameters: str) -> int:
             parameters=json.loads(parameters),
             kernel_name="python3",
             cwd=working_folder,
-            progress_bar=False,
+            progress_bar={"file": stream, "bar_format": "{n_fmt} of {total_fmt}", "mininterval": 0.0},
             log_output=False,
         )
 
     try:
-        with_a_kernel(execute)
+        with open(progress, "w", encoding="utf-8") as stream:
+            with_a_kernel(execute)
     except PapermillExecutionError as error:
         print(error, file=sys.stderr)
         return 1

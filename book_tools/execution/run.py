@@ -9,14 +9,14 @@ import signal
 import tempfile
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 
 from book_tools.book import Book, Chapter
 from book_tools.errors import BookError, Interrupted
 from book_tools.execution.artefacts import check_artefacts
-from book_tools.execution.execute import KEPT_VARIABLE, Children, execute
+from book_tools.execution.execute import KEPT_VARIABLE, Children, cells_done, execute
 from book_tools.execution.fingerprint import Surroundings, fingerprint_of, package_versions, surroundings
 from book_tools.execution.lock import exclusive
 from book_tools.execution.machine import machine
@@ -32,6 +32,9 @@ from book_tools.files import json_text, read_json, remove_tree, replace_tree
 from book_tools.git import git_state
 from book_tools.parameters import Parameters
 from cfltr_core.files import write_whole
+
+# After so many seconds without a finished chapter a line says how far those under way are.
+PROGRESS_SECONDS = 60.0
 
 
 def run(
@@ -133,23 +136,35 @@ def _execute_all(
             for chapter in sorted(chapters, key=longest, reverse=True)
         }
         try:
-            for future in as_completed(futures):
-                chapter = futures[future]
-                try:
-                    seconds[chapter.name] = round(future.result(), 2)
-                except BookError as error:
-                    failures.extend(error.problems)
-                    print(f"  FAILED {chapter.name}", flush=True)
-                else:
-                    machines[chapter.name] = here
-                    write_whole(book.timings, json_text(seconds))
-                    write_whole(book.machines, json_text(machines))
-                    print(f"  ran   {chapter.name}  {seconds[chapter.name]:.1f} s", flush=True)
+            under_way = set(futures)
+            while under_way:
+                finished, under_way = wait(under_way, PROGRESS_SECONDS, FIRST_COMPLETED)
+                if not finished:
+                    print(f"  … {_progress(book)}; {len(under_way)} chapters to go", flush=True)
+                for future in finished:
+                    chapter = futures[future]
+                    try:
+                        seconds[chapter.name] = round(future.result(), 2)
+                    except BookError as error:
+                        failures.extend(error.problems)
+                        print(f"  FAILED {chapter.name}", flush=True)
+                    else:
+                        machines[chapter.name] = here
+                        write_whole(book.timings, json_text(seconds))
+                        write_whole(book.machines, json_text(machines))
+                        print(f"  ran   {chapter.name}  {seconds[chapter.name]:.1f} s", flush=True)
         except KeyboardInterrupt:
             children.stop()
             pool.shutdown(wait=True, cancel_futures=True)
             raise Interrupted("interrupted; finished chapters are kept, run again to go on") from None
     shutil.rmtree(book.partial, ignore_errors=True)
+
+
+def _progress(book: Book) -> str:
+    """Say how far each chapter under way is, from its scratch folder."""
+    return ", ".join(
+        f"{folder.name.partition('_')[0]} at cell {cells_done(folder)}" for folder in sorted(book.partial.iterdir())
+    )
 
 
 def _execute_one(
