@@ -1,4 +1,4 @@
-"""The LETOR reader: speed against scikit-learn, the cache, memory, and damaged files.
+"""The LETOR reader: speed against scikit-learn, memory, and damaged files.
 
     python -m benchmarks.letor_reader [number of damaged files, default 10000]
 
@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 
-from benchmarks.timing import best_of, peak_memory, table
+from benchmarks.timing import peak_memory, table
 from cfltr_book.data.letor import read_svmlight
 from cfltr_core import RankingData
 
@@ -38,7 +38,7 @@ with open(sys.argv[2], "w") as f:  # imports and first allocations happen here, 
     f.write("1 qid:1 1:1\\n0 qid:1 1:2\\n")
 read_svmlight(sys.argv[2])
 before = peak()
-data = read_svmlight(sys.argv[1], cache=sys.argv[3] or None)
+data = read_svmlight(sys.argv[1])
 after = peak()
 arrays = data.features.nbytes + data.relevance.nbytes + data.offsets.nbytes
 print((after - before) / arrays)
@@ -60,7 +60,7 @@ def write_collection(path: Path) -> None:
 
 
 def speed(folder: Path) -> None:
-    path, zipped, cache = folder / "all.txt", folder / "all.txt.gz", folder / "cache"
+    path, zipped = folder / "all.txt", folder / "all.txt.gz"
     write_collection(path)
     zipped.write_bytes(gzip.compress(path.read_bytes(), 6))
     n_bytes = path.stat().st_size
@@ -74,12 +74,9 @@ def speed(folder: Path) -> None:
     def from_gzip() -> RankingData:
         return read_svmlight(zipped)
 
-    def cached() -> RankingData:
-        return read_svmlight(path, cache=cache)
-
     features, grades, qid = peer()
     dense = features.toarray().astype(np.float32)
-    for read in (ours, from_gzip, cached, cached):
+    for read in (ours, from_gzip):
         data = read()
         np.testing.assert_array_equal(data.features, dense)
         np.testing.assert_array_equal(data.relevance, grades)
@@ -93,19 +90,12 @@ def speed(folder: Path) -> None:
             start = time.perf_counter()
             call()
             seconds[name] = min(seconds.get(name, np.inf), time.perf_counter() - start)
-    seconds["read_svmlight from the cache"] = best_of(cached)[0]
     base = seconds["read_svmlight"]
     print(f"{N_DOCS:,} documents × {N_FEATURES} features, {n_bytes / 1e6:.0f} MB; equal values")
     print(table([(name, s, s / base) for name, s in seconds.items()]))
-    print(f"  the cache is {base / seconds['read_svmlight from the cache']:.0f} times as fast as reading the text")
     arrays = data_bytes(ours())
-    for name, target, kept in (
-        ("plain", path, ""),
-        ("gzip", zipped, ""),
-        ("plain, writing the cache", path, str(folder / "other")),
-        ("from the cache", path, str(cache)),
-    ):
-        command = [sys.executable, "-c", CHILD, str(target), str(folder / "tiny.txt"), kept]
+    for name, target in (("plain", path), ("gzip", zipped)):
+        command = [sys.executable, "-c", CHILD, str(target), str(folder / "tiny.txt")]
         ratio = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         print(f"  peak resident memory, {name:30s} {ratio:5.2f} × the arrays")
     print(f"  peak traced memory, plain {'':24s} {peak_memory(ours) * 1e6 / arrays:5.2f} × the arrays")

@@ -7,13 +7,10 @@ import json
 import math
 import os
 import tempfile
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
-
-import numpy as np
 
 
 @contextmanager
@@ -58,34 +55,3 @@ def sha256_of(file: Path) -> str:
     """SHA-256 of a file's bytes, in hexadecimal."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def store_arrays(path: Path, arrays: Sequence[np.ndarray]) -> None:
-    """Write arrays and their checksums in one step, one .npy after the other."""
-    sums = np.array([_checksum(a) for a in arrays], dtype=np.uint32)
-    with whole_file(path) as stream:
-        for a in (*arrays, sums):
-            np.save(stream, a, allow_pickle=False)
-
-
-def load_arrays(path: Path, kinds: Sequence[tuple[type, int]]) -> tuple[np.ndarray, ...] | None:
-    """What :func:`store_arrays` wrote; None if a byte of it is missing or not as it was.
-
-    ``kinds`` are the type and the number of dimensions that each array must have.
-    """
-    try:
-        with path.open("rb") as stream:
-            *arrays, sums = [np.load(stream, allow_pickle=False) for _ in range(len(kinds) + 1)]
-            if stream.read(1):
-                return None
-        if [(a.dtype, a.ndim) for a in arrays] != list(kinds):
-            return None
-        if sums.dtype != np.uint32 or sums.tolist() != [_checksum(a) for a in arrays]:
-            return None
-    except Exception:  # a damaged header can make NumPy raise almost anything; every case means: not as it was
-        return None
-    return tuple(arrays)
-
-
-def _checksum(values: np.ndarray) -> int:
-    return zlib.crc32(np.ascontiguousarray(values).data.cast("B"), zlib.crc32(repr(values.shape).encode()))

@@ -23,9 +23,11 @@ from book_tools.parameters import Parameters
 RUN_VARIABLE = "CFLTR_RUN_DIR"
 # The folder of the chapter's kept tables, and what else the package is told of them.
 KEPT_VARIABLE, KEPT_PREFIXES = "CFLTR_KEPT", ("CFLTR_KEPT", "CFLTR_KEEP")
+# The folder in which the package keeps a collection that it has read.
+CACHE_VARIABLE = "CFLTR_CACHE"
 ARTEFACT_FOLDERS = ("figures", "claims", "records")
 NOTEBOOK = "notebook.ipynb"
-# How many of its cells a chapter under way has executed, as papermill's bar writes it: "12 of 60" after the last return.
+# How many cells of a chapter under way were executed, as papermill's bar writes it: "12 of 60" after the last return.
 PROGRESS = "progress.txt"
 
 # One thread in every pool: then the number of workers cannot change a digit, and it is faster too.

@@ -46,7 +46,7 @@ def with_a_kernel(execute: Callable[[], None]) -> None:
 
 
 def main(source: str, target: str, working_folder: str, parameters: str, progress: str) -> int:
-    """Execute ``source`` into ``target``, telling the file ``progress`` how many cells are done; 0 when every cell ran."""
+    """Execute ``source`` into ``target``, and write into ``progress`` how many cells ran; return 0 when all did."""
     # A process started in the background may have inherited a SIGINT that is ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=_stop_with_parent, daemon=True).start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import platform
 import shutil
 import signal
@@ -16,7 +17,7 @@ from pathlib import Path
 from book_tools.book import Book, Chapter
 from book_tools.errors import BookError, Interrupted
 from book_tools.execution.artefacts import check_artefacts
-from book_tools.execution.execute import KEPT_VARIABLE, Children, cells_done, execute
+from book_tools.execution.execute import CACHE_VARIABLE, KEPT_VARIABLE, Children, cells_done, execute
 from book_tools.execution.fingerprint import Surroundings, fingerprint_of, package_versions, surroundings
 from book_tools.execution.lock import exclusive
 from book_tools.execution.machine import machine
@@ -175,7 +176,12 @@ def _execute_one(
     scratch.chmod(0o755)
     # Before execution: a chapter edited while it runs must not count as run.
     fingerprint = fingerprint_of(chapter, around)
-    seconds = execute(chapter, parameters, scratch, children, {KEPT_VARIABLE: str(book.kept(chapter))})
+    variables = {
+        KEPT_VARIABLE: str(book.kept(chapter)),
+        # The text of a collection is read once for all chapters.
+        CACHE_VARIABLE: os.environ.get(CACHE_VARIABLE) or str(book.build / "cache"),
+    }
+    seconds = execute(chapter, parameters, scratch, children, variables)
     check_artefacts(chapter, scratch)
     write_stamp(scratch, fingerprint)
     replace_tree(scratch, book.folder_of(chapter))

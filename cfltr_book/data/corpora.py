@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterable
@@ -13,7 +14,7 @@ import numpy as np
 
 from cfltr_book.data.generated import GENERATED, generate
 from cfltr_book.data.letor import ReaderOptions, read_collection
-from cfltr_book.data.letor.folders import fold_of
+from cfltr_book.data.letor.folders import fold_of, layout_of
 from cfltr_book.data.scales import Corpus, Scale, check_scale
 from cfltr_core import checks
 from cfltr_core.checks import IntArray
@@ -28,6 +29,7 @@ _OPTIONS = (
     "drop=ID[+ID…] (features to leave out)"
 )
 _WHOLE = re.compile("0*[1-9][0-9]{0,5}")
+Parts = tuple[RankingData, RankingData, RankingData]
 
 
 def check_corpus(corpus: str) -> str:
@@ -106,7 +108,7 @@ def letor_folder(corpus: str) -> Path:
     return folder
 
 
-def _check_relevant(corpus: str, seed: int, parts: tuple[RankingData, ...]) -> None:
+def _check_relevant(corpus: str, seed: int, parts: Parts) -> None:
     """Raise a ValueError for a split in which nothing is relevant: no click, no choice, no metric comes of it."""
     highest = {
         split: int(part.relevance.max()) for split, part in zip(("train", "validation", "test"), parts, strict=True)
@@ -136,9 +138,10 @@ def load_corpus(corpus: str, scale: str, *, seed: int, options: ReaderOptions | 
     ----------
     corpus : "yahoo-like", "istella-like", "digits" or "letor:<folder>"
         A generated name may carry the profile, as in "yahoo-like:conflict"; the plain name is the aligned profile.
-        ``letor:`` ignores ``scale``; its ``seed`` chooses the fold or the random split.  After an @ stand options
-        of the reader, as in "letor:mslr@2,normalise,drop=134+135+136": the lowest relevant grade, without which it
-        is 3 when grades go beyond 2, else 1; and what is done to raw values.
+        Of ``letor:`` the ``seed`` chooses the fold or the random split; of a collection that is too large for the
+        ``scale`` it also draws whole queries, the same share of each part (:class:`cfltr_book.data.scales.Scale`).
+        After an @ stand options of the reader, as in "letor:mslr@2,normalise,drop=134+135+136": the lowest relevant
+        grade, without which it is 3 when grades go beyond 2, else 1; and what is done to raw values.
     scale : "smoke", "ci" or "paper"
     seed : int >= 0
         Another seed is another population (generated) or another split of the same data (digits, letor).
@@ -175,9 +178,39 @@ def load_corpus(corpus: str, scale: str, *, seed: int, options: ReaderOptions | 
         return generate(GENERATED[corpus], size.generated, n_features=size.features, seed=seed)
     _, fields = _parse_letor(corpus)
     chosen = replace(options or ReaderOptions(), **fields)
-    parts = read_collection(letor_folder(corpus), seed, options=chosen)
+    share, parts = _kept_collection(letor_folder(corpus), seed, chosen, size.collection_values)
     _check_relevant(corpus, seed, parts)
-    return Corpus(corpus, *parts)
+    return Corpus(corpus, *parts, share=share)
+
+
+def _kept_collection(folder: Path, seed: int, options: ReaderOptions, most: float) -> tuple[float, Parts]:
+    """:func:`_drawn_collection`, from the folder that CFLTR_CACHE names where it is there and the files are as then."""
+    place = os.environ.get("CFLTR_CACHE")
+    files = [file for group in layout_of(folder, seed).groups for file in group]
+    state = [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    if not place:
+        return _drawn_collection(folder, seed, options, most, state)
+    from joblib import Memory
+
+    kept = Memory(Path(place).expanduser(), verbose=0).cache(_drawn_collection)
+    found: tuple[float, Parts] = kept(folder, seed, options, most, state)
+    return found
+
+
+def _drawn_collection(
+    folder: Path, seed: int, options: ReaderOptions, most: float, state: list[tuple[str, int, int]]
+) -> tuple[float, Parts]:
+    """The share of queries that is run, and the parts; ``state``, of the files, is what it is kept under."""
+    parts = read_collection(folder, seed, options=options)
+    share = min(1.0, most / parts[0].features.size)
+    if share == 1.0:
+        return share, parts
+    rng = np.random.default_rng([seed, 30])
+    train, validation, test = (
+        part.subset(np.sort(rng.choice(part.n_queries, math.ceil(share * part.n_queries), replace=False)))
+        for part in parts
+    )
+    return share, (train, validation, test)
 
 
 def units_of(corpus: str, seeds: Iterable[int]) -> IntArray:
@@ -238,4 +271,4 @@ def _digits(scale: Scale, seed: int, candidates: int = 30) -> Corpus:
                 name="digits",
             )
         )
-    return Corpus("digits", *data)
+    return Corpus("digits", data[0], data[1], data[2])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cfltr_core.ranking.ragged import RankingData
 
@@ -21,8 +22,11 @@ class Scale:
     against the regulariser that SVM PropRank chooses from; of the values that a costly experiment varies it takes every
     ``stride``-th.  Where courses of SGD are compared, ``sgd_steps`` is the number of steps of one click, and of clicks
     in the log, ``sgd_severities`` the η, and ``sgd_seeds`` the number of populations: those on which every learning
-    rate is tried, and further ones on which only those about the rate that the first one chose.  ``SCALES`` holds them
-    by ``name``.
+    rate is tried, and further ones on which only those about the rate that the first one chose.
+    A collection from disk is run within the time of a generated corpus: of one whose training part holds more than
+    ``collection_values`` numbers, documents times features, as many queries are drawn as hold about that many, and it
+    has at most the second of ``collection_seeds`` seeds, any other at most the first.  ``SCALES`` holds them by
+    ``name``.
 
     Examples
     --------
@@ -50,6 +54,13 @@ class Scale:
     sgd_steps: int
     sgd_severities: tuple[float, ...]
     sgd_seeds: tuple[int, int]
+    collection_values: float
+    collection_seeds: tuple[int, int]
+
+    def for_collection(self, share: float) -> Scale:
+        """The sizes for a collection from disk of which ``share`` of the queries is run, in (0, 1]."""
+        most = self.collection_seeds[share < 1]
+        return replace(self, seeds=min(self.seeds, most), light_seeds=min(self.light_seeds, most))
 
 
 _CURVE = (1_700, 17_000, 170_000, 1_700_000)
@@ -99,6 +110,8 @@ SCALES: Mapping[str, Scale] = _Scales(
             sgd_steps=1_000,
             sgd_severities=_SEVERITIES,
             sgd_seeds=(4, 0),
+            collection_values=1e5,
+            collection_seeds=(2, 2),
         ),
         "ci": Scale(
             name="ci",
@@ -118,6 +131,8 @@ SCALES: Mapping[str, Scale] = _Scales(
             sgd_steps=170_000,
             sgd_severities=_SEVERITIES,
             sgd_seeds=(20, 0),
+            collection_values=8e6,
+            collection_seeds=(5, 3),
         ),
         "paper": Scale(
             name="paper",
@@ -137,6 +152,8 @@ SCALES: Mapping[str, Scale] = _Scales(
             sgd_steps=1_000_000,
             sgd_severities=_SEVERITIES[::2],
             sgd_seeds=(1, 4),
+            collection_values=math.inf,
+            collection_seeds=(20, 20),
         ),
     }
 )
@@ -146,6 +163,7 @@ SCALES: Mapping[str, Scale] = _Scales(
 class Corpus:
     """``train``, ``validation`` and ``test`` queries of one corpus, ``name``, and seed.
 
+    ``share`` of the queries of a collection were drawn for them: 1 is all, as of everything that is no collection.
     :func:`cfltr_book.data.corpora.load_corpus` makes it.
     """
 
@@ -153,6 +171,7 @@ class Corpus:
     train: RankingData
     validation: RankingData
     test: RankingData
+    share: float = 1.0
 
 
 def check_scale(scale: str) -> Scale:

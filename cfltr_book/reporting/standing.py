@@ -49,8 +49,12 @@ class Standing:
 
     @property
     def size(self) -> Scale:
-        """The sizes of this scale: numbers of clicks, seeds and repetitions, the grid of C."""
-        return check_scale(self.scale)
+        """The sizes of this scale: numbers of clicks, seeds and repetitions, the grid of C.
+
+        A collection from disk has fewer seeds than a generated corpus (:meth:`Scale.for_collection`).
+        """
+        size = check_scale(self.scale)
+        return size.for_collection(self.load(self.seed).share) if self.corpus.startswith("letor:") else size
 
     @property
     def seeds(self) -> range:
@@ -70,17 +74,20 @@ class Standing:
     def setting_of(self, seeds: Iterable[int]) -> str:
         """As :attr:`setting`, for other ``seeds``; of a single one the seed itself is named.
 
-        Where seeds share the folds of a collection the folds are counted, too (:func:`units_of`).
+        Where seeds share the folds of a collection the folds are counted, too (:func:`units_of`), and where not all
+        queries of a collection are run it says how many.
         """
         some = [checks.positive_int(s, f"seeds[{i}]", least=0) for i, s in enumerate(seeds)]
         if not some:
             raise ValueError("seeds: there is none; pass run.seeds, run.learning_seeds or [run.seed]")
-        grade = self.load(some[0]).train.threshold
+        first = self.load(some[0])
+        of_all = "" if first.share == 1 else f", {first.share:.0%} of the queries"
         number = f"seed {some[0]}" if len(some) == 1 else f"{len(some)} seeds"
         folds = len(np.unique(units_of(self.corpus, some)))
         if folds < len(some):
             number += f" on {folds} folds (claims count folds, bands count seeds)"
-        return f"Corpus {self.corpus} (relevant from grade {grade}), scale {self.scale}, {number}"
+        corpus = f"Corpus {self.corpus} (relevant from grade {first.train.threshold}{of_all})"
+        return f"{corpus}, scale {self.scale}, {number}"
 
     def load(self, seed: int) -> Corpus:
         """Train, validation and test queries of one seed (:func:`cfltr_book.data.corpora.load_corpus`).

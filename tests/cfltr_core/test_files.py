@@ -6,13 +6,12 @@ import hashlib
 import json
 import math
 import tempfile
-import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cfltr_core.files import load_arrays, sha256_of, store_arrays, whole_file, write_json, write_whole
+from cfltr_core.files import sha256_of, whole_file, write_json, write_whole
 
 
 def listing(folder: Path) -> dict[str, bytes]:
@@ -54,44 +53,14 @@ def test_sha256_of(tmp_path: Path, content: bytes) -> None:
     assert sha256_of(tmp_path / "file") == hashlib.sha256(content).hexdigest()
 
 
-ARRAYS = (np.arange(6, dtype=np.float32).reshape(2, 3), np.array([1, -1], dtype=np.int64))
 KINDS = ((np.float32, 2), (np.int64, 1))
 
 
-def test_store_arrays_writes_them_one_after_the_other(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "entry.npy"
-    store_arrays(path, ARRAYS)
-    assert list(listing(path.parent)) == ["entry.npy"]
-    with open(path, "rb") as stream:
-        stored = [np.load(stream) for _ in ARRAYS]
-    assert all(np.array_equal(a, b) and a.dtype == b.dtype for a, b in zip(stored, ARRAYS, strict=True))
-    with pytest.raises(ValueError, match="Object arrays"):
-        store_arrays(path, (np.array([object()]),))
-    assert list(listing(path.parent)) == ["entry.npy"]
-
-
-def test_arrays_are_written_beside_their_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_written_beside_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file can be put into its place at once only within one file system: no folder for temporary files is used."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "no such folder"))
-    store_arrays(tmp_path / "entry.npy", ARRAYS)
     write_whole(tmp_path / "text", b"text")
-    assert sorted(listing(tmp_path)) == ["entry.npy", "text"]
-
-
-def test_load_arrays_gives_back_what_was_stored_or_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "entry.npy"
-    store_arrays(path, ARRAYS)
-    loaded = load_arrays(path, KINDS)
-    assert loaded is not None
-    assert all(np.array_equal(a, b) and a.dtype == b.dtype for a, b in zip(loaded, ARRAYS, strict=True))
-    assert load_arrays(path, KINDS[::-1]) is None
-    assert load_arrays(path, KINDS[:1]) is None
-    assert load_arrays(tmp_path / "none.npy", KINDS) is None
-    whole = path.read_bytes()
-    flipped = [whole[:i] + bytes([whole[i] ^ 1]) + whole[i + 1 :] for i in (130, 155, len(whole) - 1)]
-    for damaged in (whole[:-1], whole + b"x", *flipped):
-        path.write_bytes(damaged)
-        assert load_arrays(path, KINDS) is None
+    assert sorted(listing(tmp_path)) == ["text"]
 
 
 def test_a_file_that_cannot_be_finished_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -124,57 +93,3 @@ def test_two_may_write_one_file_at_once(tmp_path: Path) -> None:
 def test_the_whole_file_of_json(tmp_path: Path) -> None:
     write_json(tmp_path / "record.json", {"a": [1, {"b": math.nan}]})
     assert (tmp_path / "record.json").read_bytes() == (b'{\n "a": [\n  1,\n  {\n   "b": null\n  }\n ]\n}\n')
-
-
-def test_a_checksum_is_that_of_the_shape_and_the_values(tmp_path: Path) -> None:
-    store_arrays(tmp_path / "entry.npy", ARRAYS)
-    with open(tmp_path / "entry.npy", "rb") as stream:
-        *_, sums = [np.load(stream) for _ in range(3)]
-    assert sums.dtype == np.uint32
-    assert sums.tolist() == [
-        zlib.crc32(array.tobytes(), zlib.crc32(shape))
-        for array, shape in zip(ARRAYS, (b"(2, 3)", b"(2,)"), strict=True)
-    ]
-
-
-def test_checksums_of_another_type_are_not_ours(tmp_path: Path) -> None:
-    path = tmp_path / "entry.npy"
-    store_arrays(path, ARRAYS)
-    with open(path, "rb") as stream:
-        stored = [np.load(stream) for _ in range(3)]
-    with open(path, "wb") as stream:
-        for array in (*ARRAYS, stored[-1].astype(np.int64)):
-            np.save(stream, array)
-    assert load_arrays(path, KINDS) is None
-
-
-WRONG = {
-    "another shape": [ARRAYS[0].reshape(3, 2), ARRAYS[1]],
-    "a flat array": [ARRAYS[0].ravel(), ARRAYS[1]],
-    "another type": [ARRAYS[0].astype(np.float64), ARRAYS[1]],
-    "the first is missing": [ARRAYS[1]],
-    "another value": [ARRAYS[0], ARRAYS[1][::-1]],
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_arrays_under_the_checksums_of_others_are_not_loaded(tmp_path: Path, case: str) -> None:
-    path = tmp_path / "entry.npy"
-    store_arrays(path, ARRAYS)
-    with open(path, "rb") as stream:
-        *_, sums = [np.load(stream) for _ in range(3)]
-    for arrays in (ARRAYS, WRONG[case]):
-        with open(path, "wb") as stream:
-            for array in (*arrays, sums):
-                np.save(stream, array)
-        assert (load_arrays(path, KINDS) is not None) == (arrays is ARRAYS)
-
-
-def test_no_python_object_is_written_or_read(tmp_path: Path) -> None:
-    """Reading a pickled object would run code of whoever wrote it."""
-    path = tmp_path / "entry.npy"
-    odd = np.array([None])
-    with open(path, "wb") as stream:
-        np.save(stream, odd, allow_pickle=True)
-        np.save(stream, np.array([0], dtype=np.uint32))
-    assert load_arrays(path, ((object, 1),)) is None

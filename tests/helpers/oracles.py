@@ -1123,6 +1123,8 @@ SCALES = {
         "sgd_steps": 1_000,
         "sgd_severities": _ETAS,
         "sgd_seeds": (4, 0),
+        "collection_values": 100_000,
+        "collection_seeds": (2, 2),
     },
     "ci": {
         "generated": (3_000, 1_000, 1_000),
@@ -1141,6 +1143,8 @@ SCALES = {
         "sgd_steps": 170_000,
         "sgd_severities": _ETAS,
         "sgd_seeds": (20, 0),
+        "collection_values": 8_000_000,
+        "collection_seeds": (5, 3),
     },
     "paper": {
         "generated": (20_000, 3_000, 7_000),
@@ -1159,6 +1163,8 @@ SCALES = {
         "sgd_steps": 1_000_000,
         "sgd_severities": (0.5, 1.0, 1.5),
         "sgd_seeds": (1, 4),
+        "collection_values": float("inf"),
+        "collection_seeds": (20, 20),
     },
 }
 

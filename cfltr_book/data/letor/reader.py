@@ -1,13 +1,10 @@
 """LETOR collections: reading files and folders, and what was found in them.
 
-Nothing is downloaded.  Nothing is written unless a cache folder is named.
+Nothing is downloaded, and nothing is written.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,13 +15,9 @@ from numpy.typing import NDArray
 from cfltr_book.data.letor import svmlight
 from cfltr_book.data.letor.folders import layout_of
 from cfltr_core import checks
-from cfltr_core.files import load_arrays, sha256_of, store_arrays
 from cfltr_core.ranking.ragged import RankingData
 
 _LARGEST = float(np.finfo(np.float32).max)
-_FORMAT = "letor cache 1"  # another number makes old entries unreachable
-# Features, grades, offsets, counts: the types and dimensions of a cache entry.
-_KINDS = ((np.float32, 2), (np.int8, 1), (np.int64, 1), (np.int64, 1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +63,7 @@ class ReaderOptions:
         ids = tuple(checks.positive_int(f, f"drop[{i}]") for i, f in enumerate(self.drop))
         if self.threshold is not None:
             checks.positive_int(self.threshold, "threshold")
-        # One spelling for equal options, because the cache's key is made from it.
+        # One spelling for equal options, because the key of what is kept is made from it.
         object.__setattr__(self, "cap", float(self.cap))
         object.__setattr__(self, "drop", tuple(sorted(set(ids))))
         object.__setattr__(self, "log1p", bool(self.log1p))
@@ -84,8 +77,7 @@ class ReadReport:
     ``without_positive`` counts queries whose grades are all 0, ``without_relevant`` those with no grade at the
     threshold.  ``constant`` and ``dropped`` are ids of features as in the files.  ``capped`` and ``nulls`` count
     values over all features of the files, dropped ones too.  ``duplicates`` counts documents that have the
-    features of an earlier document of the same query.  ``cache`` says what became of the cache, file by file:
-    off, read, written, or rebuilt after damage.
+    features of an earlier document of the same query.
     """
 
     name: str
@@ -101,7 +93,6 @@ class ReadReport:
     capped: int
     nulls: int
     duplicates: int
-    cache: tuple[str, ...]
 
     def __str__(self) -> str:
         def named(ids: tuple[int, ...]) -> str:
@@ -116,7 +107,6 @@ class ReadReport:
             "values capped": f"{self.capped:,}",
             "NULL values read as 0": f"{self.nulls:,}",
             "documents that repeat one of their query": f"{self.duplicates:,}",
-            "cache": ", ".join(self.cache),
         }
         head = f"{self.name}: {self.queries:,} queries, {self.documents:,} documents, {self.features:,} features"
         return "\n".join([head, *(f"  {key:42s} {value}" for key, value in rows.items())])
@@ -130,7 +120,6 @@ def read_svmlight(
     n_features: int | None = None,
     *,
     options: ReaderOptions | None = None,
-    cache: str | Path | None = None,
     report: Report | None = None,
 ) -> RankingData:
     """Read one ``label qid:N id:value … # comment`` file, plain or gzip.
@@ -144,9 +133,6 @@ def read_svmlight(
     n_features : int, optional
         Number of features, needed when the last ones may be absent from this file.
     options : ReaderOptions, optional
-    cache : folder, optional
-        Where arrays are kept between runs, under the checksum of the file's bytes and the options; without it the
-        folder that the environment variable ``CFLTR_CACHE`` names; without that there is no cache.
     report : callable, optional
         Called with a :class:`~cfltr_book.data.letor.reader.ReadReport`, for instance ``print``.
 
@@ -170,7 +156,7 @@ def read_svmlight(
     RankingData('clicks.txt': 1 queries, 3 documents, 2 features, relevant from grade 1)
     """
     chosen = options or ReaderOptions()
-    data, done = _read(Path(path), n_features, chosen, cache)
+    data, done = _read(Path(path), n_features, chosen)
     if report is not None:
         report(_survey(data.name, [data], [done], chosen))
     return data
@@ -183,46 +169,13 @@ class _Done:
     width: int
     capped: int
     nulls: int
-    cache: str
 
 
-def _read(
-    file: Path, n_features: int | None, options: ReaderOptions, cache: str | Path | None
-) -> tuple[RankingData, _Done]:
+def _read(file: Path, n_features: int | None, options: ReaderOptions) -> tuple[RankingData, _Done]:
     if n_features is not None:
         checks.positive_int(n_features, "n_features")
     if not file.is_file():
         raise FileNotFoundError(f"path: there is no file {file}")
-    folder = cache if cache is not None else os.environ.get("CFLTR_CACHE") or None
-    if folder is None:
-        return _parse(file, n_features, options)
-    before = file.stat()
-    settings = (_FORMAT, sha256_of(file), n_features, replace(options, threshold=None))
-    entry = Path(folder).expanduser() / f"{hashlib.sha256(repr(settings).encode()).hexdigest()[:40]}.npy"
-    there = entry.is_file()
-    if there:
-        kept = load_arrays(entry, _KINDS)
-        if kept is not None:
-            features, grades, offsets, counts = kept
-            width, capped, nulls = counts.tolist()
-            threshold = _threshold(grades, options)
-            return RankingData(features, grades, offsets=offsets, threshold=threshold, name=file.name), _Done(
-                width, capped, nulls, "read"
-            )
-    data, done = _parse(file, n_features, options)
-    after = file.stat()
-    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-        return data, done  # it changed while it was read: the checksum may belong to other bytes
-    counts = np.array([done.width, done.capped, done.nulls], dtype=np.int64)
-    try:
-        store_arrays(entry, (data.features, data.relevance, data.offsets, counts))
-    except OSError as error:
-        warnings.warn(f"cache: nothing was kept in {folder} ({error}): name a folder to write in", stacklevel=3)
-        return data, done
-    return data, replace(done, cache="rebuilt" if there else "written")
-
-
-def _parse(file: Path, n_features: int | None, options: ReaderOptions) -> tuple[RankingData, _Done]:
     with file.open("rb") as stream:
         found = svmlight.parse(stream, file.name, n_features, options.cap, options.drop)
     if found.features.shape[1] == 0:
@@ -232,7 +185,7 @@ def _parse(file: Path, n_features: int | None, options: ReaderOptions) -> tuple[
     data = RankingData(
         found.features, found.grades, offsets=found.offsets, threshold=_threshold(found.grades, options), name=file.name
     )
-    return data, _Done(found.width, found.capped, found.nulls, "off")
+    return data, _Done(found.width, found.capped, found.nulls)
 
 
 def _threshold(grades: NDArray[np.int8], options: ReaderOptions) -> int:
@@ -285,7 +238,6 @@ def _survey(name: str, parts: Sequence[RankingData], done: Sequence[_Done], opti
         capped=sum(d.capped for d in done),
         nulls=sum(d.nulls for d in done),
         duplicates=repeated,
-        cache=tuple(d.cache for d in done),
     )
 
 
@@ -294,7 +246,6 @@ def read_collection(
     seed: int,
     *,
     options: ReaderOptions | None = None,
-    cache: str | Path | None = None,
     report: Report | None = None,
 ) -> tuple[RankingData, RankingData, RankingData]:
     """Train, validation and test of the collection in ``folder``, or in the one folder inside it that holds one.
@@ -304,7 +255,7 @@ def read_collection(
     (Istella-S) or the folder itself with ``train``, ``vali`` or ``valid``, and ``test``, also as ``set1.train`` …
     (Yahoo); or a single file, whose queries ``seed`` splits at random 60 / 20 / 20.
 
-    ``options``, ``cache`` and ``report`` are those of :func:`read_svmlight`; the report is on all files together.
+    ``options`` and ``report`` are those of :func:`read_svmlight`; the report is on all files together.
     The parts get one number of features and one threshold, whatever each lacks.
 
     Raises
@@ -327,7 +278,7 @@ def read_collection(
     (1, 2)
     """
     root, chosen = Path(folder), options or ReaderOptions()
-    read = [[_read(file, None, chosen, cache) for file in group] for group in layout_of(root, seed).groups]
+    read = [[_read(file, None, chosen) for file in group] for group in layout_of(root, seed).groups]
     done = [d for group in read for _, d in group]
     parts = [group[0][0] if len(group) == 1 else concatenate([data for data, _ in group]) for group in read]
     parts = _aligned(*parts)

@@ -11,7 +11,8 @@ import numpy as np
 import oracles
 import pytest
 
-from cfltr_book import load_corpus
+from cfltr_book import SCALES, Run, load_corpus
+from cfltr_book.data import corpora
 from cfltr_book.data.letor import ReaderOptions, archives, read_collection, read_svmlight, verify_archive
 from cfltr_book.data.letor.archives import KNOWN, KnownArchive
 from cfltr_book.data.letor.folders import layout_of
@@ -107,11 +108,42 @@ def test_a_corpus_uses_the_cache_that_the_environment_names(tmp_path: Path, monk
     for i in range(1, 6):
         write(tmp_path / "data" / "mine" / f"S{i}.svm", i)
     first = load_corpus("letor:mine", "smoke", seed=3)
-    assert len(list((tmp_path / "cache").iterdir())) == 5
-    again = load_corpus("letor:mine", "smoke", seed=3)
+    with monkeypatch.context() as unread:
+        unread.setattr(corpora, "read_collection", None)  # the text is not read again
+        again = load_corpus("letor:mine", "smoke", seed=3)
     for a, b in ((first.train, again.train), (first.validation, again.validation), (first.test, again.test)):
         np.testing.assert_array_equal(a.features, b.features)
         assert a.name == b.name
+    write(tmp_path / "data" / "mine" / "S4.svm", 40)
+    assert load_corpus("letor:mine", "smoke", seed=3).train.features[0, 0] == 40.0
+
+
+def test_a_large_collection_is_cut_to_whole_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every part loses the same share, its queries keep their documents, and the seed draws which are left."""
+    monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
+    n_queries = 2 * int(SCALES["smoke"].collection_values) // 1_000 + 8  # two documents of 1,000 features each
+    for part, n in (("train", n_queries), ("vali", 40), ("test", 60)):
+        rows = [[float(d)] + [1.0] * 999 for d in range(2 * n)]
+        queries = [1 + d // 2 for d in range(2 * n)]
+        path = tmp_path / "large" / f"{part}.txt"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(oracles.svmlight_text(rows, [d % 2 for d in range(2 * n)], queries), encoding="ascii")
+    whole, cut, other = (load_corpus("letor:large", s, seed=k) for s, k in (("paper", 0), ("smoke", 0), ("smoke", 1)))
+    share = SCALES["smoke"].collection_values / (2 * n_queries * 1_000)
+    assert (whole.share, whole.train.n_queries) == (1.0, n_queries)
+    assert cut.share == other.share == share
+    for part, n in ((cut.train, n_queries), (cut.validation, 40), (cut.test, 60)):
+        assert part.n_queries == np.ceil(share * n)
+        pairs = part.features[:, 0].reshape(-1, 2)
+        assert set(pairs[:, 0] % 2) == {0.0}
+        np.testing.assert_array_equal(pairs[:, 1], pairs[:, 0] + 1)
+        assert np.all(np.diff(pairs[:, 0]) > 0)
+        np.testing.assert_array_equal(part.relevance, [0, 1] * part.n_queries)
+    assert not np.array_equal(cut.train.features, other.train.features)
+    some = Run("ci", "letor:large")
+    assert (len(some.seeds), len(some.learning_seeds)) == (5, 5)
+    assert Run("ci", "letor:large").size.for_collection(share).seeds == 3
+    assert f"{share:.0%} of the queries)" in Run("smoke", "letor:large").setting
 
 
 # --- archives -----------------------------------------------------------------------------------------

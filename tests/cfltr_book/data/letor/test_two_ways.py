@@ -127,8 +127,7 @@ REPORT = """a.txt: 3 queries, 5 documents, 3 features
   dropped features                           2 (2, 3)
   values capped                              1
   NULL values read as 0                      1
-  documents that repeat one of their query   1
-  cache                                      off"""
+  documents that repeat one of their query   1"""
 
 
 def test_a_report_in_full(tmp_path: Path) -> None:
@@ -140,11 +139,11 @@ def test_a_report_in_full(tmp_path: Path) -> None:
     reports: list[ReadReport] = []
     read_svmlight(path, options=ReaderOptions(cap=8.0, drop=(3, 2), threshold=2), report=reports.append)
     assert str(reports[0]) == REPORT
-    assert (reports[0].constant, reports[0].dropped, reports[0].cache) == ((4,), (2, 3), ("off",))
+    assert (reports[0].constant, reports[0].dropped) == ((4,), (2, 3))
 
 
 def test_options_have_one_spelling() -> None:
-    """The key of the cache is made from them."""
+    """The key of what is kept is made from them."""
     plain = ReaderOptions(cap=2.0, drop=(1, 3), log1p=True, normalise=True)
     other = ReaderOptions(cap=2, drop=(3, 1, 3), log1p=1, normalise=np.True_)
     assert repr(other) == repr(plain) == (
@@ -165,7 +164,7 @@ def test_documents_that_repeat_one_of_their_query_are_counted_in_every_query(tmp
     (tmp_path / "a.txt").unlink()
     read_collection(tmp_path, seed=0, report=reports.append)
     assert reports[1].duplicates == 9
-    assert (reports[1].queries, reports[1].documents, reports[1].cache) == (9, 21, ("off", "off", "off"))
+    assert (reports[1].queries, reports[1].documents) == (9, 21)
 
 
 def test_ids_with_leading_zeros_and_without_end() -> None:
