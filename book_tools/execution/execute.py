@@ -27,7 +27,7 @@ KEPT_VARIABLE, KEPT_PREFIXES = "CFLTR_KEPT", ("CFLTR_KEPT", "CFLTR_KEEP")
 CACHE_VARIABLE = "CFLTR_CACHE"
 ARTEFACT_FOLDERS = ("figures", "claims", "records")
 NOTEBOOK = "notebook.ipynb"
-# How many cells of a chapter under way were executed, as papermill's bar writes it: "12 of 60" after the last return.
+# How many cells of a chapter under way were executed, as papermill's bar writes it: "12 of 60" on the last line.
 PROGRESS = "progress.txt"
 
 # One thread in every pool: then the number of workers cannot change a digit, and it is faster too.
@@ -132,7 +132,7 @@ def execute(
 def cells_done(scratch: Path) -> str:
     """Return how far the chapter that is executed into ``scratch`` is: "12 of 60", or "none" before the first cell."""
     try:
-        return (scratch / PROGRESS).read_text("utf-8").split("\r")[-1].strip() or "none"
+        return (scratch / PROGRESS).read_text("utf-8").rpartition("\n")[2] or "none"
     except FileNotFoundError:
         return "none"
 

@@ -18,6 +18,7 @@ from book_tools.book import Book, Chapter
 from book_tools.errors import BookError, Interrupted
 from book_tools.execution.artefacts import check_artefacts
 from book_tools.execution.execute import CACHE_VARIABLE, KEPT_VARIABLE, Children, cells_done, execute
+from book_tools.execution.expected import announcement, expected_seconds
 from book_tools.execution.fingerprint import Surroundings, fingerprint_of, package_versions, surroundings
 from book_tools.execution.lock import exclusive
 from book_tools.execution.machine import machine
@@ -65,8 +66,15 @@ def run(
         for chapter in kept:
             print(f"  kept  {chapter.name}", flush=True)
         failures: list[str] = []
+        missing = [chapter for chapter in chapters if chapter not in kept]
+        expected = expected_seconds(book, missing, parameters)
+        if missing:
+            print(f"  {announcement(expected, len(missing), jobs)}", flush=True)
+            # The longest first, so that no worker is left alone with one in the end; where no time is known, the later
+            # ones, which tend to be longer.
+            missing.sort(key=lambda chapter: (expected.get(chapter.name, math.inf), chapter.name), reverse=True)
         try:
-            _execute_all(book, parameters, [c for c in chapters if c not in kept], around, jobs, failures)
+            _execute_all(book, parameters, missing, around, jobs, failures)
         finally:
             # Also after an interruption: what is finished is finished, and the manifest says so.
             write_manifest(book, parameters, everything, around)
@@ -126,22 +134,16 @@ def _execute_all(
     )
     here = {"machine": machine(), "jobs": jobs}
 
-    def longest(chapter: Chapter) -> tuple[float, str]:
-        # By the last run, so that no worker is left alone with a long chapter in the end; where no time is known, the
-        # later ones first, which tend to be longer.
-        return seconds.get(chapter.name, math.inf), chapter.name
-
     with termination_as_interrupt(), ThreadPoolExecutor(max_workers=jobs) as pool:
         futures: dict[Future[float], Chapter] = {
-            pool.submit(_execute_one, book, parameters, chapter, around, children): chapter
-            for chapter in sorted(chapters, key=longest, reverse=True)
+            pool.submit(_execute_one, book, parameters, chapter, around, children): chapter for chapter in chapters
         }
         try:
             under_way = set(futures)
             while under_way:
                 finished, under_way = wait(under_way, PROGRESS_SECONDS, FIRST_COMPLETED)
                 if not finished:
-                    print(f"  … {_progress(book)}; {len(under_way)} chapters to go", flush=True)
+                    print(f"  … {_progress(book)}; {len(under_way)} to go", flush=True)
                 for future in finished:
                     chapter = futures[future]
                     try:

@@ -1,0 +1,34 @@
+"""How long chapters take: as long as last time here, or else as long as ``seconds.csv`` says."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+
+from book_tools.book import Book, Chapter
+from book_tools.files import read_json
+from book_tools.parameters import Parameters
+
+# Seconds of each chapter, two at a time on two cores: a generated corpus at scale smoke and at ci, and at ci a
+# collection as large as may be (:class:`cfltr_book.data.scales.Scale`), for which no table of results is kept.
+SECONDS = Path(__file__).with_name("seconds.csv")
+
+
+def expected_seconds(book: Book, chapters: Iterable[Chapter], parameters: Parameters) -> dict[str, float]:
+    """Return how long each chapter should take, as far as that is known; at scale paper only from a run before."""
+    column = "collection" if (parameters.corpus.startswith("letor:") and parameters.scale == "ci") else parameters.scale
+    with SECONDS.open(encoding="utf-8", newline="") as stream:
+        known = {row["chapter"]: float(row[column]) for row in csv.DictReader(stream) if column in row}
+    last = read_json(book.manifest)
+    if (last.get("scale"), last.get("corpus")) == (parameters.scale, parameters.corpus):
+        known |= {name: float(value) for name, value in read_json(book.timings).items()}
+    return {chapter.name: known[chapter.name] for chapter in chapters if chapter.name in known}
+
+
+def announcement(seconds: dict[str, float], n_chapters: int, jobs: int) -> str:
+    """Say how long ``n_chapters`` take, ``jobs`` at a time."""
+    if len(seconds) < n_chapters:
+        return f"how long {n_chapters - len(seconds)} of them take is not known; finished ones are kept"
+    minutes = max(sum(seconds.values()) / jobs, *seconds.values(), 0.0) / 60
+    return f"about {minutes:.0f} minutes, if nothing else computes here" if minutes >= 1 else "about a minute"

@@ -1,0 +1,77 @@
+"""What is said before and while chapters run: how long they take, and how far they are."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from toy import REPOSITORY, Toy
+
+from book_tools.book import Book
+from book_tools.execution import run as runner
+from book_tools.execution.execute import PROGRESS, cells_done
+from book_tools.execution.expected import SECONDS, announcement, expected_seconds
+from book_tools.parameters import Parameters
+
+
+def test_every_chapter_has_its_seconds() -> None:
+    with SECONDS.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["chapter"] for row in rows] == [chapter.name for chapter in Book(REPOSITORY).chapters()]
+    assert all(float(row[column]) > 0 for row in rows for column in ("smoke", "ci", "collection"))
+
+
+def test_the_last_run_here_tells_best(executed: Toy) -> None:
+    book, last = Book(executed.root), Parameters(scale="smoke")
+    timed = json.loads((executed.root / "_build" / "run" / "timings.json").read_text())
+    chapters = book.chapters()
+    assert expected_seconds(book, chapters, last) == timed
+    assert expected_seconds(book, chapters[:1], last) == {"91_alpha": timed["91_alpha"]}
+    assert expected_seconds(book, chapters, Parameters(scale="ci")) == {}
+
+
+def test_a_collection_takes_longer_than_a_generated_corpus() -> None:
+    book = Book(REPOSITORY)
+    chapters = book.chapters()
+    known = {c: expected_seconds(book, chapters, Parameters("ci", c, 0)) for c in ("digits", "letor:none")}
+    assert sum(known["letor:none"].values()) > sum(known["digits"].values())
+    assert expected_seconds(book, chapters, Parameters("paper", "letor:none", 0)) == {}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "n_chapters", "jobs", "words"),
+    [
+        ({"a": 200.0, "b": 160.0}, 2, 2, "about 3 minutes"),
+        ({"a": 300.0, "b": 60.0}, 2, 2, "about 5 minutes"),
+        ({"a": 300.0, "b": 60.0}, 2, 1, "about 6 minutes"),
+        ({"a": 10.0}, 1, 1, "about a minute"),
+        ({"a": 300.0}, 2, 1, "how long 1 of them take is not known"),
+        ({}, 3, 1, "how long 3 of them take is not known"),
+    ],
+)
+def test_the_announcement(seconds: dict[str, float], n_chapters: int, jobs: int, words: str) -> None:
+    assert announcement(seconds, n_chapters, jobs).startswith(words)
+
+
+def test_cells_done_are_the_last_that_the_bar_wrote(tmp_path: Path) -> None:
+    assert cells_done(tmp_path) == "none"
+    (tmp_path / PROGRESS).write_text("")
+    assert cells_done(tmp_path) == "none"
+    (tmp_path / PROGRESS).write_text("\r0 of 9\r1 of 9\r2 of 9")
+    assert cells_done(tmp_path) == "2 of 9"
+
+
+def test_a_long_chapter_says_how_far_it_is(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toy.chapter("91_alpha", "import time\ntime.sleep(1.5)")
+    toy.contents("91_alpha")
+    monkeypatch.setattr(runner, "PROGRESS_SECONDS", 0.1)
+    runner.run(Book(toy.root), Parameters(scale="smoke"))
+    said = capsys.readouterr().out.splitlines()
+    assert "how long 1 of them take is not known" in said[1]
+    cells = len(json.loads((toy.done("91_alpha") / "notebook.ipynb").read_text())["cells"])
+    assert any(f"… 91 at cell {cells - 1} of {cells}; 1 to go" in line for line in said)
+    assert not (toy.done("91_alpha") / PROGRESS).exists()
