@@ -24,8 +24,8 @@ class Scale:
     in the log, ``sgd_severities`` the η, and ``sgd_seeds`` the number of populations: those on which every learning
     rate is tried, and further ones on which only those about the rate that the first one chose.
     A collection from disk is run within the time of a generated corpus: of one whose training part holds more than
-    ``collection_values`` numbers, documents times features, as many queries are drawn as hold about that many, and it
-    has at most the second of ``collection_seeds`` seeds, any other at most the first.  ``SCALES`` holds them by
+    ``collection_values`` numbers, documents times features, as many queries are drawn as hold about that many; it has
+    at most the second of ``collection_seeds`` seeds and a fifth of the steps of SGD, any other at most the first.  ``SCALES`` holds them by
     ``name``.
 
     Examples
@@ -59,8 +59,10 @@ class Scale:
 
     def for_collection(self, share: float) -> Scale:
         """The sizes for a collection from disk of which ``share`` of the queries is run, in (0, 1]."""
-        most = self.collection_seeds[share < 1]
-        return replace(self, seeds=min(self.seeds, most), light_seeds=min(self.light_seeds, most))
+        most, steps = self.collection_seeds[share < 1], self.sgd_steps
+        if share < 1:
+            steps //= 5
+        return replace(self, seeds=min(self.seeds, most), light_seeds=min(self.light_seeds, most), sgd_steps=steps)
 
 
 _CURVE = (1_700, 17_000, 170_000, 1_700_000)
