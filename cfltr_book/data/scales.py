@@ -23,10 +23,10 @@ class Scale:
     ``stride``-th.  Where courses of SGD are compared, ``sgd_steps`` is the number of steps of one click, and of clicks
     in the log, ``sgd_severities`` the η, and ``sgd_seeds`` the number of populations: those on which every learning
     rate is tried, and further ones on which only those about the rate that the first one chose.
-    A collection from disk is run within the time of a generated corpus: of one whose training part holds more than
+    A collection from disk is run within the time of a generated corpus.  Of one whose training part holds more than
     ``collection_values`` numbers, documents times features, as many queries are drawn as hold about that many; it has
-    at most the second of ``collection_seeds`` seeds and a fifth of the steps of SGD, any other at most the first.  ``SCALES`` holds them by
-    ``name``.
+    at most the second of ``collection_seeds`` seeds, and a fifth of the steps of SGD.  Any other has at most the first
+    of ``collection_seeds``.  ``SCALES`` holds the scales by ``name``.
 
     Examples
     --------
