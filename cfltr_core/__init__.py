@@ -70,9 +70,9 @@ from cfltr_core.propensity.trust_bias import trust_bias
 from cfltr_core.propensity.trust_curves import TrustCurve
 from cfltr_core.propensity.two_towers import tower_likelihood, two_towers
 from cfltr_core.ranking.linear import LinearRanker
-from cfltr_core.ranking.metrics import RankWeights, additive_metric, ndcg, rank_weights, ranks
+from cfltr_core.ranking.metrics import additive_metric, ndcg, rank_weights, ranks
 from cfltr_core.ranking.ragged import RankingData, query_index, segment_sum
-from cfltr_core.ranking.rank_weight import RankWeight, average_rank, dcg, precision, rbp
+from cfltr_core.ranking.rank_weight import RankWeight, RankWeights, average_rank, dcg, precision, rbp
 
 __all__ = [
     "AGARWAL_DEEP",

@@ -10,7 +10,7 @@ from cfltr_core.clicks.other_users import TrustUser
 from cfltr_core.evaluation.estimates import Estimate, Unit
 from cfltr_core.evaluation.estimators import corrected_clicks
 from cfltr_core.propensity.trust_curves import TrustCurve
-from cfltr_core.ranking.metrics import RankWeights
+from cfltr_core.ranking.rank_weight import RankWeights
 
 
 def affine(

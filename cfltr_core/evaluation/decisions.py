@@ -19,8 +19,8 @@ from cfltr_core.clicks.display_shares import DisplayShares
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.clicks.users import User
 from cfltr_core.propensity.curves import PropensityCurve, effective_queries
-from cfltr_core.ranking.metrics import RankWeights
 from cfltr_core.ranking.ragged import query_index, segment_sum
+from cfltr_core.ranking.rank_weight import RankWeights
 
 Answer = Literal["better", "worse", "no difference larger than δ", "undecided"]
 # With how much probability a difference of δ shall be seen: what makes (2.8 · sd / δ)² sessions at level .95.

@@ -13,8 +13,8 @@ from cfltr_core.clicks.display_shares import DisplayShares
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.clicks.users import User
 from cfltr_core.evaluation.estimates import Estimate
-from cfltr_core.ranking.metrics import RankWeights
 from cfltr_core.ranking.ragged import query_index, segment_sum
+from cfltr_core.ranking.rank_weight import RankWeights
 
 Predict = Callable[[NDArray[np.float32]], ArrayLike]
 # From features, clicks and looks of some documents to a function that guesses clicks a look from features.

@@ -29,7 +29,7 @@ class Estimate:
 
     ``value`` is R̂ and ``standard_error`` the square root of its estimated variance, both in units of λ per session
     (per relevant document if it is self-normalised); ``n_sessions`` and ``n_clicks`` are those of the log; ``metric``
-    is known where the estimate was made from :class:`~cfltr_core.ranking.metrics.RankWeights`.
+    is known where the estimate was made from :class:`~cfltr_core.ranking.rank_weight.RankWeights`.
 
     Examples
     --------

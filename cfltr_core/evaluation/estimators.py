@@ -23,8 +23,7 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.evaluation.estimates import Estimate, Unit, ratio_error
-from cfltr_core.ranking.metrics import RankWeights
-from cfltr_core.ranking.rank_weight import RankWeight
+from cfltr_core.ranking.rank_weight import RankWeight, RankWeights
 
 
 def policy_aware(log: ClickLog, exposure: ArrayLike) -> ClickLog:

@@ -15,8 +15,8 @@ from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.clicks.users import User
 from cfltr_core.evaluation.decisions import Decision, decide
 from cfltr_core.propensity.curves import PropensityCurve
-from cfltr_core.ranking.metrics import RankWeights
 from cfltr_core.ranking.ragged import query_index
+from cfltr_core.ranking.rank_weight import RankWeights
 
 Rule = Literal["interval", "exposure"]
 

@@ -1,4 +1,4 @@
-"""Rank weights λ(r): what a relevant document at rank r adds to the risk.
+"""Rank weights λ(r), what a relevant document at rank r adds to the risk, and their values under one ranker.
 
 Risk is minimised: every λ here increases with the rank.  Ranks are 1-based.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray
@@ -85,6 +86,65 @@ class RankWeight:
     def report(self, risk: ArrayLike) -> FloatArray:
         """The number a table shows: −``risk`` for gains, ``risk`` itself for average rank; same shape."""
         return np.asarray(risk, dtype=np.float64) * (-1.0 if self.larger_is_better else 1.0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RankWeights:
+    """λ(rank(d)) of each document under one ranker, and the metric it belongs to.
+
+    Estimators take this rather than a bare array, which could be scores or ranks.  The difference of two is one again:
+    an estimate from it compares two rankers on the same clicks.  NumPy takes it for its array ``lam``.
+
+    Parameters
+    ----------
+    lam : (n_docs,) finite
+        λ at the rank of each document; :func:`~cfltr_core.ranking.metrics.rank_weights` computes it from scores.
+    metric : RankWeight
+        λ itself.
+
+    Raises
+    ------
+    ValueError
+        For values that are no finite vector; from a difference, for two metrics or two numbers of documents.
+
+    Examples
+    --------
+    >>> import cfltr_core as cf
+    >>> deployed = cf.rank_weights([3, 2, 1], [0, 3], metric=cf.average_rank())  # A B C
+    >>> proposed = cf.rank_weights([2, 1, 3], [0, 3], metric=cf.average_rank())  # C A B
+    >>> deployed
+    RankWeights(average rank at the ranks of 3 documents)
+    >>> (proposed - deployed).lam
+    array([ 1.,  1., -2.])
+    """
+
+    lam: FloatArray
+    metric: RankWeight
+
+    def __post_init__(self) -> None:
+        values = np.asarray(self.lam, dtype=np.float64)
+        object.__setattr__(self, "lam", checks.finite_vector(values, values.size, "lam"))
+
+    def __repr__(self) -> str:
+        return f"RankWeights({self.metric.name} at the ranks of {len(self)} documents)"
+
+    def __len__(self) -> int:
+        return len(self.lam)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.lam, dtype=dtype, copy=copy)
+
+    def __sub__(self, other: RankWeights) -> RankWeights:
+        """λ of this ranker minus λ of another, by the same metric and on the same documents."""
+        if not isinstance(other, RankWeights):
+            return NotImplemented
+        if other.metric.name != self.metric.name:
+            raise ValueError(
+                f"other: {other.metric.name} is subtracted from {self.metric.name}: compare two rankers by one metric"
+            )
+        if len(other) != len(self):
+            raise ValueError(f"other: it has {len(other)} documents, not {len(self)}: rank the same documents")
+        return RankWeights(self.lam - other.lam, self.metric)
 
 
 def average_rank() -> RankWeight:

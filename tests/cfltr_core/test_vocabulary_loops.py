@@ -45,7 +45,7 @@ UNSEEN = ClickLog(
 )
 
 
-@pytest.mark.oracle("metrics.RankWeights", "metrics.RankWeights.__len__")
+@pytest.mark.oracle("rank_weight.RankWeights", "rank_weight.RankWeights.__len__")
 @given(left=SCORES, right=SCORES)
 def test_a_difference_compares_two_rankers(left: list[float], right: list[float]) -> None:
     one, other = (rank_weights(scores, OFFSETS, metric=dcg()) for scores in (left, right))
