@@ -54,7 +54,7 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export NUMEXPR_NUM_THREADS := 1
 
-.PHONY: help setup book chapter paper pdf epub offline axe vnu browser colab publish test mutants verify lint format lock serve clean
+.PHONY: help setup book chapter paper pdf offline axe vnu browser colab publish test mutants verify lint format lock serve clean
 
 help: ## list the targets
 	@echo "make TARGET [VARIABLE=value …]"
@@ -88,11 +88,6 @@ paper: $(WHOLE) ## compute kept tables, or go on, at SCALE (ci unless given): ma
 
 pdf: $(WHOLE) ## after make book: the book as a PDF (needs TeX; says what to install)
 	$(TOOLS) pdf
-
-# Its own package is installed when it is first run.
-epub: $(WHOLE) ## after make book: the book as an ePub
-	@$(BIN)/python -c 'import latex2mathml' 2> /dev/null || $(PIP) --quiet --editable '.[epub]'
-	$(TOOLS) epub
 
 offline: $(WHOLE) ## after make book: the site as one archive that works from a folder
 	$(TOOLS) offline

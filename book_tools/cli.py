@@ -140,12 +140,6 @@ def _pdf(book: Book, options: argparse.Namespace) -> None:
     make_pdf(book, latex_only=options.latex)
 
 
-def _epub(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.site.editions import make_epub
-
-    make_epub(book)
-
-
 def _offline(book: Book, options: argparse.Namespace) -> None:
     from book_tools.site.editions import make_offline
 
@@ -202,7 +196,6 @@ def _parser() -> argparse.ArgumentParser:
     add("site", _site, "build the site from a complete run")
     pdf = add("pdf", _pdf, "make a PDF from a complete run; needs TeX")
     pdf.add_argument("--latex", action="store_true", help="stop at the LaTeX, which needs no TeX")
-    add("epub", _epub, "make an ePub from a complete run")
     add("offline", _offline, "pack the built site into one archive that works from a folder")
     add("verify", _verify, "check claims and numbers of the run; non-zero exit when one changed")
     add("markup", _markup, "validate the HTML of every built page; non-zero exit when one is faulty")

@@ -31,8 +31,6 @@ from book_tools.site.stage import stage
 from book_tools.site.weight import drop_unused, weight_problems
 
 SCRATCH_PREFIX = ".site."
-# Builders that Jupyter Book calls by their names; it takes any other one of Sphinx as a custom one.
-KNOWN = ("html", "latex")
 
 
 def build_site(book: Book) -> None:
@@ -85,7 +83,7 @@ def jupyter_book(book: Book, scratch: Path, builder: str = "html") -> Path:
         # The builder has no "-m" entry point, and the one on PATH may belong to another environment.
         *(sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build"),
         *("-W", "-n", "--keep-going", "-q"),
-        *(("--builder", builder) if builder in KNOWN else ("--builder", "custom", "--custom-builder", builder)),
+        *("--builder", builder),
         *("--path-output", str(scratch)),
         # The builder resolves these against its own idea of a source folder unless they are absolute.
         *("--config", str(book.stage / book.config.name)),

@@ -200,7 +200,7 @@ def test_the_lock_covers_every_requirement() -> None:
 
 
 # Extras that a target of their own installs, when it is first run, or a reader who wants more rows of a table.
-BY_HAND = {"lightgbm", "mutants", "epub"}
+BY_HAND = {"lightgbm", "mutants"}
 # What another extra brings along.
 INCLUDED = {"chapters"}
 
