@@ -54,11 +54,12 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export NUMEXPR_NUM_THREADS := 1
 
-.PHONY: help setup book chapter paper pdf offline axe vnu browser colab publish test mutants verify lint format lock serve clean
+.PHONY: help setup book chapter paper pdf offline judges browser colab publish test mutants verify lint format lock serve clean
 
-help: ## list the targets
+help:
 	@echo "make TARGET [VARIABLE=value …]"
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 12
+	@echo "seldom needed, and explained in the Makefile: judges, mutants, lock, publish"
 	@echo "variables: SCALE=$(SCALE) CORPUS=$(CORPUS) SEED=$(SEED) JOBS=$(JOBS) PYTHON=$(PYTHON) VENV=$(VENV)"
 	@echo "corpora: yahoo-like, istella-like, yahoo-like:conflict, istella-like:conflict, digits, and letor:FOLDER[@OPTION,…],"
 	@echo "a folder below the one that the environment variable CFLTR_DATA names: CFLTR_DATA=~/collections make …"
@@ -81,7 +82,7 @@ chapter: $(WHOLE) ## execute one chapter: make chapter CHAPTER=01
 	$(TOOLS) run $(RUN_OPTIONS) --chapter '$(CHAPTER)'
 
 # Long: minutes at scale ci, hours at scale paper.  Finished cells lie in _build/kept until `make clean`.
-paper: $(WHOLE) ## compute kept tables, or go on, at SCALE (ci unless given): make paper CHAPTER=07 TABLES='…' SEEDS=5
+paper: $(WHOLE) ## compute kept tables, or go on with them: make paper CHAPTER=07 SCALE=paper TABLES='…' SEEDS=5
 	@[ -n '$(CHAPTER)' ] || { echo "CHAPTER is not set; name one, as in 'make paper CHAPTER=07'" >&2; exit 2; }
 	$(TOOLS) paper $(RUN_OPTIONS) --chapter '$(CHAPTER)' --tables '$(TABLES)' --seeds '$(SEEDS)' \
 	  --cluster '$(CLUSTER)' $(if $(GO_ON),--go-on)
@@ -92,14 +93,12 @@ pdf: $(WHOLE) ## after make book: the book as a PDF (needs TeX; says what to ins
 offline: $(WHOLE) ## after make book: the site as one archive that works from a folder
 	$(TOOLS) offline
 
-axe: ## install axe-core, the judge of how accessible the pages are, with npm
-	npm install --global --no-audit --no-fund --loglevel=error axe-core@4
+# Installs what `make browser` asks for its judgement: axe-core, which judges how accessible the pages are, and the
+# validator of the W3C, which needs Java 11 or newer.
+judges:
+	npm install --global --no-audit --no-fund --loglevel=error axe-core@4 vnu-jar@26
 
-# Java 11 or newer runs it.
-vnu: ## install the validator of the W3C for pages, with npm
-	npm install --global --no-audit --no-fund --loglevel=error vnu-jar@26
-
-browser: $(WHOLE) ## validate every built page, and open it in headless Chromium, on a phone's and a desk's screen
+browser: $(WHOLE) ## validate every built page, and open it in headless Chromium (make judges installs what it needs)
 	$(TOOLS) markup
 	$(TOOLS) browser
 
@@ -107,8 +106,9 @@ colab: $(WHOLE) ## run the chapters' copies as Colab would: alone, bare, install
 	$(TOOLS) colab-check --scale '$(COLAB_SCALE)' --torch-index '$(TORCH_INDEX)' \
 	  $(if $(CHAPTER),--chapter '$(CHAPTER)')
 
-# Colab opens what lies in a repository; the copies are built, so they get a branch of their own, without history.
-publish: ## push the copies to the branch colab of origin, where Colab finds them
+# Pushes the copies to the branch colab of origin: Colab opens what lies in a repository.  The copies are built, so they
+# get a branch of their own, without history.
+publish:
 	@set -e; ls _build/html/colab/*.ipynb > /dev/null || { echo "no copies to publish; run 'make book'" >&2; exit 2; }; \
 	tree=$$(for copy in _build/html/colab/*.ipynb; do \
 	  printf '100644 blob %s\t%s\n' "$$(git hash-object -w "$$copy")" "$${copy##*/}"; done | git mktree); \
@@ -119,8 +119,9 @@ publish: ## push the copies to the branch colab of origin, where Colab finds the
 test: $(WHOLE) ## run the tests
 	$(BIN)/python -m pytest -n '$(JOBS)' --dist worksteal $(PYTEST_ARGS)
 
+# Breaks a sample of formulas and counts what the tests notice: make mutants MODULES='metrics logs' SAMPLE=400.
 # A fresh draw each time, unless SEED is given on the command line; its own packages are installed when it is first run.
-mutants: $(WHOLE) ## break a sample of formulas and count what the tests notice: make mutants MODULES='metrics logs' SAMPLE=400
+mutants: $(WHOLE)
 	@$(BIN)/python -c 'import mutmut' 2> /dev/null || $(PIP) --quiet --editable '.[mutants]'
 	$(BIN)/python tests/mutants $(MODULES) --sample '$(SAMPLE)' --jobs '$(JOBS)' \
 	  $(if $(filter command,$(firstword $(origin SEED))),--seed '$(SEED)')
@@ -138,8 +139,8 @@ format: $(WHOLE) ## put the code into the one style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Without --upgrade uv would keep every version that the file already holds.
-lock: $(WHOLE) ## resolve requirements.txt anew, to the newest versions
+# Resolves requirements.txt anew, to the newest versions: without --upgrade uv would keep those that the file holds.
+lock: $(WHOLE)
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --upgrade --universal --no-header --no-annotate --all-extras pyproject.toml \
 	  -P 'torch==$(TORCH_VERSION)' -o requirements.txt
