@@ -46,6 +46,8 @@ BIN   := $(VENV)/bin
 WHOLE := $(VENV)/.whole
 PIP   := $(BIN)/python -m pip install $(if $(LOCK),-c $(LOCK))
 TOOLS := $(BIN)/python -m book_tools
+# Where one chapter is wanted, it has to be named.
+NAMED = @[ -n '$(CHAPTER)' ] || { echo "CHAPTER is not set; name one, as in 'make $@ CHAPTER=5'" >&2; exit 2; }
 RUN_OPTIONS = --scale '$(SCALE)' --corpus '$(CORPUS)' --seed '$(SEED)' --jobs '$(JOBS)'
 
 # One thread in every pool, so that parallelism changes no digit.
@@ -54,7 +56,7 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export NUMEXPR_NUM_THREADS := 1
 
-.PHONY: help setup book chapter paper pdf offline judges browser colab publish test mutants verify lint format lock serve clean
+.PHONY: help setup book chapter page paper pdf offline judges browser colab publish test mutants verify lint format lock serve clean
 
 help:
 	@echo "make TARGET [VARIABLE=value …]"
@@ -77,13 +79,17 @@ $(WHOLE): pyproject.toml $(LOCK)
 book: $(WHOLE) ## execute the chapters and build the site into _build/html
 	$(TOOLS) book $(RUN_OPTIONS)
 
-chapter: $(WHOLE) ## execute one chapter: make chapter CHAPTER=01
-	@[ -n '$(CHAPTER)' ] || { echo "CHAPTER is not set; name one, as in 'make chapter CHAPTER=01'" >&2; exit 2; }
+chapter: $(WHOLE) ## execute one chapter, and say where its notebook lies: make chapter CHAPTER=5
+	$(NAMED)
 	$(TOOLS) run $(RUN_OPTIONS) --chapter '$(CHAPTER)'
+
+page: $(WHOLE) ## execute one chapter, build its page alone, and say where it lies: make page CHAPTER=5 SCALE=smoke
+	$(NAMED)
+	$(TOOLS) page $(RUN_OPTIONS) --chapter '$(CHAPTER)'
 
 # Long: minutes at scale ci, hours at scale paper.  Finished cells lie in _build/kept until `make clean`.
 paper: $(WHOLE) ## compute kept tables, or go on with them: make paper CHAPTER=07 SCALE=paper TABLES='…' SEEDS=5
-	@[ -n '$(CHAPTER)' ] || { echo "CHAPTER is not set; name one, as in 'make paper CHAPTER=07'" >&2; exit 2; }
+	$(NAMED)
 	$(TOOLS) paper $(RUN_OPTIONS) --chapter '$(CHAPTER)' --tables '$(TABLES)' --seeds '$(SEEDS)' \
 	  --cluster '$(CLUSTER)' $(if $(GO_ON),--go-on)
 
@@ -126,8 +132,8 @@ mutants: $(WHOLE)
 	$(BIN)/python tests/mutants $(MODULES) --sample '$(SAMPLE)' --jobs '$(JOBS)' \
 	  $(if $(filter command,$(firstword $(origin SEED))),--seed '$(SEED)')
 
-verify: $(WHOLE) ## check every claim and number of the last run
-	$(TOOLS) verify
+verify: $(WHOLE) ## check every claim and number of the last run, or those of one chapter: make verify CHAPTER=5
+	$(TOOLS) verify $(if $(CHAPTER),--chapter '$(CHAPTER)')
 
 lint: $(WHOLE) ## check style, types, and that chapters hold no outputs
 	$(BIN)/ruff check .

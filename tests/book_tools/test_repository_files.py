@@ -140,9 +140,10 @@ def test_a_chapter_must_be_named(tmp_path: Path) -> None:
     for name in ("pyproject.toml", "requirements.txt", ".venv/.whole"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    result = make("chapter", folder=tmp_path)
-    assert result.returncode == 2
-    assert "CHAPTER is not set" in result.stderr
+    for target in ("chapter", "page", "paper"):
+        result = make(target, folder=tmp_path)
+        assert result.returncode == 2
+        assert f"CHAPTER is not set; name one, as in 'make {target} CHAPTER=5'" in result.stderr
 
 
 @pytest.fixture
