@@ -46,6 +46,8 @@ BIN   := $(VENV)/bin
 WHOLE := $(VENV)/.whole
 PIP   := $(BIN)/python -m pip install $(if $(LOCK),-c $(LOCK))
 TOOLS := $(BIN)/python -m book_tools
+# Where one chapter is wanted, it has to be named.
+NAMED = @[ -n '$(CHAPTER)' ] || { echo "CHAPTER is not set; name one, as in 'make $@ CHAPTER=5'" >&2; exit 2; }
 RUN_OPTIONS = --scale '$(SCALE)' --corpus '$(CORPUS)' --seed '$(SEED)' --jobs '$(JOBS)'
 
 # One thread in every pool, so that parallelism changes no digit.
@@ -54,11 +56,12 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export NUMEXPR_NUM_THREADS := 1
 
-.PHONY: help setup book chapter paper pdf epub offline axe vnu browser colab publish test mutants verify lint format lock serve clean
+.PHONY: help setup book chapter page paper pdf offline judges browser colab publish test mutants verify lint format lock serve clean
 
-help: ## list the targets
+help:
 	@echo "make TARGET [VARIABLE=value …]"
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 12
+	@echo "seldom needed, and explained in the Makefile: judges, mutants, lock, publish"
 	@echo "variables: SCALE=$(SCALE) CORPUS=$(CORPUS) SEED=$(SEED) JOBS=$(JOBS) PYTHON=$(PYTHON) VENV=$(VENV)"
 	@echo "corpora: yahoo-like, istella-like, yahoo-like:conflict, istella-like:conflict, digits, and letor:FOLDER[@OPTION,…],"
 	@echo "a folder below the one that the environment variable CFLTR_DATA names: CFLTR_DATA=~/collections make …"
@@ -76,35 +79,32 @@ $(WHOLE): pyproject.toml $(LOCK)
 book: $(WHOLE) ## execute the chapters and build the site into _build/html
 	$(TOOLS) book $(RUN_OPTIONS)
 
-chapter: $(WHOLE) ## execute one chapter: make chapter CHAPTER=01
-	@[ -n '$(CHAPTER)' ] || { echo "CHAPTER is not set; name one, as in 'make chapter CHAPTER=01'" >&2; exit 2; }
+chapter: $(WHOLE) ## execute one chapter, and say where its notebook lies: make chapter CHAPTER=5
+	$(NAMED)
 	$(TOOLS) run $(RUN_OPTIONS) --chapter '$(CHAPTER)'
 
+page: $(WHOLE) ## execute one chapter, build its page alone, and say where it lies: make page CHAPTER=5 SCALE=smoke
+	$(NAMED)
+	$(TOOLS) page $(RUN_OPTIONS) --chapter '$(CHAPTER)'
+
 # Long: minutes at scale ci, hours at scale paper.  Finished cells lie in _build/kept until `make clean`.
-paper: $(WHOLE) ## compute kept tables, or go on, at SCALE (ci unless given): make paper CHAPTER=07 TABLES='…' SEEDS=5
-	@[ -n '$(CHAPTER)' ] || { echo "CHAPTER is not set; name one, as in 'make paper CHAPTER=07'" >&2; exit 2; }
+paper: $(WHOLE) ## compute kept tables, or go on with them: make paper CHAPTER=07 SCALE=paper TABLES='…' SEEDS=5
+	$(NAMED)
 	$(TOOLS) paper $(RUN_OPTIONS) --chapter '$(CHAPTER)' --tables '$(TABLES)' --seeds '$(SEEDS)' \
 	  --cluster '$(CLUSTER)' $(if $(GO_ON),--go-on)
 
 pdf: $(WHOLE) ## after make book: the book as a PDF (needs TeX; says what to install)
 	$(TOOLS) pdf
 
-# Its own package is installed when it is first run.
-epub: $(WHOLE) ## after make book: the book as an ePub
-	@$(BIN)/python -c 'import latex2mathml' 2> /dev/null || $(PIP) --quiet --editable '.[epub]'
-	$(TOOLS) epub
-
 offline: $(WHOLE) ## after make book: the site as one archive that works from a folder
 	$(TOOLS) offline
 
-axe: ## install axe-core, the judge of how accessible the pages are, with npm
-	npm install --global --no-audit --no-fund --loglevel=error axe-core@4
+# Installs what `make browser` asks for its judgement: axe-core, which judges how accessible the pages are, and the
+# validator of the W3C, which needs Java 11 or newer.
+judges:
+	npm install --global --no-audit --no-fund --loglevel=error axe-core@4 vnu-jar@26
 
-# Java 11 or newer runs it.
-vnu: ## install the validator of the W3C for pages, with npm
-	npm install --global --no-audit --no-fund --loglevel=error vnu-jar@26
-
-browser: $(WHOLE) ## validate every built page, and open it in headless Chromium, on a phone's and a desk's screen
+browser: $(WHOLE) ## validate every built page, and open it in headless Chromium (make judges installs what it needs)
 	$(TOOLS) markup
 	$(TOOLS) browser
 
@@ -112,8 +112,9 @@ colab: $(WHOLE) ## run the chapters' copies as Colab would: alone, bare, install
 	$(TOOLS) colab-check --scale '$(COLAB_SCALE)' --torch-index '$(TORCH_INDEX)' \
 	  $(if $(CHAPTER),--chapter '$(CHAPTER)')
 
-# Colab opens what lies in a repository; the copies are built, so they get a branch of their own, without history.
-publish: ## push the copies to the branch colab of origin, where Colab finds them
+# Pushes the copies to the branch colab of origin: Colab opens what lies in a repository.  The copies are built, so they
+# get a branch of their own, without history.
+publish:
 	@set -e; ls _build/html/colab/*.ipynb > /dev/null || { echo "no copies to publish; run 'make book'" >&2; exit 2; }; \
 	tree=$$(for copy in _build/html/colab/*.ipynb; do \
 	  printf '100644 blob %s\t%s\n' "$$(git hash-object -w "$$copy")" "$${copy##*/}"; done | git mktree); \
@@ -124,14 +125,15 @@ publish: ## push the copies to the branch colab of origin, where Colab finds the
 test: $(WHOLE) ## run the tests
 	$(BIN)/python -m pytest -n '$(JOBS)' --dist worksteal $(PYTEST_ARGS)
 
+# Breaks a sample of formulas and counts what the tests notice: make mutants MODULES='metrics logs' SAMPLE=400.
 # A fresh draw each time, unless SEED is given on the command line; its own packages are installed when it is first run.
-mutants: $(WHOLE) ## break a sample of formulas and count what the tests notice: make mutants MODULES='metrics logs' SAMPLE=400
+mutants: $(WHOLE)
 	@$(BIN)/python -c 'import mutmut' 2> /dev/null || $(PIP) --quiet --editable '.[mutants]'
 	$(BIN)/python tests/mutants $(MODULES) --sample '$(SAMPLE)' --jobs '$(JOBS)' \
 	  $(if $(filter command,$(firstword $(origin SEED))),--seed '$(SEED)')
 
-verify: $(WHOLE) ## check every claim and number of the last run
-	$(TOOLS) verify
+verify: $(WHOLE) ## check every claim and number of the last run, or those of one chapter: make verify CHAPTER=5
+	$(TOOLS) verify $(if $(CHAPTER),--chapter '$(CHAPTER)')
 
 lint: $(WHOLE) ## check style, types, and that chapters hold no outputs
 	$(BIN)/ruff check .
@@ -143,8 +145,8 @@ format: $(WHOLE) ## put the code into the one style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Without --upgrade uv would keep every version that the file already holds.
-lock: $(WHOLE) ## resolve requirements.txt anew, to the newest versions
+# Resolves requirements.txt anew, to the newest versions: without --upgrade uv would keep those that the file holds.
+lock: $(WHOLE)
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --upgrade --universal --no-header --no-annotate --all-extras pyproject.toml \
 	  -P 'torch==$(TORCH_VERSION)' -o requirements.txt

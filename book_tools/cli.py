@@ -61,6 +61,7 @@ def _check(book: Book, options: argparse.Namespace) -> None:
 
 
 def _run(book: Book, options: argparse.Namespace) -> None:
+    from book_tools.execution.execute import NOTEBOOK
     from book_tools.execution.run import run
 
     parameters = with_assignments(
@@ -68,6 +69,16 @@ def _run(book: Book, options: argparse.Namespace) -> None:
     )
     parameters = with_assignments(parameters, options.parameter)
     run(book, parameters, options.chapter, options.jobs, options.force)
+    for chapter in book.select(options.chapter) if options.chapter else []:
+        print(f"executed: {(book.folder_of(chapter) / NOTEBOOK).relative_to(book.root)}", flush=True)
+
+
+def _page(book: Book, options: argparse.Namespace) -> None:
+    from book_tools.site.build import build_page
+
+    _run(book, options)
+    for chapter in book.select(options.chapter):
+        print(f"page: {build_page(book, chapter).relative_to(book.root)}", flush=True)
 
 
 def _paper(book: Book, options: argparse.Namespace) -> None:
@@ -107,7 +118,7 @@ def _book(book: Book, options: argparse.Namespace) -> None:
 def _verify(book: Book, options: argparse.Namespace) -> None:
     from book_tools.checks.verify import verify
 
-    verify(book)
+    verify(book, options.chapter)
 
 
 def _markup(book: Book, options: argparse.Namespace) -> None:
@@ -138,12 +149,6 @@ def _pdf(book: Book, options: argparse.Namespace) -> None:
     from book_tools.site.editions import make_pdf
 
     make_pdf(book, latex_only=options.latex)
-
-
-def _epub(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.site.editions import make_epub
-
-    make_epub(book)
 
 
 def _offline(book: Book, options: argparse.Namespace) -> None:
@@ -178,8 +183,9 @@ def _parser() -> argparse.ArgumentParser:
     for name, command, text in (
         ("run", _run, "execute the chapters that need it"),
         ("book", _book, "run, then site, then report changed verdicts"),
+        ("page", _page, "execute a chapter if it needs it, and build its page alone"),
     ):
-        _add_run_options(add(name, command, text), with_chapters=name == "run")
+        _add_run_options(add(name, command, text), with_chapters=name != "book")
     add_paper = add("paper", _paper, "compute a chapter's kept tables, or go on with them, and write them")
     _add_parameters(add_paper)
     add_paper.add_argument("--chapter", required=True, metavar="NN", help="the chapter, by number or name")
@@ -202,9 +208,9 @@ def _parser() -> argparse.ArgumentParser:
     add("site", _site, "build the site from a complete run")
     pdf = add("pdf", _pdf, "make a PDF from a complete run; needs TeX")
     pdf.add_argument("--latex", action="store_true", help="stop at the LaTeX, which needs no TeX")
-    add("epub", _epub, "make an ePub from a complete run")
     add("offline", _offline, "pack the built site into one archive that works from a folder")
-    add("verify", _verify, "check claims and numbers of the run; non-zero exit when one changed")
+    add_verify = add("verify", _verify, "check claims and numbers of the run; non-zero exit when one changed")
+    add_verify.add_argument("--chapter", action="append", metavar="NN", help="only this chapter, by number or name")
     add("markup", _markup, "validate the HTML of every built page; non-zero exit when one is faulty")
     add("browser", _browser, "open every built page in a headless browser; non-zero exit when one is faulty")
     colab = add("colab-check", _colab_check, "run the chapters' copies as Colab would, and compare what they compute")

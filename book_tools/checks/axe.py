@@ -17,7 +17,7 @@ from book_tools.errors import BookError, UsageError
 # The file itself, where it lies elsewhere.
 VARIABLE = "AXE_CORE"
 PLACE = Path("axe-core") / "axe.min.js"
-REMEDY = f"'make axe', or 'npm install --global axe-core@4', or set {VARIABLE} to its axe.min.js"
+REMEDY = f"'make judges', or 'npm install --global axe-core@4', or set {VARIABLE} to its axe.min.js"
 # How grave a finding is, in axe's words; of the others it says itself that they hinder few.
 GRAVE = {"serious", "critical"}
 

@@ -21,7 +21,7 @@ from book_tools.errors import BookError, UsageError
 # The archive itself, where it lies elsewhere.
 VARIABLE = "VNU_JAR"
 PLACE = Path("vnu-jar") / "build" / "dist" / "vnu.jar"
-REMEDY = f"'make vnu', or 'npm install --global vnu-jar@26', or set {VARIABLE} to its vnu.jar"
+REMEDY = f"'make judges', or 'npm install --global vnu-jar@26', or set {VARIABLE} to its vnu.jar"
 JAVA = "on Debian and Ubuntu: 'apt-get update && apt-get install default-jre-headless', as root"
 # Remarks that are none on these pages, each by words of its own, with the reason.
 ALLOWED = {

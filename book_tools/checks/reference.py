@@ -85,15 +85,18 @@ def has_reference(book: Book, parameters: Parameters) -> bool:
     return parameters == Parameters(scale=parameters.scale) and book.reference(parameters.scale).is_dir()
 
 
-def reference_problems(book: Book, parameters: Parameters, chapters: list[Chapter]) -> list[str]:
-    """Return every difference between the run and its committed numbers."""
+def reference_problems(book: Book, parameters: Parameters, chapters: list[Chapter], whole: bool = True) -> list[str]:
+    """Return every difference between the ``chapters`` of a run and their committed numbers.
+
+    Where they are not the ``whole`` book, committed numbers that none of them has may belong to another chapter.
+    """
     folder = book.reference(parameters.scale)
     tolerances = read_tolerances(book.tolerances)
     problems = []
     present = _tables(book, chapters)
     committed = {path.stem: path for path in folder.glob("*.csv")}
     hint = "'python -m book_tools reference --update' after looking at the figure"
-    for name in sorted(present.keys() | committed.keys()):
+    for name in sorted(present.keys() | (committed.keys() if whole else ())):
         if name not in committed:
             problems.append(f"{name}: no reference {folder.name}/{name}.csv; add it with {hint}")
         elif name not in present:
@@ -101,7 +104,7 @@ def reference_problems(book: Book, parameters: Parameters, chapters: list[Chapte
         else:
             tolerance = tolerances.figures.get(name, tolerances.default)
             problems += [f"{name}: {p}" for p in compare_csv(present[name], committed[name], tolerance)]
-    problems += _record_problems(book, folder, chapters, tolerances)
+    problems += _record_problems(book, folder, chapters, tolerances, whole)
     return problems
 
 
@@ -136,12 +139,14 @@ def same(value: Any, reference: Any, tolerance: Tolerance) -> bool:
         return False
 
 
-def _record_problems(book: Book, folder: Path, chapters: list[Chapter], tolerances: Tolerances) -> list[str]:
+def _record_problems(
+    book: Book, folder: Path, chapters: list[Chapter], tolerances: Tolerances, whole: bool
+) -> list[str]:
     present = _values(book, chapters)
     path = folder / RECORDS
     committed = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     problems = []
-    for name in sorted(present.keys() | committed.keys()):
+    for name in sorted(present.keys() | (committed.keys() if whole else ())):
         tolerance = tolerances.records.get(name, tolerances.default)
         if name not in committed:
             problems.append(f"record {name}: not in {folder.name}/{RECORDS}; add it with reference --update")

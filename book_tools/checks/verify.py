@@ -28,20 +28,20 @@ ORDERING = "ordering"
 SAME = 1e-9
 
 
-def verify(book: Book) -> None:
-    """Check the present run; print a summary, or raise an error with one line per problem."""
+def verify(book: Book, wanted: list[str] | None = None) -> None:
+    """Check the ``wanted`` chapters of the present run (all when empty); print a summary, or raise all problems."""
     from cfltr_book.reporting.claim_registry import registry
 
-    state = state_of(book)
+    state = state_of(book, wanted)
     if state.parameters is None or state.problems:
-        raise BookError(*state.problems, "verify: nothing to check without a complete, fresh run")
+        raise BookError(*state.problems, "verify: nothing to check without a fresh run of these chapters")
     chapters = state.chapters
     found = measured_claims(book, chapters)
     figures = collect(book, chapters, figures_in, lambda figure: figure.id)
     records = collect(book, chapters, records_in, lambda record: record.name)
     problems = claim_problems(chapters, found, registry())
     if has_reference(book, state.parameters):
-        problems += reference_problems(book, state.parameters, chapters)
+        problems += reference_problems(book, state.parameters, chapters, whole=not wanted)
         compared = f"{len(figures)} figures and {len(records)} numbers compared with the reference"
     else:
         compared = f"no reference for {state.parameters}: figures and numbers not compared"

@@ -21,9 +21,9 @@ class State:
     problems: list[str]
 
 
-def state_of(book: Book) -> State:
-    """Compare the stored run with the sources: every chapter there, fresh, and untouched since."""
-    chapters = book.chapters()
+def state_of(book: Book, wanted: list[str] | None = None) -> State:
+    """Compare the stored run with the sources: are the ``wanted`` chapters (all when empty) there and untouched?"""
+    chapters = book.select(wanted or [])
     manifest = read_json(book.manifest)
     if any(name not in manifest for name in KNOWN):
         return State(None, chapters, ["no run exists; start one with 'make book'"])

@@ -17,14 +17,6 @@ NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 SHORT = 10
 # A formula of so many characters, as TeX writes it, is surely shorter than a line on a phone.
 WHOLE = 30
-# What HTML does not know, or no more: the style that pandas puts before a table, and attributes of tables for what the
-# style of the book says; names of boxes that stand on a page as often as there are theorems.
-NO_HTML: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"<style scoped>.*?</style>\s*", re.DOTALL), ""),
-    (re.compile(r'(<table\b[^>]*?) border="\d+"'), r"\1"),
-    (re.compile(r' (?:v|h)align="[^"]*"'), ""),
-    (re.compile(r' id="(?:proof|exercise|solution)(?:-content)?"'), ""),
-)
 SECTION = re.compile(r"<section\b([^>]*)>|</section>")
 # What stands in the pages as they write it, and what takes its place.
 MENDED: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
@@ -35,7 +27,12 @@ MENDED: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
     # A list of references holds blocks, which are no items; the roles promise a list of items.
     (re.compile(r'<div role="list" class="citation-list">'), '<div class="citation-list">'),
     (re.compile(r'(<div class="citation" id="[^"]*") role="doc-biblioentry"'), r"\1"),
-    *NO_HTML,
+    # The style that pandas puts before a table, and attributes of tables for what the style of the book says.
+    (re.compile(r"<style scoped>.*?</style>\s*", re.DOTALL), ""),
+    (re.compile(r'(<table\b[^>]*?) border="\d+"'), r"\1"),
+    (re.compile(r' (?:v|h)align="[^"]*"'), ""),
+    # The same name for the box of every theorem: a name may stand on a page once only.
+    (re.compile(r' id="(?:proof|exercise|solution)(?:-content)?"'), ""),
     # The element is one already.
     (re.compile(r'(<main\b[^>]*?) role="main"'), r"\1"),
     # Pages that list things have no title to print.

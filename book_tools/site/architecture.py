@@ -85,8 +85,7 @@ def drawing(name: str, plan: Plan, edges: Edges) -> str:
     tall = STOREY * (len(heights) - 1) + HEIGHT + 4
     said = "; ".join(f"{_label(here, name)} imports from {_label(there, name)}" for here, there in arrows)
     lines = [
-        # An ePub is XML: there a picture without its name space is an unknown word.
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="house" viewBox="0 0 {WIDTH} {tall}" role="img" '
+        f'<svg class="house" viewBox="0 0 {WIDTH} {tall}" role="img" '
         f'aria-label="{len(heights)} floors of {name}, '
         f'with an arrow down for each import that no longer way implies: {html.escape(said)}.">',
         f'<defs><marker id="tip-{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '

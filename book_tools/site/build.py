@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from book_tools.book import Book
+from book_tools.book import Book, Chapter
 from book_tools.colab.copies import FOLDER, READ_FOLDER, write_copies
 from book_tools.colab.labels import read_labels
 from book_tools.colab.repository import origin_of
@@ -27,12 +27,10 @@ from book_tools.site.pages import generated_pages, write_accompanying
 from book_tools.site.previews import write_previews
 from book_tools.site.reading_copies import write_reading_copies
 from book_tools.site.sliders import write_sliders
-from book_tools.site.stage import stage
+from book_tools.site.stage import stage, stage_page
 from book_tools.site.weight import drop_unused, weight_problems
 
 SCRATCH_PREFIX = ".site."
-# Builders that Jupyter Book calls by their names; it takes any other one of Sphinx as a custom one.
-KNOWN = ("html", "latex")
 
 
 def build_site(book: Book) -> None:
@@ -59,7 +57,7 @@ def build_site(book: Book) -> None:
             mend_access(html)
             link_names(html)
             write_previews(html)
-            write_sliders(book, html)
+            write_sliders(book, html, book.chapters())
             # Whoever shows a card asks for it by a whole address.
             known = origin.repository is not None and origin.repository.site is not None
             make_findable(html, origin, write_cards(book, html, BOOK) if known else {})
@@ -75,8 +73,27 @@ def build_site(book: Book) -> None:
     print(f"site: {book.html.relative_to(book.root)}/index.html", flush=True)
 
 
-def jupyter_book(book: Book, scratch: Path, builder: str = "html") -> Path:
-    """Run a clean, strict build into ``scratch`` and return the folder of what it made.
+def build_page(book: Book, chapter: Chapter) -> Path:
+    """Build the page of one executed chapter alone, for its writer to look at, and return where it lies.
+
+    Other pages are missing, so links, terms and citations that lead to them stay without a target, and no warning is an
+    error.  The site is left as it is.
+    """
+    state = state_of(book, [chapter.name])
+    if state.parameters is None or state.problems:
+        raise UsageError(*state.problems, "a page is built from a fresh run of its chapter only; nothing was changed")
+    with exclusive(book):
+        stage_page(book, chapter, origin_of(book), state.parameters)
+        with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=book.build) as scratch:
+            html = jupyter_book(book, Path(scratch), strict=False)
+            mend_access(html)
+            write_sliders(book, html, [chapter])
+            replace_tree(html, book.build / "page")
+    return book.build / "page" / chapter.source.relative_to(book.root).with_suffix(".html")
+
+
+def jupyter_book(book: Book, scratch: Path, builder: str = "html", strict: bool = True) -> Path:
+    """Run a clean build into ``scratch`` and return the folder of what it made; if ``strict``, warnings are errors.
 
     Clean, because the builder reports a warning only for pages that it reads anew: a second, incremental
     build of a broken book would succeed.
@@ -84,8 +101,8 @@ def jupyter_book(book: Book, scratch: Path, builder: str = "html") -> Path:
     command = [
         # The builder has no "-m" entry point, and the one on PATH may belong to another environment.
         *(sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build"),
-        *("-W", "-n", "--keep-going", "-q"),
-        *(("--builder", builder) if builder in KNOWN else ("--builder", "custom", "--custom-builder", builder)),
+        *(("-W", "-n", "--keep-going", "-q") if strict else ("-q",)),
+        *("--builder", builder),
         *("--path-output", str(scratch)),
         # The builder resolves these against its own idea of a source folder unless they are absolute.
         *("--config", str(book.stage / book.config.name)),

@@ -1,7 +1,7 @@
 """Which editions of the book the front page offers: those that lie beside the site and were made from the same run.
 
-``make pdf``, ``make epub`` and ``make offline`` need a finished run or site.  Each notes the run that it was made from;
-the next build of the site from that run copies them into it, and leads there.  A link is never to a file that is not
+``make pdf`` needs a finished run, ``make offline`` a finished site.  Each notes the run that it was made from; the next
+build of the site from that run copies them into it, and leads there.  A link is never to a file that is not
 there, nor to one with other numbers.
 """
 
@@ -20,7 +20,6 @@ NAME = "counterfactual-learning-to-rank"
 # What the endings of the files stand for, with the command that makes one.
 KINDS = {
     ".pdf": ("a PDF", "make pdf"),
-    ".epub": ("an ePub", "make epub"),
     ".zip": ("this site as one archive", "make offline"),
 }
 # Where they lie below the site, and the box of the front page that leads there.

@@ -20,10 +20,10 @@ from book_tools.site.previews import element_at
 FOLDER = "frames"
 
 
-def write_sliders(book: Book, html: Path) -> None:
-    """Put the frames of every figure with a knob below ``html``, and their words behind it."""
+def write_sliders(book: Book, html: Path, chapters: list[Chapter]) -> None:
+    """Put the frames of every figure of the ``chapters`` that has a knob below ``html``, and their words behind it."""
     problems: list[str] = []
-    for chapter in book.chapters():
+    for chapter in chapters:
         figures = [figure for figure in figures_in(book.folder_of(chapter)) if figure.slider]
         if figures:
             problems += _dress_page(html, chapter, chapter.source.relative_to(book.root), figures)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from book_tools.book import Book
+from book_tools.book import Book, Chapter
 from book_tools.colab.copies import add_launch_line
 from book_tools.colab.repository import Origin
 from book_tools.errors import BookError
@@ -40,16 +40,8 @@ def stage(
 
     Without ``launch`` no chapter leads to its copies: what is printed has none beside it.
     """
-    remove_tree(book.stage)
-    book.stage.mkdir(parents=True)
-    write_whole(book.stage / book.config.name, configuration(book.config, parameters))
+    _begin(book, parameters)
     shutil.copy2(book.toc, book.stage)
-    for name in ACCOMPANYING:
-        source = book.root / name
-        if source.is_dir():
-            shutil.copytree(source, book.stage / name)
-        elif source.is_file():
-            shutil.copy2(source, book.stage)
     for page in book.pages():
         source_file = book.source_of(page)
         if source_file is None:
@@ -62,7 +54,30 @@ def stage(
     if launch and first.is_file():
         text = first.read_text(encoding="utf-8")
         write_whole(first, f"{text}\n{closing(book.pages()[0], BOOK, bibtex('cfltr', origin), origin)}")
-    _stage_chapters(book, origin, launch)
+    _stage_chapters(book, book.chapters(), origin, launch)
+
+
+def stage_page(book: Book, chapter: Chapter, origin: Origin, parameters: Parameters) -> None:
+    """Fill ``_build/stage`` anew with one executed chapter below a first page without words."""
+    _begin(book, parameters)
+    first, page = book.pages()[0], chapter.source.relative_to(book.root).with_suffix("").as_posix()
+    contents = {"format": "jb-book", "root": first, "chapters": [{"file": page}]}
+    write_whole(book.stage / book.toc.name, yaml.safe_dump(contents))
+    write_whole(book.stage / f"{first}.md", "# One page of the book\n")
+    _stage_chapters(book, [chapter], origin, launch=False)
+
+
+def _begin(book: Book, parameters: Parameters) -> None:
+    """Empty the stage, and lay there the configuration and what the builder reads beside the pages."""
+    remove_tree(book.stage)
+    book.stage.mkdir(parents=True)
+    write_whole(book.stage / book.config.name, configuration(book.config, parameters))
+    for name in ACCOMPANYING:
+        source = book.root / name
+        if source.is_dir():
+            shutil.copytree(source, book.stage / name)
+        elif source.is_file():
+            shutil.copy2(source, book.stage)
 
 
 def configuration(config: Path, parameters: Parameters) -> str:
@@ -80,11 +95,11 @@ def configuration(config: Path, parameters: Parameters) -> str:
     return str(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
 
 
-def _stage_chapters(book: Book, origin: Origin, launch: bool) -> None:
+def _stage_chapters(book: Book, chapters: list[Chapter], origin: Origin, launch: bool) -> None:
     from cfltr_book.reporting.claims import NO_VERDICT
 
     problems: list[str] = []
-    for chapter in book.chapters():
+    for chapter in chapters:
         folder = book.folder_of(chapter)
         target = book.stage / chapter.source.relative_to(book.root)
         data = target.parent / DATA_FOLDER

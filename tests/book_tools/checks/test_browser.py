@@ -429,7 +429,7 @@ def test_without_a_browser_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, 
 def test_without_axe_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UsageError, match=r"axe-core, .* was not found; 'make axe', or 'npm install "):
+    with pytest.raises(UsageError, match=r"axe-core, .* was not found; 'make judges', or 'npm install "):
         find_axe()
     (tmp_path / "npm").write_text(f"#!/bin/sh\necho {tmp_path}/modules\n")
     (tmp_path / "npm").chmod(0o755)

@@ -85,7 +85,7 @@ def test_without_the_validator_the_remedy_is_named(monkeypatch: pytest.MonkeyPat
     java = tmp_path / "java"
     java.write_text("#!/bin/sh\necho broken >&2\nexit 3\n")
     java.chmod(0o755)
-    with pytest.raises(UsageError, match=r"vnu.jar, .* was not found; 'make vnu', or 'npm install "):
+    with pytest.raises(UsageError, match=r"vnu.jar, .* was not found; 'make judges', or 'npm install "):
         find_checker()
     monkeypatch.setenv(VARIABLE, str(tmp_path / "elsewhere.jar"))
     with pytest.raises(UsageError, match=r"VNU_JAR is '.*elsewhere.jar', where there is no file"):

@@ -79,6 +79,10 @@ def test_a_run_against_its_reference(executed: Toy) -> None:
     assert "record toy-length: 60.25, the reference has 60.5" in bad.stdout
     assert "record toy-gone: in smoke/records.json but no chapter records it" in bad.stdout
     assert "verify: 4 problems" in bad.stdout
+    one = executed.cli("verify", "--chapter", "91")
+    assert one.returncode == 1
+    assert "verify: 2 problems" in one.stdout, "what no figure has may belong to another chapter"
+    assert executed.cli("verify", "--chapter", "92").returncode == 0
 
     (folder / "fig-toy.csv").unlink()
     (folder / "records.json").write_text("{}")

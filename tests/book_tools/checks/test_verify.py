@@ -252,6 +252,11 @@ def test_no_run_a_partial_run_and_a_stale_run(executed: Toy) -> None:
     assert "91_alpha: the run is stale" in stale.stdout
     assert "92_beta" not in stale.stdout
 
+    assert executed.cli("verify", "--chapter", "91").returncode == 1
+    other = executed.cli("verify", "--chapter", "92")
+    assert other.returncode == 0, "one chapter is checked whatever the others are"
+    assert "0 claims in 1 chapters checked" in other.stdout
+
     executed.chapter("93_gamma", "x = 1")
     executed.contents("92_beta", "93_gamma")
     partial = executed.cli("verify")

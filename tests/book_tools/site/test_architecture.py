@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from xml.etree import ElementTree
 
 import pytest
 from toy import REPOSITORY
@@ -58,13 +57,6 @@ def test_arrows_point_down_or_are_the_one_that_is_allowed_beside(name: str) -> N
     boxes = [tuple(map(float, found)) for found in re.findall(r'<rect x="([\d.-]+)" y="([\d.-]+)"', picture)]
     assert all(0 <= x <= 360 - BOX for x, _ in boxes)
     assert all(abs(x - u) >= BOX or y != v for x, y in boxes for u, v in boxes if (x, y) != (u, v))
-
-
-@pytest.mark.parametrize("name", PACKAGES)
-def test_the_picture_is_one_in_an_epub_too(name: str) -> None:
-    package = REPOSITORY / name
-    picture = ElementTree.fromstring(drawing(name, plan_of(package), rooms_below(package)))
-    assert {element.tag.partition("}")[0] for element in picture.iter()} == {"{http://www.w3.org/2000/svg"}
 
 
 def test_the_imports_are_those_of_the_sources() -> None:

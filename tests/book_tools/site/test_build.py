@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 from bs4 import BeautifulSoup
-from toy import IMAGE_WITHOUT_ALT, REPOSITORY, Toy
+from toy import FIGURE, IMAGE_WITHOUT_ALT, REPOSITORY, Toy
 
 from book_tools.parameters import Parameters
 from book_tools.site.stage import configuration
@@ -40,6 +40,22 @@ def test_a_site_with_everything_a_reader_needs(executed: Toy) -> None:
     assert "The chapter 92_beta" in page(executed, "status").get_text()
     assert (executed.root / "_build" / "html" / "_static" / "mathjax" / "tex-chtml.js").is_file()
     assert not list((executed.root / "_build").glob(".*")), "no scratch folder is left"
+
+
+def test_one_page_is_built_alone_whatever_it_refers_to(executed: Toy) -> None:
+    """It is there although its links lead nowhere and the other chapter was never run; the site is left as it is."""
+    site = executed.root / "_build" / "html"
+    site.mkdir()
+    executed.chapter("91_alpha", FIGURE, "Text\n\nSee {numref}`fig-toy` and {eq}`eq-toy` in [another](92_beta.ipynb).")
+    executed.chapter("92_beta", "x = 4")
+    result = executed.cli("page", "--scale", "smoke", "--chapter", "91")
+    assert result.returncode == 0, result.stdout
+    told = dict(line.split(": ") for line in result.stdout.splitlines() if line.startswith(("page: ", "executed: ")))
+    assert (executed.root / told["executed"]).samefile(executed.done("91_alpha") / "notebook.ipynb")
+    text = BeautifulSoup((executed.root / told["page"]).read_text(), "html.parser").get_text()
+    assert "See Fig. 91.1 and" in text
+    assert list(site.iterdir()) == []
+    assert not (executed.root / "_build" / "page" / "chapters" / "92_beta.html").exists()
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import numbered
 import pytest
-from toy import REPOSITORY, Toy
+from toy import Toy
 
 from book_tools.book import Book
 from book_tools.errors import UsageError
 from book_tools.site import editions, offered
-from book_tools.site.map import LEGEND, drawn
 
 
 def test_without_tex_the_message_names_what_to_install(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,16 +57,13 @@ def test_the_front_page_leads_to_what_was_made_from_the_same_run(executed: Toy, 
 
     links, page = build()
     assert links == set()
-    said = (
-        "the repository makes copies of the book: a PDF by make pdf, an ePub by make epub, this site as one archive by"
-    )
-    assert said in page
+    assert "the repository makes copies of the book: a PDF by make pdf, this site as one archive by" in page
     assert executed.cli("offline").returncode == 0
     first = made.read_bytes()
     links, page = build()
     assert links == {f"editions/{made.name}"}
     assert (site / "editions" / made.name).read_bytes() == first
-    assert f"this site as one archive ({len(first) / 1e6:.1f} MB). The repository makes a PDF by make pdf, an" in page
+    assert f"this site as one archive ({len(first) / 1e6:.1f} MB). The repository makes a PDF by make pdf." in page
     before = {path: path.read_bytes() for path in site.rglob("*") if path.is_file()}
     assert build()[0] == links
     assert {path: path.read_bytes() for path in site.rglob("*") if path.is_file()} == before, "two builds of one run"
@@ -117,74 +113,3 @@ def test_without_the_extension_latex_would_number_by_itself() -> None:
     counted = r"\begin{figure}\caption{A}\label{\detokenize{chapters/91_alpha:fig-toy}}\end{figure}"
     assert numbered.in_latex(counted) == []
     assert numbered.in_latex(r"\renewcommand{\thefigure}{91.1}" + counted) == ["Fig. 91.1"]
-
-
-def test_what_is_no_xhtml_is_taken_out() -> None:
-    page = '<div><style scoped>\n.x {}\n</style><table class="dataframe" border="1"><tr><td>1</td></tr></table></div>'
-    assert editions.repaired(page) == '<div><table class="dataframe"><tr><td>1</td></tr></table></div>'
-
-
-def test_the_map_of_an_epub_has_words_and_no_lines() -> None:
-    """Its lines need the style of the site; links, questions and roots stay."""
-    text = drawn(Book(REPOSITORY))
-    page = editions.repaired(text)
-    assert "<svg" not in page
-    assert LEGEND not in page
-    words = re.sub(r"<svg.*?</svg>", "", text).replace(f"<p>{LEGEND}</p>\n", "")
-    assert "\n".join(page.split()) == "\n".join(words.split())
-    assert page.count("Builds on ") == len(Book(REPOSITORY).chapters())
-
-
-def test_an_epub_declares_what_its_pages_hold_and_loads_nothing_that_is_not_there() -> None:
-    sheet = '<link rel="stylesheet" type="text/css" href="../_static/{}.css" />'
-    item = '<item id="{0}" href="chapters/{0}.xhtml" media-type="application/xhtml+xml" />'
-    page = f'{sheet.format("here")}{sheet.format("gone")}<math ></math><a href="b.html#c">d</a>'
-    files = {
-        "chapters/a.xhtml": page.encode(),
-        "chapters/b.xhtml": b"<p>words</p>",
-        "chapters/c.xhtml": f'{page}<svg xmlns="x"></svg>'.encode(),
-        "_static/here.css": b"",
-        "a.svg": b'<?xml version="1.0"?>\n<!DOCTYPE svg PUBLIC "x"\n "y">\n<svg><path id="p"/><path d="M0"/></svg>',
-        "_static/book.css": b"a:is(b, c) {}",
-        "content.opf": ("<dc:date>2026-11-22T23:59:59Z</dc:date>" + "".join(map(item.format, "abc"))).encode(),
-    }
-    out = {name: content.decode() for name, content in editions.mended(files).items()}
-    assert "gone" not in out["chapters/a.xhtml"]
-    assert "here" in out["chapters/a.xhtml"]
-    assert 'href="b.xhtml#c"' in out["chapters/a.xhtml"]
-    assert "DOCTYPE" not in out["a.svg"]
-    assert out["a.svg"].endswith('<svg><path d="" id="p"/><path d="M0"/></svg>')
-    assert "_static/book.css" not in out
-    told = dict(
-        re.findall(r'href="chapters/(.)\.xhtml" media-type="[^"]*"(?: properties="([^"]*)")? />', out["content.opf"])
-    )
-    assert told == {"a": "mathml", "b": "", "c": "mathml svg"}
-    assert "23:59:59" not in out["content.opf"]
-
-
-def test_styles_and_scripts_of_the_site_are_left_out_of_an_epub() -> None:
-    ours = {f"_static/{path.name}" for path in (REPOSITORY / "_static").iterdir() if path.suffix in (".css", ".js")}
-    assert set(editions.SITE_ONLY) == ours
-
-
-def test_without_its_package_the_epub_says_what_installs_it(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(editions, "find_spec", lambda name: None)
-    with pytest.raises(UsageError, match="'make epub' installs it"):
-        editions.make_epub(Book(toy.root))
-
-
-def test_the_epub_has_the_numbers_of_the_site_and_is_the_same_twice(built: Toy) -> None:
-    pytest.importorskip("latex2mathml")
-    made = built.root / "_build" / f"{editions.NAME}.epub"
-    twice = []
-    for _ in range(2):
-        result = built.cli("epub", CFLTR_REPOSITORY="")
-        assert result.returncode == 0, result.stdout
-        twice.append(made.read_bytes())
-    assert twice[0] == twice[1]
-    with zipfile.ZipFile(made) as archive:
-        assert archive.infolist()[0].filename == "mimetype"
-        page = archive.read("chapters/91_alpha.xhtml").decode()
-    for words in ("Theorem 91.1", "Fig. 91.1", "(91.1)", "Exercise 91.1", "<math ", "The end."):
-        assert words in page
-    assert "Notebook to run" not in page

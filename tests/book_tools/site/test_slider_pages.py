@@ -91,16 +91,16 @@ def test_a_page_that_does_not_show_the_figure(executed: Toy, tmp_path: Path) -> 
     page = tmp_path / "html" / "chapters" / "91_alpha.html"
     page.parent.mkdir(parents=True)
     page.write_text(PAGE)
-    write_sliders(Book(executed.root), tmp_path / "html")
+    write_sliders(Book(executed.root), tmp_path / "html", Book(executed.root).chapters())
     assert told_on(page.read_text())["frames"][0]["source"] == f"../{FOLDER}/fig-toy.0.svg"
     assert page.read_text().endswith("</script>\n<figure id='other'></figure>")
     page.write_text(PAGE.replace('id="fig-toy"', ""))
     with pytest.raises(BookError, match=r"91_alpha.ipynb: fig-toy has a slider, but stands on the page as no figure"):
-        write_sliders(Book(executed.root), tmp_path / "html")
+        write_sliders(Book(executed.root), tmp_path / "html", Book(executed.root).chapters())
 
 
 def test_figures_without_a_knob_leave_the_page_alone(executed: Toy, tmp_path: Path) -> None:
-    write_sliders(Book(executed.root), tmp_path)
+    write_sliders(Book(executed.root), tmp_path, Book(executed.root).chapters())
     assert list(tmp_path.glob("frames")) == []
 
 
