@@ -50,13 +50,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _check(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.execution.preflight import check_chapters, check_names
+    from book_tools.colab.marks import check_marks
+    from book_tools.execution.preflight import check_chapters, check_claims, check_names
     from book_tools.site.map import check_map
 
     chapters = book.chapters()
     check_chapters(chapters)
     check_names(chapters)
     check_map(book)
+    check_claims()
+    check_marks(book)
     print(f"check: {len(chapters)} chapters can be run")
 
 

@@ -15,8 +15,9 @@ from cfltr_core.files import write_whole
 INJECTED = "injected-parameters"
 # The entry of an output's metadata by which the package marks a figure and its caption.
 MARK = "cfltr"
-# The mark-up below a staged chapter's title that leads to its copies, and how many lines it adds there.
-LAUNCH, LAUNCH_LINES = '<p class="launch">', 3
+# The mark-up below a staged chapter's title that leads to its copies, and that of the sentences that turned; each is a
+# line that begins so, and adds so many lines.
+LAUNCH, TURNED, ADDED_LINES = '<p class="launch">', '<div class="admonition warning turned">', 3
 # The tags that fold a cell's code, or code and output, and the first line that says what is inside.
 FOLDS = ("hide-input", "hide-cell")
 # The tag of the cells that kept tables are computed by; with them go those that set the notebook up.
@@ -56,8 +57,8 @@ def source_index(notebook: NotebookNode, index: int) -> int:
 
 def source_line(cell: NotebookNode, line: int) -> int:
     """Return where ``line`` of a staged cell, counted from 1, stands in the chapter."""
-    added = any(text.startswith(LAUNCH) for text in cell.source.splitlines()[: line - 1])
-    return max(1, line - LAUNCH_LINES) if added else line
+    added = [text for text in cell.source.splitlines()[: line - 1] if text.startswith((LAUNCH, TURNED))]
+    return max(1, line - ADDED_LINES * len(added))
 
 
 def tags_of(cell: NotebookNode) -> list[str]:

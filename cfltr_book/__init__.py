@@ -5,6 +5,7 @@ Folders are floors, and imports point only down; all of it stands above ``cfltr_
 =====  =============  =====================================================================================
 floor  folder         what lives there
 =====  =============  =====================================================================================
+4      ``evidence``   how the claims of each chapter are measured, a function each
 3      this file      the names that chapters use
 2      ``reporting``  what a chapter calls to show and to claim: the run, figures, claims, kept tables
 1      ``data``       where lists of documents come from: generated corpora, digits, LETOR collections, scales

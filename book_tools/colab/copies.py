@@ -20,6 +20,7 @@ from nbformat.v4 import new_code_cell
 from book_tools.book import Book, Chapter
 from book_tools.colab.install_cell import extras_of, install_source, is_guard, stamp_of
 from book_tools.colab.labels import Labels, Target
+from book_tools.colab.marks import LEGEND, SCOREBOARD, mark_of, measured
 from book_tools.colab.myst import LEFTOVER, split_code
 from book_tools.colab.portable import Portable
 from book_tools.colab.repository import Origin
@@ -100,6 +101,8 @@ def copy_of(book: Book, chapter: Chapter, labels: Labels, origin: Origin, parame
     if any(FOUND_BY_PAGE in cell.source for cell in cells if cell.cell_type == "markdown"):
         text += f" What is marked {FOUND_BY_PAGE} was found by the run of the page ({parameters}); "
         text += "with other settings your cells find other numbers."
+    if portable.has_marks:
+        text += f" {LEGEND}"
     if start.scale != parameters.scale:
         text += f" The page was made at scale {parameters.scale}; these cells begin at scale {start.scale}."
     if kept:
@@ -113,7 +116,13 @@ def portable_of(book: Book, chapter: Chapter, labels: Labels, origin: Origin, ma
     """Return the translation of a chapter's text; ``mark`` stands behind each number that it recorded."""
     page = chapter.source.relative_to(book.root).with_suffix("").as_posix()
     records = {record.name: f"{record.text}{mark}" for record in records_in(book.folder_of(chapter))}
-    return Portable(page, labels, records, origin.repository.site if origin.repository else None)
+    site = origin.repository.site if origin.repository else None
+
+    def mark_on(content: str) -> Target:
+        found = measured(book, mark_of(content))
+        return Target(f"{posixpath.dirname(page)}/{SCOREBOARD}#claim-{found.spec.id}", f"{found.symbol}{mark}")
+
+    return Portable(page, labels, records, site, mark_on)
 
 
 def plain_cells(
@@ -231,10 +240,11 @@ def _with_values(source: str, parameters: Parameters) -> str:
 
 def introduce(cells: list[NotebookNode], text: str) -> None:
     """Say below the title, in place, what this notebook is and where it comes from."""
-    _below_title(cells, f"*{text}*")
+    below_title(cells, f"*{text}*")
 
 
-def _below_title(cells: list[NotebookNode], text: str) -> None:
+def below_title(cells: list[NotebookNode], text: str) -> None:
+    """Put a text below the title of a chapter, in place."""
     for cell in cells:
         if cell.cell_type == "markdown" and (match := re.search(r"^# .*$", cell.source, re.MULTILINE)):
             cell["source"] = f"{cell.source[: match.end()]}\n\n{text}{cell.source[match.end() :]}"
@@ -260,4 +270,4 @@ def add_launch_line(notebook: NotebookNode, page: str, origin: Origin) -> None:
     # A copy of changes that no repository holds cannot be what Colab would open.
     if origin.repository is not None and origin.installable and (address := origin.repository.colab(name)):
         links.insert(0, f'<a href="{address}">Open in Colab</a>')
-    _below_title(notebook.cells, f"{LAUNCH}{' · '.join(links)}</p>\n")
+    below_title(notebook.cells, f"{LAUNCH}{' · '.join(links)}</p>\n")

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from book_tools.colab.labels import Labels, Target
+from book_tools.colab.marks import ROLE
 from book_tools.colab.myst import INLINE, Directive, blocks_of, split_code
 
 REMARKS = ("note", "tip", "hint", "important", "warning", "caution", "attention", "danger", "error", "seealso")
@@ -24,13 +25,18 @@ COMMENT = re.compile(r"(?<!\\)%")
 
 @dataclass
 class Portable:
-    """The translation of one chapter: ``page`` as in the table of contents, its recorded numbers, the site."""
+    """The translation of one chapter: ``page`` as in the table of contents, its recorded numbers, the site.
+
+    ``mark`` gives for the content of a mark what stands in its place, and where that leads on the site.
+    """
 
     page: str
     labels: Labels
     records: Mapping[str, str]
     site: str | None
+    mark: Callable[[str], Target]
     cited: Iterator[list[Target]] = field(init=False)
+    has_marks: bool = False
 
     def __post_init__(self) -> None:
         self.cited = iter(self.labels.citations.get(self.page, []))
@@ -153,6 +159,9 @@ class Portable:
             if pieces is None:
                 raise ValueError(f"{{{role}}}`{content}`: not found on the built page")
             return "".join(self.link(piece) for piece in pieces)
+        if role == ROLE:
+            self.has_marks = True
+            return self.link(self.mark(content))
         if role == "math":
             return f"${content}$"
         if role in ("prf:ref", "numref", "eq"):

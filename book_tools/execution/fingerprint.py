@@ -39,16 +39,17 @@ EXECUTION_MODULES = (
 
 LETOR_PREFIX = "letor:"
 REGISTRY = "claims.yml"
+# How the claims of one chapter are measured: no other chapter may call it.
+EVIDENCE = "cfltr_book/evidence/ch{}.py"
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The digest of all that the chapters of one run share; of each chapter its claims and its kept tables."""
+    """The digest of all that the chapters of one run share, and by number what each chapter depends on besides."""
 
     shared: str
-    claims: Mapping[str, str]
-    kept: Mapping[str, str]
+    own: Mapping[str, str]
 
 
 def package_versions(book: Book) -> dict[str, str]:
@@ -88,24 +89,36 @@ def _corpus_files(corpus: str) -> list[tuple[str, int, int]]:
 def surroundings(book: Book, parameters: Parameters) -> Surroundings:
     """Return what the chapters of one run with ``parameters`` depend on, besides themselves."""
     tools = Path(__file__).parent.parent
-    files = [path for package in book.packages for path in files_below(package)]
+    files = {path.relative_to(book.root).as_posix(): path for package in book.packages for path in files_below(package)}
+    measures = {chapter.number: EVIDENCE.format(chapter.number) for chapter in book.chapters()}
+    own_names = set(measures.values())
     shared = {
-        "package": {path.relative_to(book.root).as_posix(): digest_of(path) for path in files if path.name != REGISTRY},
+        "package": {
+            name: digest_of(path) for name, path in files.items() if path.name != REGISTRY and name not in own_names
+        },
         "execution": {name: digest_of(tools / name) for name in EXECUTION_MODULES},
         "python": platform.python_version(),
         "packages": package_versions(book),
         "parameters": parameters.as_dict(),
         "corpus files": _corpus_files(parameters.corpus),
     }
-    registries = [path for path in files if path.name == REGISTRY]
-    kept = {chapter.number: _kept_tables(book.kept(chapter)) for chapter in book.chapters()}
-    return Surroundings(_digest(json_text(shared)), _claims_by_chapter(registries), kept)
+    claims = _claims_by_chapter([path for path in files.values() if path.name == REGISTRY])
+    own = {
+        chapter.number: json_text(
+            {
+                "claims": claims.get(chapter.number, ""),
+                "kept": _kept_tables(book.kept(chapter)),
+                "evidence": digest_of(files[name]) if (name := measures[chapter.number]) in files else "",
+            }
+        )
+        for chapter in book.chapters()
+    }
+    return Surroundings(_digest(json_text(shared)), own)
 
 
 def fingerprint_of(chapter: Chapter, around: Surroundings) -> str:
     """Return the fingerprint of one chapter, given its surroundings."""
-    own = f"{around.claims.get(chapter.number, '')}\n{around.kept.get(chapter.number, '')}"
-    return _digest(f"{chapter.name}\n{sha256_of(chapter.source)}\n{around.shared}\n{own}")
+    return _digest(f"{chapter.name}\n{sha256_of(chapter.source)}\n{around.shared}\n{around.own[chapter.number]}")
 
 
 def digest_of(path: Path) -> str:

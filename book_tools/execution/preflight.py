@@ -23,7 +23,7 @@ from book_tools.parameters import KNOWN, Parameters
 
 CHAPTER_NAME = re.compile(r"\d\d_[a-z0-9]+(_[a-z0-9]+)*")
 # The methods of a run that write under a name: what they write, and where among their arguments the name stands.
-NAMED = {"record": ("record", 0), "figure": ("figure", 1), "slider": ("figure", 1)}
+NAMED = {"record": ("record", 0), "number": ("record", 0), "figure": ("figure", 1), "slider": ("figure", 1)}
 
 # The checkout that this code is of.  The pipeline is not installed, so a chapter need not find it.
 CHECKOUT = Path(__file__).resolve().parents[2]

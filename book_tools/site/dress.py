@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbformat import NotebookNode
 
+from book_tools.colab.marks import SCOREBOARD
 from book_tools.errors import BookError
 from book_tools.execution.artefacts import Figure
 from book_tools.notebooks import MARK, TITLE, fold_title, is_fold, source_index
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from cfltr_book.reporting.claims import Measurement
 
 DATA_FOLDER = "figures"
-# Every claim has a row there, with the anchor claim-<id>; the chapters lie beside it.
-SCOREBOARD = "scoreboard.html"
 # What NumPy says of a number that it cannot compute, with the line of code below it.
 NUMERIC_WARNING = re.compile(r"^RuntimeWarning: .*\n(?:  .*\n?)*", re.MULTILINE)
 

@@ -52,6 +52,10 @@ ELEMENTS = {
             r"\usepackage{newunicodechar}",
             r"\newunicodechar{⟨}{\ensuremath{\langle}}",
             r"\newunicodechar{⟩}{\ensuremath{\rangle}}",
+            # The marks of sentences.
+            r"\newunicodechar{✓}{\ensuremath{\checkmark}}",
+            r"\newunicodechar{✗}{\ensuremath{\times}}",
+            r"\newunicodechar{○}{\ensuremath{\circ}}",
         ]
     ),
 }

@@ -15,13 +15,14 @@ from book_tools.book import Book, Chapter
 from book_tools.colab.copies import FOLDER, introduce, notebook_of, plain_cells, portable_of, write_each
 from book_tools.colab.install_cell import stamp_of
 from book_tools.colab.labels import Labels, Target
+from book_tools.colab.marks import LEGEND, SCOREBOARD
 from book_tools.colab.repository import Origin
 from book_tools.errors import BookError
 from book_tools.execution.artefacts import claims_in, figures_in
 from book_tools.execution.execute import NOTEBOOK
 from book_tools.notebooks import MARK, read_notebook
 from book_tools.parameters import Parameters
-from book_tools.site.dress import SCOREBOARD, drop_numeric_warnings, rewrite_claims
+from book_tools.site.dress import drop_numeric_warnings, rewrite_claims
 
 # Viewers on the web give up on larger ones.
 LARGEST = 1_000_000
@@ -68,6 +69,7 @@ def reading_copy_of(
     introduce(
         cells,
         f"A copy of {page}, to be read: what its cells show is what they showed on that page ({parameters}; "
-        f"{stamp_of(origin)}). To run or change it, take {other} that the page offers too.",
+        f"{stamp_of(origin)}). To run or change it, take {other} that the page offers too."
+        + (f" {LEGEND}" if portable.has_marks else ""),
     )
     return notebook_of(executed, chapter, cells)

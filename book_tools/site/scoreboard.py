@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from book_tools.book import Book, Chapter
+from book_tools.colab.marks import LEGEND
 from book_tools.notebooks import read_notebook, title_of
 from book_tools.parameters import Parameters
 from book_tools.site.claim_rows import NUMBERS_FOLDER, claim_row, class_of, withdrawn_row
@@ -51,6 +52,7 @@ WORDS = (
     "among them, have one word for all kinds: *supported* for true, seen and held, *inconclusive* for undecided, "
     "*contradicted* for the rest. Of an empirical claim that one thing is larger, *Predicted: contradicted* came true "
     "by any of smaller than asked, not seen and opposite seen.\n",
+    f"In the text of the chapters {LEGEND}\n",
     "The ids begin with a short code for the source{sources}. [How a verdict is reached](#sec-verdicts) and "
     "[how you check that it was predicted before](#sec-before) stand at the end of the page.\n",
 )

@@ -10,7 +10,8 @@ from pathlib import Path
 import yaml
 
 from book_tools.book import Book, Chapter
-from book_tools.colab.copies import add_launch_line
+from book_tools.colab.copies import add_launch_line, below_title
+from book_tools.colab.marks import box_of, write_marks
 from book_tools.colab.repository import Origin
 from book_tools.errors import BookError
 from book_tools.execution.artefacts import claims_in, figures_in, records_in
@@ -112,6 +113,7 @@ def _stage_chapters(book: Book, chapters: list[Chapter], origin: Origin, launch:
             label_folds(notebook)
             quote_records(notebook)
             rewrite_claims(notebook, measurements)
+            box = box_of(write_marks(book, chapter, notebook, launch), launch)
             unavailable = any(measurement.result.verdict == NO_VERDICT for measurement in measurements) or any(
                 record.value is None for record in records_in(folder)
             )
@@ -123,6 +125,8 @@ def _stage_chapters(book: Book, chapters: list[Chapter], origin: Origin, launch:
             for line in drop_numeric_warnings(notebook):
                 print(f"  {chapter.name}, {line} (not shown on the page)", flush=True)
         page = chapter.source.relative_to(book.root).with_suffix("").as_posix()
+        if box:
+            below_title(notebook.cells, box)
         if launch:
             add_launch_line(notebook, page, origin)
             add_closing(notebook, chapter, page, origin)

@@ -70,11 +70,11 @@ def prose_of(cells: list[Cell]) -> str:
 
 
 def path_words(prose: str) -> int:
-    """How many words a reader meets who opens nothing; formulas, labels and options are none."""
+    """How many words a reader meets who opens nothing; formulas, labels, marks and options are none."""
     # What stands between the start and the end of a folded solution is folded with it.
     prose = re.sub(r"^:::\{solution-start\}.*?^:::\{solution-end\}\n:::$", "", prose, flags=re.M | re.S)
     text = re.sub(r"\$\$.*?\$\$([ \t]*\([\w-]+\))?", "", "\n".join(_open_text(prose)), flags=re.DOTALL)
-    text = re.sub(r"\$[^$\n]+\$|^\(.*\)=$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"\$[^$\n]+\$|^\(.*\)=$|\{claim\}`[^`]*`", "", text, flags=re.MULTILINE)
     return sum(bool(re.search(r"\w", word)) for word in text.split())
 
 

@@ -146,6 +146,15 @@ def withdrawn() -> Mapping[str, Claim]:
     return {name: spec for name, spec in _file().items() if spec.withdrawn is not None}
 
 
+def check_measured(id: str) -> None:
+    """Raise a ValueError, which names the id, for a claim that is withdrawn or stands nowhere."""
+    if id in registry():
+        return
+    if id in withdrawn():
+        raise ValueError(f"id is {id!r}: this claim was withdrawn and is not measured any more")
+    raise ValueError(f"id is {id!r}: no such claim; add it to claims.yml before it is measured")
+
+
 def parse_registry(entries: list[dict[str, Any]]) -> dict[str, Claim]:
     """Check and build the registry: known fields, kinds, verdicts, and a negative control per ordering.
 

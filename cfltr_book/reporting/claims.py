@@ -224,10 +224,7 @@ def claim(id: str, *, scale: str, corpus: str, units: ArrayLike | None = None, *
     >>> result.verdict, result.effect
     ('supported', 0.0)
     """
-    if id not in claim_registry.registry():
-        if id in claim_registry.withdrawn():
-            raise ValueError(f"id is {id!r}: this claim was withdrawn and is not measured any more")
-        raise ValueError(f"id is {id!r}: no such claim; add it to claims.yml before it is measured")
+    claim_registry.check_measured(id)
     if scale not in SCALE_ORDER:
         raise ValueError(f"scale is {scale!r}: choose one of {', '.join(SCALE_ORDER)}")
     spec = claim_registry.registry()[id]

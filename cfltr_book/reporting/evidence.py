@@ -45,7 +45,10 @@ class Evidence:
             raise ValueError("results: there is none; pass what run.claim returns")
         for index, result in enumerate(self.results):
             if not isinstance(result, ClaimResult):
-                raise ValueError(f"results[{index}] is a {type(result).__name__}: pass what run.claim returns")
+                raise ValueError(
+                    f"results[{index}] is a {type(result).__name__}: pass what run.claim returns, or the names of a "
+                    'module and a section, as in run.evidence("ch01", "naive")'
+                )
 
     @property
     def summary(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from cfltr_book.reporting import figures, sliders
 from cfltr_book.reporting.claims import ClaimResult, claim
 from cfltr_book.reporting.evidence import Evidence
 from cfltr_book.reporting.experiments import Experiments
+from cfltr_book.reporting.measures import measures_of
 from cfltr_core.checks import IntArray
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Run(Experiments):
     >>> same = run.claim("N-naive-expectation", left=[1 / 3], right=[2 / 6])
     >>> run.evidence(same).summary
     'Evidence: 1 claim: true'
-    >>> run.record("sessions-of-the-example", log.n_sessions, form="{:d}")
+    >>> run.number("sessions-of-the-example", log.n_sessions, form="{:d}")
     >>> ax = book.curves([1, 2], {"ips": [0.5, 0.6]}, xlabel="clicks")
     >>> run.figure(
     ...     ax.figure, "fig-example", caption="Estimates of an example.", seeds=[3],
@@ -103,12 +104,43 @@ class Run(Experiments):
                 return units_of(self.corpus, seeds)
         return None
 
-    def evidence(self, *results: ClaimResult) -> Evidence:
-        """The ``results`` of claims as one small table under one line of summary.
+    @overload
+    def evidence(self, module: str, section: str, /) -> Evidence: ...
 
-        See :class:`cfltr_book.reporting.evidence.Evidence`.
+    @overload
+    def evidence(self, *results: ClaimResult) -> Evidence: ...
+
+    def evidence(self, *of: Any) -> Evidence:
+        """Claims as one small table under one line of summary (:class:`cfltr_book.reporting.evidence.Evidence`).
+
+        ``run.evidence("ch01", "naive")`` measures the claims of a section of ``cfltr_book/evidence/ch01.py``, in the
+        order in which they stand there, and judges each as :meth:`claim` does.  ``run.evidence(*results)`` shows what
+        :meth:`claim` returned.
+
+        Raises
+        ------
+        ValueError
+            For a module or a section that does not exist, and as :meth:`claim` does.
         """
-        return Evidence(results, corpus=self.corpus, scale=self.scale)
+        match of:
+            case (str(module), str(section)):
+                of = tuple(self.claim(one.id, **one.arrays(self)) for one in measures_of(module, section))
+        return Evidence(of, corpus=self.corpus, scale=self.scale)
+
+    def number(self, name: str, value: float, *, form: str = "{:.3g}") -> None:
+        """Let prose quote a number, shown as ``form.format(value)`` (:func:`cfltr_book.reporting.figures.record`).
+
+        Raises
+        ------
+        ValueError
+            For a phrase: a sentence stands in the text and bears the mark of its claim, it is not assembled.
+        """
+        if isinstance(value, str):
+            raise ValueError(
+                f"value of {name} is the phrase {value!r}: record a number, and write the sentence with the mark of "
+                "its claim"
+            )
+        self.record(name, value, form=form)
 
     def record(self, name: str, value: float | str, *, form: str = "{:.3g}") -> None:
         """Let prose quote a number or a phrase (:func:`cfltr_book.reporting.figures.record`)."""

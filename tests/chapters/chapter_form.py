@@ -130,7 +130,7 @@ def _records(cells: list[Cell], committed: Mapping[str, Any]) -> Iterator[str]:
     strings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     recorded = {
         call.args[0].value: call.args[1] if len(call.args) > 1 else None
-        for call in _calls(tree, "record")
+        for call in [*_calls(tree, "record"), *_calls(tree, "number")]
         if call.args and isinstance(call.args[0], ast.Constant)
     }
     yield from (f"{name} is recorded, but quoted nowhere" for name in sorted(recorded.keys() - quoted))

@@ -8,7 +8,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-CHAPTERS = sorted((Path(__file__).resolve().parents[2] / "chapters").glob("[0-9]*.ipynb"))
+BOOK = Path(__file__).resolve().parents[2]
+CHAPTERS = sorted((BOOK / "chapters").glob("[0-9]*.ipynb"))
+EVIDENCE = BOOK / "cfltr_book" / "evidence"
 
 
 def streams_in(code: str) -> set[int]:
@@ -29,8 +31,9 @@ def streams_in(code: str) -> set[int]:
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_streams_lie_in_the_hundred_of_the_chapter(path: Path) -> None:
-    cells = nbformat.read(path, as_version=4).cells
-    found = set().union(*(streams_in(cell.source) for cell in cells if cell.cell_type == "code"))
+    codes = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    codes += [module.read_text(encoding="utf-8") for module in EVIDENCE.glob(f"ch{path.name[:2]}.py")]
+    found = set().union(*map(streams_in, codes))
     first = 100 * int(path.name[:2])
     assert found
     outside = sorted(stream for stream in found if not first <= stream < first + 100)

@@ -36,7 +36,7 @@ LABELS = Labels(
 
 
 def portable(site: str | None = SITE) -> Portable:
-    return Portable(PAGE, LABELS, {"ratio": "2.18 %"}, site)
+    return Portable(PAGE, LABELS, {"ratio": "2.18 %"}, site, lambda content: Target("chapters/b.html#c", f"✓{content}"))
 
 
 THEOREM = """Before.
@@ -110,6 +110,7 @@ ROLES = {
     "{cite:p}`doe2018`": f"Doe *et al.* [[2018]({SITE}r.html#id1)]",
     "{glue:text}`ratio`": "2.18 %",
     "{math}`x^2`": "$x^2$",
+    "{claim}`N-a supported`": f"[✓N-a supported]({SITE}chapters/b.html#c)",
     "[b](92_beta.ipynb)": f"[b]({SITE}chapters/92_beta.html)",
     "[b](92_beta.ipynb#there)": f"[b]({SITE}chapters/92_beta.html#there)",
     "[b](#there)": f"[b]({SITE}{PAGE}.html#there)",

@@ -205,6 +205,20 @@ def test_a_withdrawn_claim_makes_no_chapter_stale(two: Toy) -> None:
     assert fingerprints(two) == before
 
 
+def test_how_claims_are_measured_makes_the_one_chapter_stale(two: Toy) -> None:
+    folder = two.root / "cfltr_book" / "evidence"
+    folder.mkdir(parents=True)
+    before = fingerprints(two)
+    (folder / "ch91.py").write_text(CODE)
+    first = fingerprints(two)
+    (folder / "ch91.py").write_text(CODE.replace("2 * x", "3 * x"))
+    second = fingerprints(two)
+    assert len({before["91"], first["91"], second["91"]}) == 3
+    assert before["92"] == first["92"] == second["92"]
+    (folder / "common.py").write_text(CODE)
+    assert all(second[number] != now for number, now in fingerprints(two).items())
+
+
 def test_every_module_that_executes_a_chapter_exists_and_counts() -> None:
     folder = Path(book_tools.__file__).parent
     assert [name for name in fingerprint.EXECUTION_MODULES if not (folder / name).is_file()] == []

@@ -1,0 +1,184 @@
+"""Marks in the prose of a chapter: ``{claim}`ID VERDICT` `` behind a sentence.
+
+A mark names the claim that a sentence rests on and the verdict that the sentence reports, in the words of the registry:
+*supported*, *contradicted* or *inconclusive*.  A page, a copy and the printed book show whether the run that they were
+made from agrees.  The sentences are written for the book's own run, so a mark that reports another verdict than the
+accepted one is a fault of the chapter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from html import escape
+from typing import TYPE_CHECKING
+
+from nbformat import NotebookNode
+
+from book_tools.book import Book, Chapter
+from book_tools.colab.myst import INLINE, split_code
+from book_tools.errors import BookError
+from book_tools.execution.artefacts import claims_in
+from book_tools.notebooks import TURNED, read_notebook, source_index
+from book_tools.parameters import Parameters
+
+if TYPE_CHECKING:
+    from cfltr_book.reporting.claim_registry import Claim
+    from cfltr_book.reporting.claims import Measurement
+
+ROLE = "claim"
+# Every claim has a row there, with the anchor claim-<id>; the chapters lie beside it.
+SCOREBOARD = "scoreboard.html"
+AGREES, DISAGREES, OPEN = "✓", "✗", "○"
+LEGEND = (
+    f"{AGREES} stands behind a sentence that the run agrees with, {DISAGREES} where it found another verdict, "
+    f"and {OPEN} where it cannot tell."
+)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A sentence reports the verdict ``reported`` on the claim ``spec``; ``measured`` is what a run found of it."""
+
+    spec: Claim
+    reported: str
+    measured: Measurement | None = None
+
+    @property
+    def symbol(self) -> str:
+        """✓ where the run found the verdict that the sentence reports, ✗ where another, ○ where it cannot tell."""
+        verdict = self.measured.result.verdict if self.measured else ""
+        if verdict == self.reported:
+            return AGREES
+        return DISAGREES if verdict in ("supported", "contradicted") else OPEN
+
+    @property
+    def found(self) -> str:
+        """What the run found, in the words of the scoreboard."""
+        from cfltr_book.reporting.wording import outcome
+
+        if self.measured is None:
+            return "not measured"
+        result = self.measured.result
+        called = outcome(self.spec, result.verdict, interval=result.interval)
+        due = self.spec.gates(self.measured.scale, self.measured.corpus)
+        return called if due else f"{called}, which decides nothing: {self.spec.tested_where}"
+
+    @property
+    def words(self) -> str:
+        """What the symbol means here, for those who do not see it or ask."""
+        means = {AGREES: "This run agrees", DISAGREES: "This run disagrees", OPEN: "This run cannot tell"}
+        return f"{means[self.symbol]}: {self.found} ({self.spec.id})"
+
+
+def mark_of(content: str) -> Mark:
+    """Return the mark with this content, which no run has measured yet.
+
+    Raises
+    ------
+    ValueError
+        For anything but a claim of the registry and a verdict.
+    """
+    from cfltr_book.reporting.claim_registry import VERDICTS, check_measured, registry
+
+    id, _, verdict = content.partition(" ")
+    if verdict not in VERDICTS:
+        raise ValueError(f"{{{ROLE}}}`{content}`: expected a claim and one of {', '.join(VERDICTS)}")
+    check_measured(id)
+    return Mark(registry()[id], verdict)
+
+
+def check_marks(book: Book) -> None:
+    """Raise one error that lists every mark that cannot be, or reports another verdict than the accepted one."""
+    problems: list[str] = []
+
+    def check(mark: Mark) -> str:
+        accepted = mark.spec.recorded(Parameters().corpus)
+        if mark.reported != accepted:
+            raise ValueError(
+                f"a sentence reports {mark.reported} for {mark.spec.id}, but the accepted verdict is {accepted}: write "
+                "the sentence anew"
+            )
+        return ""
+
+    for chapter in book.chapters():
+        try:
+            _write_each(chapter, read_notebook(chapter.source), check)
+        except BookError as error:
+            problems.extend(error.problems)
+    if problems:
+        raise BookError(*problems)
+
+
+def measured(book: Book, mark: Mark) -> Mark:
+    """Return the mark with what the present run of the book found."""
+    folders = [book.folder_of(chapter) for chapter in book.chapters() if chapter.number == mark.spec.chapter]
+    found = (one for folder in folders for one in claims_in(folder) if one.result.id == mark.spec.id)
+    return replace(mark, measured=next(found, None))
+
+
+def write_marks(book: Book, chapter: Chapter, notebook: NotebookNode, linked: bool) -> list[Mark]:
+    """Write the marks of an executed chapter for its page, in place, and return them in their order.
+
+    Where they are ``linked`` each leads to its claim on the scoreboard; otherwise, as on paper, the symbol stands
+    alone.
+
+    Raises
+    ------
+    BookError
+        For each mark that cannot be.
+    """
+    marks: list[Mark] = []
+
+    def write(mark: Mark) -> str:
+        mark = measured(book, mark)
+        marks.append(mark)
+        words = escape(mark.words)
+        return (
+            f'<a class="mark" id="mark-{len(marks)}" href="{SCOREBOARD}#claim-{mark.spec.id}" '
+            f'aria-label="{words}" title="{words}">{mark.symbol}</a>'
+            if linked
+            else mark.symbol
+        )
+
+    _write_each(chapter, notebook, write)
+    return marks
+
+
+def _write_each(chapter: Chapter, notebook: NotebookNode, write: Callable[[Mark], str]) -> None:
+    """Put what ``write`` returns in the place of every mark outside of code; a ValueError is told with its cell."""
+    problems: list[str] = []
+    for index, cell in enumerate(notebook.cells):
+        place = f"{chapter.source.name}, cell {source_index(notebook, index)}"
+
+        def piece(found: re.Match[str], place: str = place) -> str:
+            if found["role"] != ROLE:
+                return found[0]
+            try:
+                return write(mark_of(" ".join(found["content"].split())))
+            except ValueError as error:
+                problems.append(f"{place}: {error}")
+                return ""
+
+        if cell.cell_type == "markdown":
+            parts = split_code(cell.source)
+            cell["source"] = "\n".join(part if code else INLINE.sub(piece, part) for code, part in parts)
+    if problems:
+        raise BookError(*problems)
+
+
+def box_of(marks: list[Mark], linked: bool = True) -> str:
+    """Return what stands on top of a page on which marks turned, and nothing where none did."""
+    title = "On this run these sentences turned"
+    turned = [(number, mark) for number, mark in enumerate(marks, start=1) if mark.symbol == DISAGREES]
+    if not turned:
+        return ""
+    said = [(number, " ".join(mark.spec.statement.split()), f"This run: {mark.found}.") for number, mark in turned]
+    if not linked:
+        return "\n".join([f"**{title}:**\n", *(f"- {statement} {found}" for _, statement, found in said)])
+    items = "".join(
+        f'<li><a href="#mark-{number}">{escape(statement)}</a> {escape(found)}</li>'
+        for number, statement, found in said
+    )
+    return f'{TURNED}<p class="admonition-title">{title}</p><ul>{items}</ul></div>\n'

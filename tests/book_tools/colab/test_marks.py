@@ -1,0 +1,172 @@
+"""Marks in prose: what a page, a copy and paper show of a sentence's claim, and what the check refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from bs4 import BeautifulSoup
+from toy import Toy
+
+from book_tools.book import Book
+from book_tools.colab.marks import Mark, box_of, mark_of
+from book_tools.colab.repository import origin_of
+from book_tools.messages import PARSER
+from book_tools.notebooks import source_line
+from book_tools.parameters import Parameters
+from book_tools.site.stage import stage
+from book_tools.site.visible import path_words
+from cfltr_book.reporting import claim_registry
+from cfltr_book.reporting.claims import Measurement, judge
+
+EXACT = [one for one in claim_registry.registry().values() if one.chapter == "01" and one.kind in claim_registry.EXACT]
+# Claims of chapter 1, on record as supported.
+AGREES, TURNS = (spec.id for spec in [one for one in EXACT if one.kind == "identity"][:2])
+UNMEASURED = next(spec.id for spec in EXACT if spec.id not in (AGREES, TURNS))
+VERDICTS = {
+    "supported": [2.0, 2.01, 1.99],
+    "contradicted": [5.0, 5.01, 4.99],
+    "inconclusive": [2.0, 9.0, -5.0],
+    "no verdict": [float("nan")],
+}
+
+
+def on_a_run(reported: str, verdict: str | None, scale: str = "ci") -> Mark:
+    one = next(iter(claim_registry.registry().values()))
+    spec = replace(one, kind="number", value=2.0, margin=0.5, nature="empirical", scale="ci", corpora=("digits",))
+    mark = Mark(spec, reported)
+    if verdict is None:
+        return mark
+    result = judge(spec, {"values": VERDICTS[verdict]})
+    assert result.verdict == verdict
+    return replace(mark, measured=Measurement(result, scale, "digits", {}))
+
+
+@pytest.mark.parametrize(
+    ("reported", "verdict", "symbol", "words"),
+    [
+        ("supported", "supported", "✓", "This run agrees: seen"),
+        ("contradicted", "contradicted", "✓", "This run agrees: opposite seen"),
+        ("inconclusive", "inconclusive", "✓", "This run agrees: undecided"),
+        ("supported", "contradicted", "✗", "This run disagrees: opposite seen"),
+        ("contradicted", "supported", "✗", "This run disagrees: seen"),
+        ("inconclusive", "supported", "✗", "This run disagrees: seen"),
+        ("supported", "inconclusive", "○", "This run cannot tell: undecided"),
+        ("inconclusive", "no verdict", "○", "This run cannot tell: no verdict"),
+        ("supported", None, "○", "This run cannot tell: not measured"),
+    ],
+)
+def test_a_mark_compares_the_sentence_with_the_run(reported: str, verdict: str | None, symbol: str, words: str) -> None:
+    mark = on_a_run(reported, verdict)
+    assert mark.symbol == symbol
+    assert mark.words == f"{words} ({mark.spec.id})"
+    assert ("turned" in box_of([mark])) == (symbol == "✗")
+
+
+def test_what_decides_nothing_says_so() -> None:
+    words = on_a_run("supported", "contradicted", scale="smoke").words
+    assert "opposite seen, which decides nothing: it is put to the test from scale ci on, with digits (" in words
+
+
+@pytest.mark.parametrize("content", ["", AGREES, f"{AGREES} true", f"supported {AGREES}", f"{AGREES}  supported"])
+def test_a_mark_is_a_claim_and_a_verdict(content: str) -> None:
+    with pytest.raises(ValueError, match="expected a claim and one of supported, contradicted, inconclusive"):
+        mark_of(content)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"So it is{{claim}}`{AGREES} supported`.", None),
+        ("Write ``{claim}`nobody supported` `` so.\n\n```\n{claim}`nobody supported`\n```", None),
+        (
+            f"So{{claim}}`{AGREES} contradicted`.",
+            f"reports contradicted for {AGREES}, but the accepted verdict",
+        ),
+        ("So{claim}`N-nobody supported`.", "id is 'N-nobody': no such claim"),
+        (f"So{{claim}}`{next(iter(claim_registry.withdrawn()))} supported`.", "this claim was withdrawn"),
+        (f"- :::{{note}}\n  So{{claim}}`{AGREES} true`.\n  :::", "expected a claim and one of supported, contradicted"),
+    ],
+)
+def test_the_check_names_chapter_cell_and_claim(toy: Toy, text: str, message: str | None) -> None:
+    toy.chapter("91_alpha", "x = 1", f"Text\n\n{text}")
+    toy.contents("91_alpha")
+    result = toy.cli("check")
+    if message is None:
+        assert (result.returncode, result.stdout) == (0, "check: 1 chapters can be run\n")
+        return
+    assert result.returncode == 1
+    assert result.stdout.startswith("91_alpha.ipynb, cell 3: ")
+    assert message in result.stdout
+
+
+@pytest.fixture
+def marked(toy: Toy) -> Toy:
+    """A book of one executed chapter: a sentence that the run agrees with, one that turned, one that is open."""
+    measure = "\n".join(
+        f'run.claim("{id}", left=[1.0], right=[{right}])' for id, right in ((AGREES, 1.0), (TURNS, 2.0))
+    )
+    text = "\n\n".join(f"Sentence {n}{{claim}}`{id}\nsupported`." for n, id in enumerate((AGREES, TURNS, UNMEASURED)))
+    toy.chapter(
+        "01_toy", f"import cfltr_book as book\n\nrun = book.Run(scale, corpus, seed)\n{measure}", f"Text\n\n{text}"
+    )
+    toy.contents("01_toy", "scoreboard")
+    return toy
+
+
+def test_marks_on_the_page_and_in_the_copies(marked: Toy) -> None:
+    result = marked.cli("book", "--scale", "smoke")
+    assert result.returncode == 0, result.stdout
+    html = marked.root / "_build" / "html"
+    page = BeautifulSoup((html / "chapters" / "01_toy.html").read_text(), PARSER)
+    marks = page.select("article a.mark")
+    assert [mark.get_text() for mark in marks] == ["✓", "✗", "○"]
+    assert [mark["href"] for mark in marks] == [f"scoreboard.html#claim-{id}" for id in (AGREES, TURNS, UNMEASURED)]
+    assert [mark["aria-label"] for mark in marks] == [mark["title"] for mark in marks]
+    assert marks[1]["aria-label"] == f"This run disagrees: false ({TURNS})"
+    assert [p.get_text() for p in page.select("article p") if p.select("a.mark")] == [
+        f"Sentence {n}{symbol}." for n, symbol in enumerate("✓✗○")
+    ]
+    (box,) = page.select("article .turned")
+    assert box.select_one(".admonition-title").get_text() == "On this run these sentences turned"
+    (item,) = box.select("li")
+    statement = " ".join(claim_registry.registry()[TURNS].statement.split())
+    assert item.get_text() == f"{statement} This run: false."
+    assert item.a["href"] == "#mark-2" == f"#{marks[1]['id']}"
+    assert page.select_one("h1").find_next("div", class_="turned") is box
+    assert "✓ stands behind a sentence" in (html / "chapters" / "scoreboard.html").read_text()
+    for folder, suffix in (("colab", "†"), ("read", "")):
+        cells = json.loads((html / folder / "01_toy.ipynb").read_text())["cells"]
+        texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+        assert texts[-1].endswith("\n\n".join(f"Sentence {n}{symbol}{suffix}." for n, symbol in enumerate("✓✗○")))
+        assert "✓ stands behind a sentence" in texts[0]
+
+
+def test_marks_on_paper_and_the_lines_of_a_staged_page(marked: Toy) -> None:
+    assert marked.cli("run", "--scale", "smoke").returncode == 0
+    book = Book(marked.root)
+
+    def staged(launch: bool) -> list[str]:
+        stage(book, {"chapters/scoreboard": "# S"}, origin_of(book), Parameters("smoke"), launch=launch)
+        cells = json.loads((book.stage / "chapters" / "01_toy.ipynb").read_text())["cells"]
+        return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+
+    first, last = staged(launch=False)
+    statement = re.escape(" ".join(claim_registry.registry()[TURNS].statement.split()))
+    title, text = r"\# The chapter 01_toy\n\n\*\*On this run these sentences turned:\*\*\n\n", r"This run: false\."
+    assert re.fullmatch(rf"{title}- {statement} {text}\n\nIt says hello\.", first)
+    assert last == "Text\n\nSentence 0✓.\n\nSentence 1✗.\n\nSentence 2○."
+    first, *_ = staged(launch=True)
+    cell = type("Cell", (), {"source": first})()
+    assert first.splitlines()[2 + 3 + 3] == "It says hello."
+    assert source_line(cell, 2 + 3 + 3 + 1) == 3  # type: ignore[arg-type]
+    # Where nothing turned there is no box.
+    path = book.folder_of(book.chapters()[0]) / "claims" / f"{TURNS}.json"
+    path.unlink()
+    assert "turned" not in "".join(staged(launch=True))
+
+
+def test_marks_are_no_words_of_the_path() -> None:
+    assert path_words(f"It is so.{{claim}}`{AGREES} supported` And so on.") == path_words("It is so. And so on.") == 6
