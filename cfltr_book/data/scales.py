@@ -112,7 +112,7 @@ SCALES: Mapping[str, Scale] = _Scales(
             sgd_steps=1_000,
             sgd_severities=_SEVERITIES,
             sgd_seeds=(4, 0),
-            collection_values=1e5,
+            collection_values=2e6,
             collection_seeds=(2, 2),
         ),
         "ci": Scale(

@@ -1123,7 +1123,7 @@ SCALES = {
         "sgd_steps": 1_000,
         "sgd_severities": _ETAS,
         "sgd_seeds": (4, 0),
-        "collection_values": 100_000,
+        "collection_values": 2_000_000,
         "collection_seeds": (2, 2),
     },
     "ci": {

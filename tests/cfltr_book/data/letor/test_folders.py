@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -120,6 +121,7 @@ def test_a_corpus_uses_the_cache_that_the_environment_names(tmp_path: Path, monk
 
 def test_a_large_collection_is_cut_to_whole_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every part loses the same share, its queries keep their documents, and the seed draws which are left."""
+    monkeypatch.setitem(SCALES._scales, "smoke", replace(SCALES["smoke"], collection_values=1e5))
     monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
     n_queries = 2 * int(SCALES["smoke"].collection_values) // 1_000 + 8  # two documents of 1,000 features each
     for part, n in (("train", n_queries), ("vali", 40), ("test", 60)):
