@@ -54,7 +54,7 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export NUMEXPR_NUM_THREADS := 1
 
-.PHONY: help setup book chapter paper pdf epub offline axe vnu browser colab publish test mutants verify lint format lock serve clean
+.PHONY: help setup book chapter paper pdf epub offline axe vnu browser colab publish test mutants verify accept lint format lock serve clean
 
 help: ## list the targets
 	@echo "make TARGET [VARIABLE=value …]"
@@ -132,6 +132,9 @@ mutants: $(WHOLE) ## break a sample of formulas and count what the tests notice:
 
 verify: $(WHOLE) ## check every claim and number of the last run
 	$(TOOLS) verify
+
+accept: $(WHOLE) ## after make book: make its verdicts and numbers what verify compares with, and print what turned
+	$(TOOLS) accept
 
 lint: $(WHOLE) ## check style, types, and that chapters hold no outputs
 	$(BIN)/ruff check .
