@@ -56,12 +56,12 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export NUMEXPR_NUM_THREADS := 1
 
-.PHONY: help setup book chapter page paper pdf offline judges browser colab publish test mutants verify lint format lock serve clean
+.PHONY: help setup book chapter page paper pdf offline judges browser colab publish test mutants verify accept lint format lock serve clean
 
 help:
 	@echo "make TARGET [VARIABLE=value …]"
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 12
-	@echo "seldom needed, and explained in the Makefile: judges, mutants, lock, publish"
+	@echo "seldom needed, and explained in the Makefile: accept, judges, mutants, lock, publish"
 	@echo "variables: SCALE=$(SCALE) CORPUS=$(CORPUS) SEED=$(SEED) JOBS=$(JOBS) PYTHON=$(PYTHON) VENV=$(VENV)"
 	@echo "corpora: yahoo-like, istella-like, yahoo-like:conflict, istella-like:conflict, digits, and letor:FOLDER[@OPTION,…],"
 	@echo "a folder below the one that the environment variable CFLTR_DATA names: CFLTR_DATA=~/collections make …"
@@ -134,6 +134,10 @@ mutants: $(WHOLE)
 
 verify: $(WHOLE) ## check every claim and number of the last run, or those of one chapter: make verify CHAPTER=5
 	$(TOOLS) verify $(if $(CHAPTER),--chapter '$(CHAPTER)')
+
+# After make book: its verdicts and numbers become what verify compares with, and what turned is printed.
+accept: $(WHOLE)
+	$(TOOLS) accept
 
 lint: $(WHOLE) ## check style, types, and that chapters hold no outputs
 	$(BIN)/ruff check .

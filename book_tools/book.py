@@ -117,6 +117,11 @@ class Book:
         return self.build / "kept" / chapter.number
 
     @property
+    def verdicts(self) -> Path:
+        """The verdicts of the last accepted runs; the package ships them, so that a chapter shows them anywhere."""
+        return self.root / "cfltr_book" / "claims" / "verdicts.csv"
+
+    @property
     def tolerances(self) -> Path:
         """How closely the committed numbers must be met, with reasons."""
         return self.root / "tests" / "reference" / "tolerances.yml"

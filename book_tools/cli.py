@@ -142,10 +142,10 @@ def _colab_check(book: Book, options: argparse.Namespace) -> None:
     check_copies(book, options.scale, options.chapter or [], options.torch_index)
 
 
-def _reference(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.checks.reference import update_reference
+def _accept(book: Book, options: argparse.Namespace) -> None:
+    from book_tools.checks.accept import accept
 
-    update_reference(book)
+    accept(book)
 
 
 def _pdf(book: Book, options: argparse.Namespace) -> None:
@@ -220,8 +220,7 @@ def _parser() -> argparse.ArgumentParser:
     colab.add_argument("--scale", default="smoke", help="smoke, ci or paper (default: %(default)s)")
     colab.add_argument("--chapter", action="append", metavar="NN", help="only this chapter, by number or name")
     colab.add_argument("--torch-index", default="", help="where pip may also look for torch")
-    reference = add("reference", _reference, "make the numbers of the present run the committed ones")
-    reference.add_argument("--update", action="store_true", required=True, help="confirm the overwriting")
+    add("accept", _accept, "make the verdicts and numbers of the present run what later runs are compared with")
     serve = add("serve", _serve, "serve the built site on this machine only")
     serve.add_argument("--port", type=int, default=8000, help="default: %(default)s; 0 chooses a free one")
     add("clean", _clean, "remove everything that was built")

@@ -45,14 +45,14 @@ def main(argv: list[str] | None = None) -> int:
             return 1
     for spec in wanted:
         measurement = found.get(spec.id)
-        corpus = measurement.corpus if measurement else spec.corpora[0]
+        scale, corpus = (measurement.scale, measurement.corpus) if measurement else (spec.scale, spec.corpora[0])
         measured = change = ""
         if measurement is not None:
             result = measurement.result
             measured = outcome(spec, result.verdict, interval=result.interval)
-            if spec.gates(measurement.scale, corpus) and result.verdict != spec.recorded(corpus):
-                change = "  (sharper than on record)" if spec.is_news(result.verdict, corpus) else "  (changed)"
-        record = outcome(spec, spec.recorded(corpus))
+            if spec.gates(scale, corpus) and result.verdict != spec.recorded(scale, corpus):
+                change = "  (sharper than on record)" if spec.is_news(result.verdict, scale, corpus) else "  (changed)"
+        record = outcome(spec, spec.recorded(scale, corpus))
         print(f"{spec.chapter}  {spec.id:34s} on record: {record:13s} measured: {measured or 'not run'}{change}")
         print(f"    {spec.statement} ({spec.source})")
     sys.stdout.flush()

@@ -16,9 +16,8 @@ from typing import Any
 import yaml
 
 from book_tools.book import Book, Chapter
-from book_tools.errors import BookError, UsageError
+from book_tools.errors import BookError
 from book_tools.execution.artefacts import collect, figures_in, records_in
-from book_tools.execution.state import state_of
 from book_tools.files import json_text
 from book_tools.parameters import Parameters
 from book_tools.site.front import keep_picture
@@ -95,7 +94,7 @@ def reference_problems(book: Book, parameters: Parameters, chapters: list[Chapte
     problems = []
     present = _tables(book, chapters)
     committed = {path.stem: path for path in folder.glob("*.csv")}
-    hint = "'python -m book_tools reference --update' after looking at the figure"
+    hint = "'make accept' after looking at the figure"
     for name in sorted(present.keys() | (committed.keys() if whole else ())):
         if name not in committed:
             problems.append(f"{name}: no reference {folder.name}/{name}.csv; add it with {hint}")
@@ -149,7 +148,7 @@ def _record_problems(
     for name in sorted(present.keys() | (committed.keys() if whole else ())):
         tolerance = tolerances.records.get(name, tolerances.default)
         if name not in committed:
-            problems.append(f"record {name}: not in {folder.name}/{RECORDS}; add it with reference --update")
+            problems.append(f"record {name}: not in {folder.name}/{RECORDS}; add it with 'make accept'")
         elif name not in present:
             problems.append(f"record {name}: in {folder.name}/{RECORDS} but no chapter records it")
         elif not same_record(present[name], committed[name], tolerance):
@@ -174,22 +173,17 @@ def _tables(book: Book, chapters: list[Chapter]) -> dict[str, Path]:
     return {name: figure.data for name, (_, figure) in found.items()}
 
 
-def update_reference(book: Book) -> None:
-    """Make the numbers of the present run the committed ones."""
-    state = state_of(book)
-    if state.parameters is None or state.problems:
-        raise UsageError(*state.problems, "reference numbers come from a complete run only")
-    if state.parameters != Parameters(scale=state.parameters.scale):
-        raise UsageError(f"this run has {state.parameters}; reference numbers are those of the default corpus and seed")
-    folder = book.reference(state.parameters.scale)
+def update_reference(book: Book, parameters: Parameters, chapters: list[Chapter]) -> None:
+    """Make the numbers of a complete run with the default corpus and seed the committed ones."""
+    folder = book.reference(parameters.scale)
     # Both before anything is removed: a name that two chapters use stops here.
-    tables, values = _tables(book, state.chapters), _values(book, state.chapters)
+    tables, values = _tables(book, chapters), _values(book, chapters)
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.glob("*.csv"):
         path.unlink()
     for name, table in tables.items():
         shutil.copyfile(table, folder / f"{name}.csv")
     write_whole(folder / RECORDS, json_text(values))
-    if state.parameters == Parameters():
+    if parameters == Parameters():
         keep_picture(book)
     print(f"reference: {len(tables)} figures in {folder.relative_to(book.root)}", flush=True)

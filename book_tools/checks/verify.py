@@ -58,11 +58,9 @@ def news(found: Mapping[str, tuple[Chapter, Measurement]], registry: Mapping[str
     """Return one notice per verdict that is due and sharper than the one on record, *inconclusive*: no failure."""
     return [
         f"NEWS {name} (chapter {chapter.number}): {_beside_record(registry[name], measurement)}; if it is to stay, "
-        "put it on record in claims.yml, and leave what was predicted as it is"
+        "'make accept' puts it on record"
         for name, (chapter, measurement) in found.items()
-        if name in registry
-        and _gates(registry[name], measurement)
-        and registry[name].is_news(measurement.result.verdict, measurement.corpus)
+        if name in registry and _gates(registry[name], measurement) and _is_news(registry[name], measurement)
     ]
 
 
@@ -75,10 +73,10 @@ def verdict_report(book: Book) -> list[str]:
     changed = {
         name: (chapter, measurement)
         for name, (chapter, measurement) in found.items()
-        if name in registry() and measurement.result.verdict != registry()[name].recorded(measurement.corpus)
+        if name in registry() and measurement.result.verdict != _recorded(registry()[name], measurement)
     }
     due = {name: at for name, at in changed.items() if _gates(registry()[name], at[1])}
-    gating = {name: at for name, at in due.items() if not registry()[name].is_news(at[1].result.verdict, at[1].corpus)}
+    gating = {name: at for name, at in due.items() if not _is_news(registry()[name], at[1])}
     lines = [
         f"  {name} (chapter {chapter.number}): {_beside_record(registry()[name], measurement)}"
         for name, (chapter, measurement) in gating.items()
@@ -134,7 +132,7 @@ def _one_claim(measurement: Measurement, spec: Claim) -> list[str]:
 
     problems = []
     result = measurement.result
-    if _gates(spec, measurement) and not spec.meets(result.verdict, measurement.corpus):
+    if _gates(spec, measurement) and not spec.meets(result.verdict, measurement.scale, measurement.corpus):
         problems.append(_beside_record(spec, measurement))
     again = claims.judge(spec, measurement.arrays)
     if again.verdict != result.verdict or not _same(again.effect, result.effect):
@@ -153,6 +151,14 @@ def _gates(spec: Claim, measurement: Measurement) -> bool:
     return spec.gates(measurement.scale, measurement.corpus)
 
 
+def _recorded(spec: Claim, measurement: Measurement) -> str:
+    return spec.recorded(measurement.scale, measurement.corpus)
+
+
+def _is_news(spec: Claim, measurement: Measurement) -> bool:
+    return spec.is_news(measurement.result.verdict, measurement.scale, measurement.corpus)
+
+
 def _beside_record(spec: Claim, measurement: Measurement) -> str:
     """A measured verdict beside the one on record, in words: *undecided, on record: seen*."""
     from cfltr_book.reporting.wording import outcome
@@ -160,7 +166,7 @@ def _beside_record(spec: Claim, measurement: Measurement) -> str:
     result = measurement.result
     measured = outcome(spec, result.verdict, interval=result.interval)
     reason = f" ({result.reason})" if result.reason else ""
-    return f"{measured}{reason}, on record: {outcome(spec, spec.recorded(measurement.corpus))}"
+    return f"{measured}{reason}, on record: {outcome(spec, _recorded(spec, measurement))}"
 
 
 def _same(effect: float, stored: float) -> bool:

@@ -94,7 +94,7 @@ def check_marks(book: Book) -> None:
     problems: list[str] = []
 
     def check(mark: Mark) -> str:
-        accepted = mark.spec.recorded(Parameters().corpus)
+        accepted = mark.spec.recorded(Parameters().scale, Parameters().corpus)
         if mark.reported != accepted:
             raise ValueError(
                 f"a sentence reports {mark.reported} for {mark.spec.id}, but the accepted verdict is {accepted}: write "

@@ -38,7 +38,8 @@ EXECUTION_MODULES = (
 )
 
 LETOR_PREFIX = "letor:"
-REGISTRY = "claims.yml"
+# What is stated of the claims, one file a chapter, and what was accepted for them.
+REGISTRY = "cfltr_book/claims/"
 # How the claims of one chapter are measured: no other chapter may call it.
 EVIDENCE = "cfltr_book/evidence/ch{}.py"
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -90,28 +91,28 @@ def surroundings(book: Book, parameters: Parameters) -> Surroundings:
     """Return what the chapters of one run with ``parameters`` depend on, besides themselves."""
     tools = Path(__file__).parent.parent
     files = {path.relative_to(book.root).as_posix(): path for package in book.packages for path in files_below(package)}
-    measures = {chapter.number: EVIDENCE.format(chapter.number) for chapter in book.chapters()}
-    own_names = set(measures.values())
+    chapters = book.chapters()
+    measures = {chapter.number: EVIDENCE.format(chapter.number) for chapter in chapters}
+    common = {
+        name: path for name, path in files.items() if not name.startswith(REGISTRY) and name not in measures.values()
+    }
     shared = {
-        "package": {
-            name: digest_of(path) for name, path in files.items() if path.name != REGISTRY and name not in own_names
-        },
+        "package": {name: digest_of(path) for name, path in common.items()},
         "execution": {name: digest_of(tools / name) for name in EXECUTION_MODULES},
         "python": platform.python_version(),
         "packages": package_versions(book),
         "parameters": parameters.as_dict(),
         "corpus files": _corpus_files(parameters.corpus),
     }
-    claims = _claims_by_chapter([path for path in files.values() if path.name == REGISTRY])
     own = {
         chapter.number: json_text(
             {
-                "claims": claims.get(chapter.number, ""),
+                "claims": _claims(files.get(f"{REGISTRY}{chapter.number}.yml")),
                 "kept": _kept_tables(book.kept(chapter)),
                 "evidence": digest_of(files[name]) if (name := measures[chapter.number]) in files else "",
             }
         )
-        for chapter in book.chapters()
+        for chapter in chapters
     }
     return Surroundings(_digest(json_text(shared)), own)
 
@@ -140,21 +141,16 @@ def _kept_tables(folder: Path) -> str:
     return json_text({path.relative_to(folder).as_posix(): sha256_of(path) for path in files_below(folder)})
 
 
-def _claims_by_chapter(registries: list[Path]) -> dict[str, str]:
-    """Return what measurements depend on of the claims of each chapter, as text."""
+def _claims(path: Path | None) -> list[dict[str, Any]]:
+    """Return what measurements depend on of the claims in one file; a withdrawn claim is measured no more."""
     from cfltr_book.reporting.claim_registry import MEASURED_BY
 
-    found: dict[str, list[dict[str, Any]]] = {}
-    for path in registries:
-        try:
-            entries = yaml.safe_load(path.read_text(encoding="utf-8")) or []
-        except yaml.YAMLError as error:
-            raise UsageError(f"{path.name}: not valid YAML: {error}") from None
-        # A withdrawn claim is measured no more.
-        for entry in [entry for entry in entries if "withdrawn" not in entry]:
-            measured = {name: entry[name] for name in MEASURED_BY if name in entry}
-            found.setdefault(str(entry.get("chapter")), []).append(measured)
-    return {chapter: json_text(measured) for chapter, measured in found.items()}
+    try:
+        entries = yaml.safe_load(path.read_text(encoding="utf-8")) or [] if path else []
+    except yaml.YAMLError as error:
+        raise UsageError(f"{path and path.name}: not valid YAML: {error}") from None
+    standing = [entry for entry in entries if "withdrawn" not in entry]
+    return [{name: entry[name] for name in MEASURED_BY if name in entry} for entry in standing]
 
 
 def _digest(text: str) -> str:

@@ -32,7 +32,7 @@ def claim_row(
     lines = [
         f"Predicted: {_prediction(spec, corpus)}. Measured: {one.outcome}{measured}.",
         "" if gates else f"Decides nothing here: {spec.tested_where}.",
-        _compared(one, corpus) if gates else "",
+        _compared(one, parameters) if gates else "",
         _predecessors(replaced),
         _links(one, outcomes or {}),
     ]
@@ -58,9 +58,9 @@ def withdrawn_row(spec: Claim, corpus: str, replaced: Sequence[str] = ()) -> str
         _predecessors(replaced),
         f"{' '.join(about.why.split())} `{spec.id}`",
     ]
-    changed = spec.prediction(corpus) != spec.recorded(corpus)
+    found = spec.recorded(spec.scale, corpus)
     text = f"{' '.join(filter(None, lines))}\n\n{_reason(spec)}"
-    return _block(spec, outcome(spec, spec.recorded(corpus)), text, changed)
+    return _block(spec, outcome(spec, found), text, spec.prediction(corpus) != found)
 
 
 def _block(spec: Claim, outcome: str, about: str, is_surprise: bool) -> str:
@@ -102,11 +102,11 @@ def _prediction(spec: Claim, corpus: str) -> str:
     return "nothing, written after a first measurement" if predicted == NO_PREDICTION else outcome(spec, predicted)
 
 
-def _compared(one: Standing, corpus: str) -> str:
+def _compared(one: Standing, parameters: Parameters) -> str:
     """Say where this run differs from the last accepted one."""
     from cfltr_book.reporting.wording import outcome
 
-    recorded = one.spec.recorded(corpus)
+    recorded = one.spec.recorded(parameters.scale, parameters.corpus)
     return "" if one.verdict == recorded else f"**On record: {outcome(one.spec, recorded)}.**"
 
 

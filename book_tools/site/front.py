@@ -77,7 +77,7 @@ def numbers_of(picture: Path) -> str:
     """Return the table of numbers that a kept picture was drawn from."""
     found = NUMBERS.search(picture.read_text(encoding="utf-8"))
     if found is None:
-        raise BookError(f"{picture.name}: has no numbers; write it with 'python -m book_tools reference --update'")
+        raise BookError(f"{picture.name}: has no numbers; write it with 'make accept'")
     return found[1]
 
 

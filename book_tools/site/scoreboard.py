@@ -48,8 +48,8 @@ WORDS = (
     "surely below zero, by however little. A claim of a value, or of no difference, is **opposite seen** where the "
     "interval lies outside what the claim allows.",
     "- A *control* is a repetition in which an effect must vanish or turn round. It **held** or it **did not hold**.\n",
-    "Chapters, this page and `python -m cfltr_book` say these same words. The files of the repository, `claims.yml` "
-    "among them, have one word for all kinds: *supported* for true, seen and held, *inconclusive* for undecided, "
+    "Chapters, this page and `python -m cfltr_book` say these same words. The files of the repository have one word "
+    "for all kinds: *supported* for true, seen and held, *inconclusive* for undecided, "
     "*contradicted* for the rest. Of an empirical claim that one thing is larger, *Predicted: contradicted* came true "
     "by any of smaller than asked, not seen and opposite seen.\n",
     f"In the text of the chapters {LEGEND}\n",
@@ -75,12 +75,13 @@ BEFORE = (
     "the order. In a clone with the whole history this lists, oldest first, the commits that changed how often the "
     "name of a claim occurs, and the files; here of `{id}`, and likewise of any other id of this page:\n",
     "```bash\ngit log --reverse --date=iso --format='%n%h %ad %s' --name-only \\\n"
-    "  -S'{id}' -- '*claims.yml' 'chapters/*.ipynb'\n```\n",
-    "The first commit should name `claims.yml` and no chapter. `git show HASH -- '*claims.yml'`, with its hash, shows "
-    "what was predicted then: `predicted`, or `on_record` where that line is missing. Where nothing was predicted the "
+    "  -S'{id}' -- '*claims*.yml' 'chapters/*.ipynb'\n```\n",
+    "The first commit should name a file of claims (`cfltr_book/claims/NN.yml`, and before there was one a chapter, "
+    "`claims.yml`) and no chapter. `git show HASH -- '*claims*.yml'`, with its hash, shows what was predicted then: "
+    "`predicted`, or in older commits without that line `on_record` or `expect`. Where nothing was predicted the "
     "claim says so above. Where a claim *took the place* of a withdrawn one, its id may be older than its statement: "
-    "the first commit then shows the old statement, and its own prediction stands in the later commit to `claims.yml` "
-    "that has its present words. Git shows the order of commits. Where one commit brings a claim and its chapter, as "
+    "the first commit then shows the old statement, and its own prediction stands in the later commit that has its "
+    "present words. Git shows the order of commits. Where one commit brings a claim and its chapter, as "
     "for some of the first chapters, it does not tell which came first; and that nobody measured before committing, it "
     "cannot show.\n",
 )
@@ -182,7 +183,7 @@ def _filter(found: list[Standing], gone: list[Claim], corpus: str) -> str:
     """Return two rows of buttons that leave only some claims to be seen; the style sheet does it, without a script."""
     from cfltr_book.reporting.wording import CONTROL, OWN, SOURCES, outcome, source_of
 
-    outcomes = {one.outcome for one in found} | {outcome(spec, spec.recorded(corpus)) for spec in gone}
+    outcomes = {one.outcome for one in found} | {outcome(spec, spec.recorded(spec.scale, corpus)) for spec in gone}
     used = {one.source for one in found} | {source_of(spec.id) for spec in gone}
     sources = {class_of(code): "our own" if code == OWN else name for code, name in SOURCES.items() if code in used}
     if CONTROL in used:

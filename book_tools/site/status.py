@@ -22,7 +22,7 @@ COMPARED = (
     "Every random draw comes from a generator with a seed, and every pool of threads has one thread. So two runs of "
     "one revision with the same packages on one machine give the same numbers, and two builds of one run the same "
     "files, byte by byte: no page says when or in which folder it was made. Between machines last digits may differ.\n",
-    "`make verify` compares this run with what is committed: the {verdicts} verdicts with `claims.yml`, and, where "
+    "`make verify` compares this run with what is committed: the {verdicts} verdicts with those on record, and, where "
     "corpus and seed are the book's own and `tests/reference` has the scale, the data of the {figures} figures and "
     "the {records} recorded numbers and phrases of the text, within the tolerances of "
     "`tests/reference/tolerances.yml`, which have their reasons. Of the {tables} kept tables a run reads those of its "

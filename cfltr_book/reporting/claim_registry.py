@@ -1,7 +1,9 @@
-"""What ``claims.yml`` states of the claims of the papers, each of them *before* it is measured.
+"""What ``cfltr_book/claims/NN.yml`` states of the claims of chapter NN, each of them *before* it is measured.
 
-An entry holds the claim's kind, the smallest effect that would matter, and the verdict on record.  What a chapter
-measures for it is judged in :mod:`cfltr_book.reporting.claims`.
+An entry holds the claim's ``source`` (A18, J20, O20: the papers; N: the notes; B: derived in this book), its
+``statement``, its kind, the corpora and the scale from which it is put to the test, the smallest effect that would
+matter with the ``reason``, and the verdict that is ``predicted``.  What a chapter measures for it is judged in
+:mod:`cfltr_book.reporting.claims`.
 
 kind         arrays                     supported when
 -----------  -------------------------  --------------------------------------------------------------
@@ -12,11 +14,13 @@ equivalence  left, right (paired)       the interval of mean(left − right) lie
 number       values                     the interval of mean(values) lies inside ``value`` ± ``margin``
 limit        x, errors (seeds × x)      the interval of the log-log slope lies inside ``value`` ± ``margin``
 
-What was ``predicted`` before a claim was measured is never rewritten; ``on_record`` is the verdict of the last accepted
-run, which a new run is compared with.  An *inconclusive* on record that becomes a verdict is news
+What was ``predicted`` before a claim was measured is never rewritten: one verdict, or one per corpus where they differ,
+and *none* for a statement that replaced another one after a measurement, or that was set after a trial, as its reason
+then says.  On record is the verdict of the last accepted run (:mod:`cfltr_book.reporting.accepted`), which a new run
+is compared with; until there is one, what was predicted.  An *inconclusive* on record that becomes a verdict is news
 (:meth:`Claim.is_news`); anything else that differs is a change.  A statement that was replaced after it was measured
-stays in the file, marked ``withdrawn`` with what it had measured; :func:`withdrawn` lists these, :func:`registry` the
-others.
+stays in the file, marked ``withdrawn`` with ``replaced_by``, ``measured`` and ``why``; :func:`withdrawn` lists these,
+:func:`registry` the others.
 
 A claim is *mathematical* (true or false, whatever the corpus) or *empirical* (seen here or not): identities,
 inequalities and limits are mathematical, the other kinds empirical, unless a field ``nature`` says otherwise.  Each
@@ -25,11 +29,13 @@ value of a claim is of one seed, unless a field ``each`` says of what: of a *ran
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import resources
 from typing import Any
+
+from cfltr_book.reporting.accepted import Accepted, accepted_verdicts
 
 ARRAYS: Mapping[str, tuple[str, ...]] = {
     "identity": ("left", "right"),
@@ -64,9 +70,9 @@ class Withdrawal:
 
 @dataclass(frozen=True)
 class Claim:
-    """One entry of ``claims.yml``; see the module's table for ``kind``, and its docstring for the other words.
+    """One entry of the file of its chapter; see the module's table for ``kind``, and its docstring for other words.
 
-    ``predicted`` is ``on_record`` unless the file says otherwise, ``nature`` follows from the kind unless it does.
+    ``nature`` follows from the kind unless the file says otherwise; ``accepted`` are the verdicts of accepted runs.
     """
 
     id: str
@@ -76,21 +82,19 @@ class Claim:
     chapter: str
     corpora: tuple[str, ...]
     scale: str
-    on_record: str | Mapping[str, str]
+    predicted: str | Mapping[str, str]
     reason: str
     margin: float = 0.0
     tolerance: float = 0.0
     value: float = 0.0
     control: str | None = None
-    predicted: str | Mapping[str, str] = ""
     nature: str = ""
     each: str = "seed"
     withdrawn: Withdrawal | None = None
+    accepted: tuple[Accepted, ...] = ()
 
     def __post_init__(self) -> None:
         """Fill in what the file leaves to a rule."""
-        if not self.predicted:
-            object.__setattr__(self, "predicted", self.on_record)
         if not self.nature:
             object.__setattr__(self, "nature", NATURES[self.kind not in MATHEMATICAL])
 
@@ -109,40 +113,61 @@ class Claim:
         """So many values in words, by what each of them is of: *5 seeds*."""
         return f"{values} {self.each}{'' if values == 1 else 's'}"
 
-    def recorded(self, corpus: str) -> str:
-        """The verdict on record for a corpus; for one that is not named, that of the first named corpus."""
-        return _on(corpus, self.on_record, self.corpora)
+    def recorded(self, scale: str, corpus: str) -> str:
+        """The verdict on record for a scale and a corpus; for a corpus that is not named, that of the first named one.
+
+        Of the accepted verdicts it is that of the largest scale up to ``scale``, or of the smallest scale where all are
+        larger.  Without one it is the prediction, and *inconclusive* where nothing was predicted.  Of a withdrawn claim
+        it is what it had measured.
+        """
+        if self.withdrawn is not None:
+            return _on(corpus, self.withdrawn.measured, self.corpora)
+        family = _corpus_family(corpus)
+        named = family if family in self.corpora else self.corpora[0]
+        found = {one.scale: one.verdict for one in self.accepted if one.corpus == named}
+        scales = [name for name in SCALE_ORDER if name in found]
+        upto = [name for name in scales if SCALE_ORDER.index(name) <= SCALE_ORDER.index(scale)]
+        if scales:
+            return found[(upto or scales[:1])[-1]]
+        predicted = self.prediction(corpus)
+        return "inconclusive" if predicted == NO_PREDICTION else predicted
 
     def prediction(self, corpus: str) -> str:
         """The verdict predicted before the first measurement, or *none*; corpora as in :meth:`recorded`."""
         return _on(corpus, self.predicted, self.corpora)
 
-    def is_news(self, verdict: str, corpus: str) -> bool:
+    def is_news(self, verdict: str, scale: str, corpus: str) -> bool:
         """True for a verdict where *inconclusive* is on record: sharper than before, in either direction."""
-        return self.recorded(corpus) == "inconclusive" and verdict in ("supported", "contradicted")
+        return self.recorded(scale, corpus) == "inconclusive" and verdict in ("supported", "contradicted")
 
-    def meets(self, verdict: str, corpus: str) -> bool:
+    def meets(self, verdict: str, scale: str, corpus: str) -> bool:
         """True for the verdict on record, and for any verdict where *inconclusive* is on record."""
-        return verdict == self.recorded(corpus) or self.is_news(verdict, corpus)
+        return verdict == self.recorded(scale, corpus) or self.is_news(verdict, scale, corpus)
 
 
 @cache
 def _file() -> Mapping[str, Claim]:
     import yaml
 
-    text = resources.files("cfltr_book.reporting").joinpath("claims.yml").read_text(encoding="utf-8")
-    return parse_registry(yaml.safe_load(text) or [])
+    entries = []
+    for file in sorted(resources.files("cfltr_book").joinpath("claims").iterdir(), key=lambda file: file.name):
+        chapter, _, ending = file.name.partition(".")
+        for entry in (yaml.safe_load(file.read_text(encoding="utf-8")) or []) if ending == "yml" else []:
+            if "chapter" in entry:
+                raise _fault(chapter, entry.get("id", "<no id>"), "its chapter is that of the file; leave it out")
+            entries.append({**entry, "chapter": chapter})
+    return parse_registry(entries, accepted_verdicts())
 
 
 @cache
 def registry() -> Mapping[str, Claim]:
-    """All claims of ``claims.yml`` that are to be measured, by id, in file order."""
+    """All claims that are to be measured, by id, in the order of the chapters and of their files."""
     return {name: spec for name, spec in _file().items() if spec.withdrawn is None}
 
 
 @cache
 def withdrawn() -> Mapping[str, Claim]:
-    """The claims of ``claims.yml`` that were replaced after a measurement, by id, in file order."""
+    """The claims that were replaced after a measurement, by id, in the same order."""
     return {name: spec for name, spec in _file().items() if spec.withdrawn is not None}
 
 
@@ -152,76 +177,93 @@ def check_measured(id: str) -> None:
         return
     if id in withdrawn():
         raise ValueError(f"id is {id!r}: this claim was withdrawn and is not measured any more")
-    raise ValueError(f"id is {id!r}: no such claim; add it to claims.yml before it is measured")
+    raise ValueError(f"id is {id!r}: no such claim; add it to cfltr_book/claims before it is measured")
 
 
-def parse_registry(entries: list[dict[str, Any]]) -> dict[str, Claim]:
+def parse_registry(entries: list[dict[str, Any]], accepted: Iterable[Accepted] = ()) -> dict[str, Claim]:
     """Check and build the registry: known fields, kinds, verdicts, and a negative control per ordering.
 
-    The withdrawn entries are among the result; they need no control.
+    Each entry has its ``chapter`` beside what stands in the file.  The withdrawn entries are among the result; they
+    need no control, and no verdict is accepted for them.
     """
     out: dict[str, Claim] = {}
     for entry in entries:
         spec = _parse(entry)
         if spec.id in out:
-            raise ValueError(f"claims.yml: {spec.id} stands twice")
+            raise _fault(spec.chapter, spec.id, "stands twice")
         out[spec.id] = spec
     measured = {name for name, spec in out.items() if spec.withdrawn is None}
     for spec in out.values():
         if spec.withdrawn is not None:
             successor = spec.withdrawn.replaced_by
             if successor is not None and (successor not in out or successor == spec.id):
-                raise ValueError(f"claims.yml, {spec.id}: replaced_by is {successor}, which is no other claim")
+                raise _fault(spec.chapter, spec.id, f"replaced_by is {successor}, which is no other claim")
             continue
         if spec.kind == "ordering" and (spec.control not in measured or spec.control == spec.id):
-            raise ValueError(f"claims.yml, {spec.id}: an ordering names its negative control, another claim")
+            raise _fault(spec.chapter, spec.id, "an ordering names its negative control, another claim")
         if spec.control is not None and spec.control not in measured:
-            raise ValueError(f"claims.yml, {spec.id}: its control {spec.control} is no claim")
+            raise _fault(spec.chapter, spec.id, f"its control {spec.control} is no claim")
         if spec.control is not None and out[spec.control].chapter != spec.chapter:
-            raise ValueError(f"claims.yml, {spec.id}: the control is measured in the same chapter")
+            raise _fault(spec.chapter, spec.id, "the control is measured in the same chapter")
+    seen = set()
+    for row in accepted:
+        place = f"verdicts.csv, {row.id}, {row.corpus}, {row.scale}"
+        if row.id not in measured:
+            raise ValueError(f"{place}: no such claim is to be measured; take the row out")
+        spec = out[row.id]
+        if row.verdict not in VERDICTS or row.corpus not in spec.corpora or not spec.gates(row.scale, row.corpus):
+            raise ValueError(f"{place}: {row.verdict} is no verdict, or the claim is not put to the test there")
+        if place in seen:
+            raise ValueError(f"{place}: stands twice")
+        seen.add(place)
+        out[row.id] = replace(spec, accepted=(*spec.accepted, row))
     return out
+
+
+def _fault(chapter: str, id: str, text: str) -> ValueError:
+    return ValueError(f"claims/{chapter}.yml, {id}: {text}")
 
 
 def _parse(entry: dict[str, Any]) -> Claim:
     """One entry, checked by itself."""
-    name = entry.get("id", "<no id>")
+    place = entry.get("chapter", "NN"), entry.get("id", "<no id>")
     if not isinstance(entry.get("corpora", [""]), list) or entry.get("corpora") == []:
-        raise ValueError(f"claims.yml, {name}: corpora is a list of at least one, as in [yahoo-like, digits]")
+        raise _fault(*place, "corpora is a list of at least one, as in [yahoo-like, digits]")
     for field in ("margin", "tolerance", "value"):
         # YAML reads 1e-12 as a word: it wants 1.0e-12.
         if not isinstance(entry.get(field, 0.0), (int, float)):
-            raise ValueError(f"claims.yml, {name}: {field} is {entry[field]!r}; write a number such as 1.0e-12")
+            raise _fault(*place, f"{field} is {entry[field]!r}; write a number such as 1.0e-12")
     replaced = _withdrawal(entry)
     if replaced is not None:
-        entry = {**entry, "withdrawn": replaced, "on_record": replaced.measured}
+        entry = {**entry, "withdrawn": replaced}
     try:
         spec = Claim(**{**entry, "corpora": tuple(entry["corpora"])})
     except (KeyError, TypeError) as error:
-        raise ValueError(f"claims.yml, {name}: {error}") from error
+        raise _fault(*place, f"{error}") from error
     if spec.kind not in ARRAYS or spec.scale not in SCALE_ORDER:
-        raise ValueError(f"claims.yml, {name}: unknown kind or scale")
+        raise _fault(*place, "unknown kind or scale")
     if spec.nature not in NATURES:
-        raise ValueError(f"claims.yml, {name}: nature is one of {NATURES}")
+        raise _fault(*place, f"nature is one of {NATURES}")
     if not isinstance(spec.each, str) or not spec.each or spec.each.endswith("s"):
-        raise ValueError(
-            f"claims.yml, {name}: each is {spec.each!r}; name one of what is counted, as in random problem"
-        )
+        raise _fault(*place, f"each is {spec.each!r}; name one of what is counted, as in random problem")
     if not set(spec.corpora) <= set(CORPORA):
-        raise ValueError(f"claims.yml, {name}: corpora {spec.corpora} are not all among {CORPORA}")
-    for field, allowed in (("on_record", VERDICTS), ("predicted", (*VERDICTS, NO_PREDICTION))):
-        given = getattr(spec, field)
+        raise _fault(*place, f"corpora {spec.corpora} are not all among {CORPORA}")
+    stated: list[tuple[str, str | Mapping[str, str], tuple[str, ...]]] = [
+        ("predicted", spec.predicted, (*VERDICTS, NO_PREDICTION)),
+        *([("withdrawn: measured", replaced.measured, VERDICTS)] if replaced else []),
+    ]
+    for called, given, allowed in stated:
         each = dict.fromkeys(spec.corpora, given) if isinstance(given, str) else given
         if set(each) != set(spec.corpora) or not set(each.values()) <= set(allowed):
-            called = "withdrawn: measured" if field == "on_record" and replaced is not None else field
-            raise ValueError(f"claims.yml, {name}: {called} is one of {allowed}, or one of them per corpus")
+            raise _fault(*place, f"{called} is one of {allowed}, or one of them per corpus")
     if spec.kind in EXACT and not spec.tolerance > 0:
-        raise ValueError(f"claims.yml, {name}: an exact claim states a tolerance > 0")
+        raise _fault(*place, "an exact claim states a tolerance > 0")
     if spec.kind in ("equivalence", "number", "limit") and not spec.margin > 0:
-        raise ValueError(f"claims.yml, {name}: this kind states a margin > 0")
+        raise _fault(*place, "this kind states a margin > 0")
     if spec.kind in ("number", "limit") and "value" not in entry:
-        raise ValueError(f"claims.yml, {name}: this kind states the value that is claimed")
+        raise _fault(*place, "this kind states the value that is claimed")
     if spec.margin < 0:
-        raise ValueError(f"claims.yml, {name}: margin is the smallest effect that matters, >= 0")
+        raise _fault(*place, "margin is the smallest effect that matters, >= 0")
     return spec
 
 
@@ -229,15 +271,12 @@ def _withdrawal(entry: Mapping[str, Any]) -> Withdrawal | None:
     """The ``withdrawn`` field of an entry, checked; None for a claim that stands."""
     if "withdrawn" not in entry:
         return None
-    name, about = entry.get("id", "<no id>"), entry["withdrawn"]
+    place, about = (entry.get("chapter", "NN"), entry.get("id", "<no id>")), entry["withdrawn"]
     wanted = {field.name for field in fields(Withdrawal)}
     if not isinstance(about, Mapping) or set(about) != wanted:
-        raise ValueError(f"claims.yml, {name}: withdrawn holds {', '.join(sorted(wanted))}, each of them")
-    if "on_record" in entry or "predicted" not in entry:
-        raise ValueError(
-            f"claims.yml, {name}: a withdrawn claim says what was predicted, and under withdrawn what it measured; "
-            "nothing is on record for it"
-        )
+        raise _fault(*place, f"withdrawn holds {', '.join(sorted(wanted))}, each of them")
+    if "predicted" not in entry:
+        raise _fault(*place, "a withdrawn claim says what was predicted, and under withdrawn what it measured")
     return Withdrawal(**about)
 
 

@@ -1,7 +1,7 @@
 """Claims of the papers, each with a verdict that is computed from what a chapter measured.
 
 A chapter calls :func:`claim` with arrays, one number per seed; the verdict is computed here and cannot be passed in.
-What ``claims.yml`` states before, which arrays each kind of claim takes, and when it is *supported*, stands in
+What the registry states before, which arrays each kind of claim takes, and when it is *supported*, stands in
 :mod:`cfltr_book.reporting.claim_registry`.
 
 *contradicted* is an interval wholly on the other side; an interval that crosses is *inconclusive*.  So an ordering
@@ -200,7 +200,7 @@ def claim(id: str, *, scale: str, corpus: str, units: ArrayLike | None = None, *
     Parameters
     ----------
     id : str
-        An entry of ``claims.yml``.
+        A claim of the registry.
     scale, corpus : str
         The chapter's parameters; the record says whether the verdict must hold on them.
     units : (n_seeds,) numbers, optional

@@ -72,8 +72,9 @@ class Evidence:
         test, at a smaller scale or on another corpus, they say which runs do.
         """
         spec, called = claim_registry.registry()[result.id], self._outcome(result)
-        if result.verdict != spec.recorded(self.corpus):
-            record = f"on record: {outcome(spec, spec.recorded(self.corpus))}"
+        recorded = spec.recorded(self.scale, self.corpus)
+        if result.verdict != recorded:
+            record = f"on record: {outcome(spec, recorded)}"
             if spec.gates(self.scale, self.corpus):
                 return f"{called} ({record})"
             return f"{called} here, which decides nothing: {spec.tested_where} ({record})"
@@ -127,8 +128,8 @@ class Evidence:
         return outcome(claim_registry.registry()[result.id], result.verdict, interval=result.interval)
 
     def _changed(self, result: ClaimResult) -> bool:
-        due = claim_registry.registry()[result.id].gates(self.scale, self.corpus)
-        return due and not claim_registry.registry()[result.id].meets(result.verdict, self.corpus)
+        spec = claim_registry.registry()[result.id]
+        return spec.gates(self.scale, self.corpus) and not spec.meets(result.verdict, self.scale, self.corpus)
 
 
 def _measured(spec: Claim, result: ClaimResult) -> str:

@@ -89,7 +89,7 @@ class Run(Experiments):
     """
 
     def claim(self, id: str, **arrays: ArrayLike) -> ClaimResult:
-        """Judge a claim of ``claims.yml`` on this corpus and scale (:func:`cfltr_book.reporting.claims.claim`).
+        """Judge a claim of the registry on this corpus and scale (:func:`cfltr_book.reporting.claims.claim`).
 
         Arrays with as many values as there are :attr:`seeds`, or :attr:`learning_seeds`, belong to these: on a
         collection where seeds share a fold, the values of a fold are averaged and count once.

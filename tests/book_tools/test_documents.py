@@ -63,7 +63,7 @@ def test_the_picture_of_the_readme_has_the_numbers_of_the_book(tmp_path: Path) -
     path.write_text(numbers_of(REPOSITORY / PICTURE), encoding="utf-8")
     # What the picture shows: a hundredth of a DCG is not to be seen.
     problems = compare_csv(path, REPOSITORY / "tests" / "reference" / "ci" / f"{FIGURE}.csv", Tolerance(0, 5e-3))
-    assert problems == [], "write it anew: 'make book', then 'python -m book_tools reference --update'"
+    assert problems == [], "write it anew: 'make book', then 'make accept'"
     (shown,) = re.findall(r'<img src="([^"]+)"[^>]* alt="[^"]{40,}">', README)
     assert Path(shown) == PICTURE
 

@@ -11,6 +11,7 @@ from toy import RECORD, Toy
 from book_tools.book import Book
 from book_tools.checks.reference import Tolerance, compare_csv, read_tolerances, same_record, update_reference
 from book_tools.errors import BookError
+from book_tools.parameters import Parameters
 from book_tools.site import front
 
 
@@ -63,7 +64,7 @@ def test_an_exception_from_the_default_tolerance(tmp_path: Path) -> None:
 
 def test_a_run_against_its_reference(executed: Toy) -> None:
     assert "no reference" in executed.cli("verify").stdout
-    assert executed.cli("reference", "--update").returncode == 0
+    assert executed.cli("accept").returncode == 0
     good = executed.cli("verify")
     assert good.returncode == 0, good.stdout
     assert "1 figures and 1 numbers compared with the reference" in good.stdout
@@ -101,7 +102,7 @@ def test_a_run_that_was_changed_by_hand(executed: Toy) -> None:
 def test_a_reference_comes_from_a_complete_run_of_the_default_corpus(executed: Toy) -> None:
     manifest = executed.root / "_build" / "run" / "manifest.json"
     manifest.unlink()
-    result = executed.cli("reference", "--update")
+    result = executed.cli("accept")
     assert result.returncode == 2
     assert "no run exists" in result.stdout
     assert not (executed.root / "tests").exists()
@@ -114,10 +115,10 @@ def test_the_picture_of_the_readme_goes_with_the_numbers_of_the_book(
     monkeypatch.setattr(front, "FIGURE", "fig-toy")
     book, picture = Book(executed.root), executed.root / front.PICTURE
     picture.unlink()
-    update_reference(book)
+    update_reference(book, Parameters("smoke"), book.chapters())
     assert not picture.exists(), "these are numbers at scale smoke"
     assert executed.cli("run", "--scale", "ci").returncode == 0
-    update_reference(book)
+    update_reference(book, Parameters(), book.chapters())
     assert front.numbers_of(picture) == (executed.root / "tests" / "reference" / "ci" / "fig-toy.csv").read_text()
 
 
@@ -142,7 +143,7 @@ def test_a_phrase_that_changed_fails_verify(executed: Toy) -> None:
     phrase = RECORD.replace("toy-length", "toy-phrase").replace('"value": 60.25', '"kind": "phrase", "value": "60.25"')
     executed.chapter("92_beta", phrase)
     assert executed.cli("run", "--scale", "smoke").returncode == 0
-    assert executed.cli("reference", "--update").returncode == 0
+    assert executed.cli("accept").returncode == 0
     assert executed.cli("verify").returncode == 0
     committed = executed.root / "tests" / "reference" / "smoke" / "records.json"
     assert json.loads(committed.read_text()) == {"toy-length": 60.25, "toy-phrase": "60.25"}
@@ -152,12 +153,12 @@ def test_a_phrase_that_changed_fails_verify(executed: Toy) -> None:
 
 def test_a_name_that_two_chapters_wrote_replaces_nothing(executed: Toy) -> None:
     """Where a source does not show its names, the run does; the committed numbers are left as they were."""
-    assert executed.cli("reference", "--update").returncode == 0
+    assert executed.cli("accept").returncode == 0
     folder = executed.root / "tests" / "reference" / "smoke"
     before = {path.name: path.read_text() for path in folder.iterdir()}
     executed.chapter("92_beta", RECORD.replace("60.25", "1.5"))
     assert executed.cli("run", "--scale", "smoke").returncode == 0
-    result = executed.cli("reference", "--update")
+    result = executed.cli("accept")
     assert result.returncode == 1
     assert "toy-length: written by both 91_alpha and 92_beta; rename one" in result.stdout
     assert {path.name: path.read_text() for path in folder.iterdir()} == before

@@ -13,10 +13,14 @@ import yaml
 from toy import Toy
 
 from book_tools.book import Book, Chapter
+from book_tools.checks import accept
 from book_tools.checks.verify import claim_problems, news, verdict_report
 from book_tools.cli import main
+from book_tools.execution.state import state_of
+from book_tools.parameters import Parameters
 from cfltr_book.reporting import claim_registry, wording
 from cfltr_book.reporting import claims as published
+from cfltr_book.reporting.accepted import parse_accepted
 from cfltr_book.reporting.claims import Measurement
 
 CHAPTERS = [Chapter(Path("91_alpha.ipynb"))]
@@ -32,7 +36,7 @@ def specification(**changes: Any) -> claim_registry.Claim:
         "chapter": "91",
         "corpora": ("yahoo-like",),
         "scale": "smoke",
-        "on_record": "supported",
+        "predicted": "supported",
         "reason": "by construction",
         "margin": 0.1,
         "control": "toy-control",
@@ -61,13 +65,13 @@ def test_methods_that_were_swapped_in_a_chapter() -> None:
 
 @pytest.mark.parametrize("arrays", [BETTER, published.swapped(BETTER)])
 def test_a_verdict_sharper_than_inconclusive_is_news_and_no_problem(arrays: Mapping[str, Any]) -> None:
-    specs = [specification(on_record="inconclusive")]
+    specs = [specification(predicted="inconclusive")]
     found = measured(arrays)
     assert problems_of(found, specs=specs) == []
     (notice,) = news({"toy-better": (CHAPTERS[0], found)}, {"toy-better": specs[0]})
     called = wording.outcome(specs[0], found.result.verdict, interval=found.result.interval)
     assert notice.startswith(f"NEWS toy-better (chapter 91): {called}, on record: undecided; if it is to")
-    elsewhere = specification(on_record="inconclusive", scale="ci")
+    elsewhere = specification(predicted="inconclusive", scale="ci")
     assert news({"toy-better": (CHAPTERS[0], found)}, {"toy-better": elsewhere}) == []
 
 
@@ -159,8 +163,8 @@ path.write_text({json.dumps(record)!r})
 """
 
 
-def write_registry(toy: Toy, **on_record: str) -> None:
-    """Write the registry of the toy book; ``on_record`` changes the verdicts on record, by name with an underscore."""
+def write_registry(toy: Toy, **verdicts: str) -> None:
+    """Write the registry of the toy book; ``verdicts`` changes those on record, by name with an underscore."""
     entries = [
         {
             "id": f"toy-{name}",
@@ -170,7 +174,7 @@ def write_registry(toy: Toy, **on_record: str) -> None:
             "chapter": chapter,
             "corpora": ["yahoo-like"],
             "scale": scale,
-            "on_record": on_record.get(name, "supported"),
+            "predicted": verdicts.get(name, "supported"),
             "reason": "by construction",
             "margin": 0.1,
             "value": 1.0,
@@ -183,12 +187,22 @@ def write_registry(toy: Toy, **on_record: str) -> None:
             ("last", "92", "ci"),
         )
     ]
-    (toy.root / "cfltr_core").mkdir(exist_ok=True)
-    (toy.root / "cfltr_core" / "claims.yml").write_text(yaml.safe_dump(entries))
+    folder = toy.root / "cfltr_book" / "claims"
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in ("91", "92"):
+        here = [entry for entry in entries if entry["chapter"] == number]
+        plain = [{key: value for key, value in entry.items() if key != "chapter"} for entry in here]
+        (folder / f"{number}.yml").write_text(yaml.safe_dump(plain))
 
 
 def read_registry(toy: Toy) -> dict[str, claim_registry.Claim]:
-    return claim_registry.parse_registry(yaml.safe_load((toy.root / "cfltr_core" / "claims.yml").read_text()))
+    entries = [
+        {**entry, "chapter": path.stem}
+        for path in sorted((toy.root / "cfltr_book" / "claims").glob("*.yml"))
+        for entry in yaml.safe_load(path.read_text())
+    ]
+    verdicts = Book(toy.root).verdicts
+    return claim_registry.parse_registry(entries, parse_accepted(verdicts.read_text()) if verdicts.is_file() else [])
 
 
 def test_a_flipped_expectation_shows_at_once(claimed: Toy, capsys: pytest.CaptureFixture[str]) -> None:
@@ -267,3 +281,52 @@ def test_no_run_a_partial_run_and_a_stale_run(executed: Toy) -> None:
     none = executed.cli("verify")
     assert none.returncode == 1
     assert "no run exists; start one with 'make book'" in none.stdout
+
+
+def test_what_is_accepted_is_on_record_and_what_turned_is_told(
+    claimed: Toy, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book = Book(claimed.root)
+
+    def told(command: str, code: int) -> list[str]:
+        assert main(["--root", str(claimed.root), command]) == code
+        return capsys.readouterr().out.splitlines()
+
+    write_registry(claimed, one="contradicted", two="inconclusive", far="contradicted")
+    told("verify", 1)
+    assert told("accept", 0) == [
+        "reference: 0 figures in tests/reference/smoke",
+        "toy-one (chapter 91): contradicted → supported",
+        "toy-two (chapter 91): inconclusive → supported",
+        "accept: 2 verdicts turned in cfltr_book/claims/verdicts.csv",
+    ]
+    before = book.verdicts.read_text()
+    found = {row.id: row for row in parse_accepted(before)}
+    assert list(found) == ["toy-one", "toy-two"], "the others need not hold at this scale"
+    result = json.loads((claimed.done("91_alpha") / "claims" / "toy-one.json").read_text())
+    numbers = [float(f"{number:.3g}") for number in (result["effect"], *result["interval"])]
+    assert [found["toy-one"].effect, found["toy-one"].low, found["toy-one"].high] == numbers
+    # What was predicted stays; the run is fresh, and agrees now; accepted once more nothing turns.
+    assert read_registry(claimed)["toy-one"].predicted == "contradicted"
+    told("verify", 0)
+    assert told("accept", 0)[-1].startswith("accept: 0 verdicts turned")
+    assert book.verdicts.read_text() == before
+
+
+@pytest.mark.parametrize("parameters", [{"seed": 1}, {"corpus": "letor:mine"}])
+def test_only_what_others_can_run_is_accepted(
+    claimed: Toy, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, parameters: dict[str, Any]
+) -> None:
+    state = replace(state_of(Book(claimed.root)), parameters=Parameters("smoke", **parameters))
+    monkeypatch.setattr(accept, "state_of", lambda book: state)
+    assert main(["--root", str(claimed.root), "accept"]) == 2
+    assert "accepted are runs of the default seed, with a corpus of the book" in capsys.readouterr().err
+    assert not Book(claimed.root).verdicts.exists()
+
+
+def test_the_numbers_of_another_corpus_are_no_reference(claimed: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = replace(state_of(Book(claimed.root)), parameters=Parameters("smoke", "digits"))
+    monkeypatch.setattr(accept, "state_of", lambda book: state)
+    assert main(["--root", str(claimed.root), "accept"]) == 0
+    assert Book(claimed.root).verdicts.is_file()
+    assert not (claimed.root / "tests").exists()

@@ -108,7 +108,8 @@ def two(toy: Toy) -> Toy:
     toy.contents("91_alpha", "92_beta")
     (toy.root / "cfltr_core").mkdir()
     (toy.root / "cfltr_core" / "module.py").write_text(CODE)
-    (toy.root / "cfltr_core" / "claims.yml").write_text(yaml.safe_dump([CLAIM]))
+    (toy.root / "cfltr_book" / "claims").mkdir(parents=True)
+    (toy.root / "cfltr_book" / "claims" / "91.yml").write_text(yaml.safe_dump([CLAIM]))
     return toy
 
 
@@ -128,10 +129,9 @@ CLAIM: dict[str, object] = {
     "source": "Toy 2026",
     "statement": "It is one.",
     "kind": "number",
-    "chapter": "91",
     "corpora": ["yahoo-like"],
     "scale": "smoke",
-    "on_record": "supported",
+    "predicted": "supported",
     "reason": "by construction",
     "margin": 0.1,
     "tolerance": 0.1,
@@ -182,8 +182,8 @@ def test_code_makes_every_chapter_stale(two: Toy, old: str, new: str) -> None:
 @pytest.mark.parametrize("field", sorted(CLAIM))
 def test_a_claim_makes_its_chapter_stale_only_when_its_measurement_changes(two: Toy, field: str) -> None:
     before = fingerprints(two)
-    changed = {**CLAIM, field: ["digits"] if field == "corpora" else "93" if field == "chapter" else 0.7}
-    (two.root / "cfltr_core" / "claims.yml").write_text(yaml.safe_dump([changed]))
+    changed = {**CLAIM, field: ["digits"] if field == "corpora" else 0.7}
+    (two.root / "cfltr_book" / "claims" / "91.yml").write_text(yaml.safe_dump([changed]))
     now = fingerprints(two)
     assert (now["91"] != before["91"]) == (field in MEASURED_BY)
     assert now["92"] == before["92"]
@@ -192,7 +192,7 @@ def test_a_claim_makes_its_chapter_stale_only_when_its_measurement_changes(two: 
 def test_a_new_claim_makes_its_chapter_stale_and_no_other(two: Toy) -> None:
     before = fingerprints(two)
     # The level of every statistical claim of a chapter depends on how many there are.
-    (two.root / "cfltr_core" / "claims.yml").write_text(yaml.safe_dump([CLAIM, {**CLAIM, "id": "toy-two"}]))
+    (two.root / "cfltr_book" / "claims" / "91.yml").write_text(yaml.safe_dump([CLAIM, {**CLAIM, "id": "toy-two"}]))
     now = fingerprints(two)
     assert now["91"] != before["91"]
     assert now["92"] == before["92"]
@@ -201,13 +201,13 @@ def test_a_new_claim_makes_its_chapter_stale_and_no_other(two: Toy) -> None:
 def test_a_withdrawn_claim_makes_no_chapter_stale(two: Toy) -> None:
     before = fingerprints(two)
     gone = {**CLAIM, "id": "toy-old", "withdrawn": {"replaced_by": None, "measured": "supported", "why": "so"}}
-    (two.root / "cfltr_core" / "claims.yml").write_text(yaml.safe_dump([CLAIM, gone]))
+    (two.root / "cfltr_book" / "claims" / "91.yml").write_text(yaml.safe_dump([CLAIM, gone]))
     assert fingerprints(two) == before
 
 
 def test_how_claims_are_measured_makes_the_one_chapter_stale(two: Toy) -> None:
     folder = two.root / "cfltr_book" / "evidence"
-    folder.mkdir(parents=True)
+    folder.mkdir()
     before = fingerprints(two)
     (folder / "ch91.py").write_text(CODE)
     first = fingerprints(two)
@@ -226,11 +226,17 @@ def test_every_module_that_executes_a_chapter_exists_and_counts() -> None:
     assert named <= set(fingerprint.EXECUTION_MODULES)
 
 
+def test_an_accepted_verdict_makes_no_chapter_stale(two: Toy) -> None:
+    before = fingerprints(two)
+    (two.root / "cfltr_book" / "claims" / "verdicts.csv").write_text("toy-one,yahoo-like,smoke,contradicted,,,\n")
+    assert fingerprints(two) == before
+
+
 def test_a_registry_that_cannot_be_read_is_named(two: Toy) -> None:
-    (two.root / "cfltr_core" / "claims.yml").write_text("- id: [")
+    (two.root / "cfltr_book" / "claims" / "91.yml").write_text("- id: [")
     result = two.cli("run", "--scale", "smoke")
     assert result.returncode == 2
-    assert "claims.yml: not valid YAML" in result.stdout
+    assert "91.yml: not valid YAML" in result.stdout
     assert "Traceback" not in result.stdout
 
 

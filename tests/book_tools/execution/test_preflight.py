@@ -73,7 +73,7 @@ def test_a_registry_with_a_slip(
     plain: Toy, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(claim_registry, "registry", lambda: claim_registry.parse_registry([{"id": "a", "corpora": []}]))
-    assert "claims.yml, a: corpora is a list of at least one" in refused(plain, capsys, "run", "--scale", "smoke")
+    assert "claims/NN.yml, a: corpora is a list of at least one" in refused(plain, capsys, "run", "--scale", "smoke")
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_a_claim_is_shown_as_the_registry_has_it_now(monkeypatch: pytest.MonkeyP
         "chapter": "91",
         "corpora": ["digits"],
         "scale": "ci",
-        "on_record": "supported",
+        "predicted": "supported",
         "reason": "r",
         "margin": 1.0,
         "value": 1.0,

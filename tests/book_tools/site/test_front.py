@@ -7,6 +7,7 @@ import inspect
 import re
 
 import pytest
+from claim_files import registry_of
 from test_scoreboard import FILE, SMOKE, VALUES, measured  # noqa: F401
 from toy import REPOSITORY, Toy
 
@@ -63,7 +64,7 @@ def test_what_was_known_before_a_prediction_is_counted(measured: Toy, monkeypatc
     entries = [{**one, "reason": reasons.get(one["id"], one["reason"])} for one in FILE]
     # The successor of the withdrawn statement has a prediction here.
     entries = [{**one, "predicted": "inconclusive"} if one["id"] == "B-open" else one for one in entries]
-    parsed = claim_registry.parse_registry(entries)
+    parsed = registry_of(entries)
     monkeypatch.setattr(claim_registry, "registry", lambda: {n: s for n, s in parsed.items() if s.withdrawn is None})
     third = findings(Book(measured.root), SMOKE).splitlines()[2]
     assert (

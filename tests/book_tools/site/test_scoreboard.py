@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from bs4 import BeautifulSoup, Tag
+from claim_files import registry_of
 from toy import REPOSITORY, Toy
 
 from book_tools.book import Book
@@ -34,12 +35,12 @@ ENTRY: dict[str, Any] = {
     "chapter": "91",
     "corpora": ["yahoo-like"],
     "scale": "smoke",
-    "on_record": "supported",
+    "predicted": "supported",
     "reason": "r",
     "margin": 0.1,
     "value": 1.0,
 }
-ORDERING = {"source": "J20", "kind": "ordering", "margin": 0.5, "control": "control-one", "on_record": "contradicted"}
+ORDERING = {"source": "J20", "kind": "ordering", "margin": 0.5, "control": "control-one", "predicted": "contradicted"}
 EXACT = {"kind": "identity", "tolerance": 1e-9}
 VALUES: Mapping[str, dict[str, Any]] = {
     "A18-true": {"left": [1.0], "right": [1.0]},
@@ -61,11 +62,15 @@ def entry(id: str, **changes: Any) -> dict[str, Any]:
 
 FILE = [
     entry("A18-true", **EXACT),
-    entry("J20-false", source="J20 §5", on_record="contradicted", **EXACT),
+    entry("J20-false", source="J20 §5", predicted="contradicted", **EXACT),
     entry("A18-seen", control="control-one", each="random problem"),
     entry("O20-opposite", source="O20", on_record="contradicted", predicted="supported"),
-    entry("J20-small", predicted="inconclusive", **ORDERING, reason="half of what the paper's figure shows. " * 3),
-    entry("J20-unseen", predicted="contradicted", **{**ORDERING, "on_record": "supported"}),
+    entry(
+        "J20-small",
+        **{**ORDERING, "predicted": "inconclusive", "on_record": "contradicted"},
+        reason="half of what the paper's figure shows. " * 3,
+    ),
+    entry("J20-unseen", **{**ORDERING, "on_record": "supported"}),
     entry("B-open", source="B, after J20 §5", on_record="inconclusive", predicted="none"),
     entry("B-nothing", source="B", scale="ci"),
     entry("B-missing", source="B"),
@@ -74,7 +79,6 @@ FILE = [
     entry(
         "B-old",
         source="B",
-        on_record=None,
         predicted="supported",
         withdrawn={
             "replaced_by": "B-open",
@@ -90,7 +94,7 @@ def measured(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Toy:
     """A book with one chapter that measured nine claims of a registry of its own."""
     toy.chapter("91_alpha", "x = 1")
     toy.contents("91_alpha", "scoreboard")
-    parsed = claim_registry.parse_registry(FILE)
+    parsed = registry_of(FILE)
     standing = {name: spec for name, spec in parsed.items() if spec.withdrawn is None}
     monkeypatch.setattr(claim_registry, "registry", lambda: standing)
     monkeypatch.setattr(claim_registry, "withdrawn", lambda: {"B-old": parsed["B-old"]})
@@ -132,7 +136,7 @@ def test_the_real_claims_name_their_source_twice_and_alike() -> None:
 
 
 def test_an_outcome_is_named_by_nature() -> None:
-    parsed = claim_registry.parse_registry(FILE)
+    parsed = registry_of(FILE)
     assert [outcome(parsed["A18-true"], verdict) for verdict in VERDICTS] == ["true", "false", "undecided"]
     assert [outcome(parsed["A18-seen"], verdict) for verdict in VERDICTS] == [
         "seen",
@@ -218,14 +222,15 @@ def test_how_to_check_that_a_prediction_came_first(measured: Toy, tmp_path: Path
         )
 
     git("init", "--quiet")
-    (tmp_path / "chapters").mkdir()
-    for name, content in (("claims.yml", "- id: A18-true\n"), ("chapters/91_a.ipynb", '["A18-true"]')):
+    for folder in ("claims", "chapters"):
+        (tmp_path / folder).mkdir()
+    for name, content in (("claims/91.yml", "- id: A18-true\n"), ("chapters/91_a.ipynb", '["A18-true"]')):
         (tmp_path / name).write_text(content)
         git("add", "--all")
         git("commit", "--quiet", "-m", f"adds {name}")
     done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True)
     found = [line for line in done.stdout.splitlines() if line.endswith((".yml", ".ipynb"))]
-    assert [line.split()[-1] for line in found] == ["claims.yml"] * 2 + ["chapters/91_a.ipynb"] * 2
+    assert [line.split()[-1] for line in found] == ["claims/91.yml"] * 2 + ["chapters/91_a.ipynb"] * 2
 
 
 def test_the_false_alarms_of_the_whole_book(measured: Toy) -> None:
@@ -279,9 +284,7 @@ def test_the_rows(measured: Toy) -> None:
 
 
 def test_a_changed_verdict_is_set_beside_the_last_accepted_one(measured: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed = claim_registry.parse_registry(
-        [{**one, "on_record": "contradicted"} if one["id"] == "A18-seen" else one for one in FILE]
-    )
+    parsed = registry_of([{**one, "predicted": "contradicted"} if one["id"] == "A18-seen" else one for one in FILE])
     monkeypatch.setattr(claim_registry, "registry", lambda: {n: s for n, s in parsed.items() if s.withdrawn is None})
     changed = row(scoreboard(Book(measured.root), SMOKE), "A18-seen")
     assert "**On record: opposite seen.**" in changed

@@ -8,6 +8,7 @@ from typing import Any
 
 import oracles
 import pytest
+from claim_files import registry_of
 
 from cfltr_book.reporting import claim_registry, claims
 from cfltr_book.reporting.claim_registry import Claim, parse_registry
@@ -34,7 +35,7 @@ def entry(id: str, kind: str = "number", **changes: Any) -> dict[str, Any]:
         "chapter": "01",
         "corpora": ["yahoo-like", "digits"],
         "scale": "ci",
-        "on_record": "supported",
+        "predicted": "supported",
         "reason": "a test",
     }
     fields |= {"margin": 0.5, "value": 2.0} if kind in ("number", "limit", "equivalence", "ordering") else {}
@@ -43,8 +44,8 @@ def entry(id: str, kind: str = "number", **changes: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def known(monkeypatch: pytest.MonkeyPatch) -> dict[str, Claim]:
-    entries = [entry(f"{kind}-fails", kind, on_record="contradicted", control="control-one") for kind in ARRAYS]
-    entries += [entry("holds", control="control-one"), entry("control-one"), entry("open", on_record="inconclusive")]
+    entries = [entry(f"{kind}-fails", kind, predicted="contradicted", control="control-one") for kind in ARRAYS]
+    entries += [entry("holds", control="control-one"), entry("control-one"), entry("open", predicted="inconclusive")]
     entries += [entry("of-problems", each="random problem"), entry("always", scale="smoke", corpora=["digits"])]
     found = parse_registry(entries)
     monkeypatch.setattr(claim_registry, "registry", lambda: found)
@@ -102,7 +103,7 @@ def test_an_ordering_fails_in_the_words_of_the_scoreboard(
     monkeypatch: pytest.MonkeyPatch, larger: list[float], changes: dict[str, Any], words: str
 ) -> None:
     one = entry("one", "ordering", on_record="contradicted", predicted="none", control="control-one") | changes
-    found = parse_registry([one, entry("control-one")])
+    found = registry_of([one, entry("control-one")])
     monkeypatch.setattr(claim_registry, "registry", lambda: found)
     result = verdict_of(found[one["id"]], {"larger": larger, "smaller": [2.0, 2.0, 2.0]})
     assert Evidence([result], "digits", "ci").words(result) == words
@@ -132,7 +133,7 @@ def test_a_verdict_against_the_prediction_has_it_beside(monkeypatch: pytest.Monk
         ("inconclusive", "none"): "undecided",
     }
     for (recorded, predicted), words in cases.items():
-        found = parse_registry([entry("one", on_record=recorded, predicted=predicted)])
+        found = registry_of([entry("one", on_record=recorded, predicted=predicted)])
         monkeypatch.setattr(claim_registry, "registry", lambda found=found: found)
         result = measured(found, "one", recorded)
         assert Evidence([result], "digits", "ci").words(result) == words

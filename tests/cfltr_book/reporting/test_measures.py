@@ -46,7 +46,7 @@ def entry(id: str, chapter: str = "91") -> dict[str, Any]:
         "tolerance": 1e-9,
         "reason": "a test",
     }
-    return {"id": id, "chapter": chapter, "corpora": ["digits"], "scale": "ci", "on_record": "supported", **about}
+    return {"id": id, "chapter": chapter, "corpora": ["digits"], "scale": "ci", "predicted": "supported", **about}
 
 
 @pytest.fixture

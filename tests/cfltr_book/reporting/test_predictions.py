@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from claim_files import registry_of
 
 from cfltr_book.reporting import claim_registry, claims
 from cfltr_book.reporting.claim_registry import (
@@ -21,6 +24,7 @@ from cfltr_book.reporting.claim_registry import (
 from cfltr_book.reporting.claims import claim
 from cfltr_book.reporting.evidence import Evidence
 
+PREDICTIONS = Path(__file__).parents[2] / "reference" / "predictions.csv"
 GONE = {"replaced_by": "one", "measured": "contradicted", "why": "it asked too little"}
 
 
@@ -33,7 +37,7 @@ def entry(id: str, kind: str = "number", **changes: Any) -> dict[str, Any]:
         "chapter": "01",
         "corpora": ["yahoo-like", "digits"],
         "scale": "ci",
-        "on_record": "supported",
+        "predicted": "supported",
         "reason": "a test",
         "margin": 0.1,
         "tolerance": 1e-12,
@@ -44,19 +48,19 @@ def entry(id: str, kind: str = "number", **changes: Any) -> dict[str, Any]:
 
 
 def gone(id: str, kind: str = "ordering", **changes: Any) -> dict[str, Any]:
-    return entry(id, kind, **{"on_record": None, "predicted": "supported", "withdrawn": GONE, **changes})
+    return entry(id, kind, **{"withdrawn": GONE, **changes})
 
 
 def one(**changes: Any) -> Claim:
-    return parse_registry([entry("one", **changes)])["one"]
+    return registry_of([entry("one", **changes)])["one"]
 
 
-def test_a_prediction_is_what_is_expected_unless_the_file_says_otherwise() -> None:
-    assert one().prediction("digits") == "supported"
+def test_what_is_on_record_is_accepted_or_predicted() -> None:
     per_corpus = {"yahoo-like": "supported", "digits": "inconclusive"}
-    assert one(on_record=per_corpus).prediction("digits") == "inconclusive"
+    assert one(predicted=per_corpus).recorded("ci", "digits") == "inconclusive"
+    assert one(predicted="none").recorded("ci", "digits") == "inconclusive"
     kept = one(on_record=per_corpus, predicted="contradicted")
-    assert (kept.prediction("digits"), kept.recorded("digits")) == ("contradicted", "inconclusive")
+    assert (kept.prediction("digits"), kept.recorded("ci", "digits")) == ("contradicted", "inconclusive")
     split = one(predicted=per_corpus)
     assert [split.prediction(corpus) for corpus in ("digits", "yahoo-like", "letor:mine")] == [
         "inconclusive",
@@ -69,11 +73,11 @@ def test_a_prediction_is_what_is_expected_unless_the_file_says_otherwise() -> No
 @pytest.mark.parametrize("expected", VERDICTS)
 @pytest.mark.parametrize("verdict", [*VERDICTS, claims.NO_VERDICT])
 def test_only_a_verdict_sharper_than_inconclusive_may_differ(expected: str, verdict: str) -> None:
-    spec = one(on_record={"yahoo-like": "supported", "digits": expected})
+    spec = one(on_record={"yahoo-like": "supported", "digits": expected}, predicted="none")
     sharper = (expected, verdict) in {("inconclusive", "supported"), ("inconclusive", "contradicted")}
-    assert spec.is_news(verdict, "digits") == sharper
-    assert spec.meets(verdict, "digits") == (sharper or verdict == expected)
-    assert not spec.is_news("contradicted", "yahoo-like")
+    assert spec.is_news(verdict, "ci", "digits") == sharper
+    assert spec.meets(verdict, "ci", "digits") == (sharper or verdict == expected)
+    assert not spec.is_news("contradicted", "ci", "yahoo-like")
 
 
 def test_the_nature_follows_from_the_kind_unless_the_file_says_otherwise() -> None:
@@ -92,37 +96,35 @@ def test_the_nature_follows_from_the_kind_unless_the_file_says_otherwise() -> No
     [
         ({"predicted": "maybe"}, "one: predicted is one of .*'none'"),
         ({"predicted": {"digits": "supported"}}, "one: predicted is one of"),
-        ({"on_record": "none"}, "one: on_record is one of"),
         ({"nature": "physical"}, "one: nature is one of"),
         ({"each": "logs"}, "one: each is 'logs'; name one of what is counted"),
         ({"each": ""}, "one: each is ''"),
         ({"each": 5}, "one: each is 5"),
-        ({"withdrawn": GONE}, "one: a withdrawn claim says what was predicted.*nothing is on record"),
-        ({"withdrawn": GONE, "on_record": None}, "one: a withdrawn claim says what was predicted"),
+        ({"withdrawn": GONE, "predicted": None}, "one: a withdrawn claim says what was predicted"),
         (
-            {"withdrawn": "yes", "on_record": None, "predicted": "supported"},
+            {"withdrawn": "yes", "predicted": "supported"},
             "one: withdrawn holds measured, replaced_by",
         ),
         (
-            {"withdrawn": {"why": "so"}, "on_record": None, "predicted": "supported"},
+            {"withdrawn": {"why": "so"}, "predicted": "supported"},
             "one: withdrawn holds measured, replaced_by, why, each of them",
         ),
         (
-            {"withdrawn": {**GONE, "measured": "maybe"}, "on_record": None, "predicted": "supported"},
+            {"withdrawn": {**GONE, "measured": "maybe"}, "predicted": "supported"},
             "one: withdrawn: measured is one of",
         ),
         (
-            {"withdrawn": GONE, "on_record": None, "predicted": "supported"},
+            {"withdrawn": GONE, "predicted": "supported"},
             "one: replaced_by is one, which is no other",
         ),
         (
-            {"withdrawn": {**GONE, "replaced_by": "nobody"}, "on_record": None, "predicted": "supported"},
+            {"withdrawn": {**GONE, "replaced_by": "nobody"}, "predicted": "supported"},
             "one: replaced_by is nobody, which is no other claim",
         ),
     ],
 )
 def test_what_a_registry_refuses(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=f"^claims.yml, {message}"):
+    with pytest.raises(ValueError, match=rf"^claims/01\.yml, {message}"):
         parse_registry([entry("zero"), entry("one", **changes)])
 
 
@@ -130,12 +132,12 @@ def test_a_withdrawn_claim_needs_no_control_and_is_none() -> None:
     found = parse_registry([entry("one"), gone("old")])
     assert found["old"].control is None
     assert found["old"].withdrawn == claim_registry.Withdrawal("one", "contradicted", "it asked too little")
-    assert found["old"].recorded("digits") == "contradicted"
+    assert found["old"].recorded("ci", "digits") == "contradicted"
     with pytest.raises(ValueError, match="two: an ordering names its negative control, another claim"):
         parse_registry([entry("one"), gone("old"), entry("two", "ordering", control="old")])
     with pytest.raises(ValueError, match="two: its control old is no claim"):
         parse_registry([entry("one"), gone("old"), entry("two", control="old")])
-    with pytest.raises(ValueError, match="old stands twice"):
+    with pytest.raises(ValueError, match="old: stands twice"):
         parse_registry([entry("one"), gone("old"), entry("old")])
 
 
@@ -162,7 +164,7 @@ def test_a_withdrawn_claim_is_listed_apart_and_measured_no_more(replaced: dict[s
 
 
 def test_the_table_of_a_chapter_takes_a_sharper_verdict_as_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = parse_registry([entry("one", on_record="inconclusive", control="control-two"), entry("control-two")])
+    found = parse_registry([entry("one", predicted="inconclusive", control="control-two"), entry("control-two")])
     monkeypatch.setattr(claim_registry, "registry", lambda: found)
     sharper = claims.verdict_of(found["one"], {"values": [0.5, 0.51, 0.49]})
     failed = claims.verdict_of(found["control-two"], {"values": [0.5, 0.51, 0.49]})
@@ -175,6 +177,23 @@ def test_the_table_of_a_chapter_takes_a_sharper_verdict_as_it_comes(monkeypatch:
     failing = Evidence([sharper, failed], "digits", "ci")
     assert failing.summary.endswith("1 control: did not hold; 1 not as on record")
     assert '<details class="evidence" open>' in failing.html()
+
+
+def test_no_prediction_was_edited() -> None:
+    """Each is what it was when the claim was committed; a new claim brings its line, and none ever leaves."""
+    with PREDICTIONS.open(encoding="utf-8", newline="") as file:
+        head, *committed = csv.reader(file)
+    assert head == ["id", "predicted"]
+    present = [
+        [
+            spec.id,
+            spec.predicted
+            if isinstance(spec.predicted, str)
+            else "; ".join(f"{corpus}: {spec.predicted[corpus]}" for corpus in spec.corpora),
+        ]
+        for spec in (*registry().values(), *withdrawn().values())
+    ]
+    assert sorted(present) == sorted(committed), f"the lines of {PREDICTIONS.name} are written once, with their claims"
 
 
 def test_the_history_of_the_books_own_claims() -> None:

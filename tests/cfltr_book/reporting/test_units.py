@@ -124,7 +124,7 @@ def spec(kind: str, **changes) -> Claim:
         "chapter": "99",
         "corpora": ("yahoo-like",),
         "scale": "ci",
-        "on_record": "supported",
+        "predicted": "supported",
         "reason": "a test",
     }
     return Claim(**{**fields, **changes})
