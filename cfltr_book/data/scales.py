@@ -133,7 +133,7 @@ SCALES: Mapping[str, Scale] = _Scales(
             sgd_steps=170_000,
             sgd_severities=_SEVERITIES,
             sgd_seeds=(20, 0),
-            collection_values=8e6,
+            collection_values=4e6,
             collection_seeds=(5, 3),
         ),
         "paper": Scale(

@@ -1143,7 +1143,7 @@ SCALES = {
         "sgd_steps": 170_000,
         "sgd_severities": _ETAS,
         "sgd_seeds": (20, 0),
-        "collection_values": 8_000_000,
+        "collection_values": 4_000_000,
         "collection_seeds": (5, 3),
     },
     "paper": {
