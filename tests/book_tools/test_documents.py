@@ -125,7 +125,9 @@ def blocks(walk: str, language: str) -> list[str]:
 def test_the_claim_of_the_walk_is_one_and_can_fail() -> None:
     """Its entry is understood, and its cell measures it after the cell of chapter 1 that it is put behind."""
     (entry,), (cell,) = blocks("A first claim", "yaml"), blocks("A first claim", "python")
-    (spec,) = parse_registry(yaml.safe_load(entry)).values()
+    (fields,) = yaml.safe_load(entry)
+    (spec,) = parse_registry([{**fields, "chapter": "01"}]).values()
+    assert f"`{spec.id},{spec.predicted}`" in CONTRIBUTING, "the line of its prediction"
     cells = nbformat.read(REPOSITORY / "chapters" / "01_clicks_are_biased.ipynb", as_version=4).cells
     assert [one for one in cells if one.source.startswith("shop = ")], "the place that the walk names"
     names = {
@@ -182,7 +184,8 @@ def test_the_collection_of_the_walk_can_be_read(tmp_path: Path, monkeypatch: pyt
 
 def test_the_files_that_the_walks_name_exist() -> None:
     for place in re.findall(r"`(\w+/[\w/]+\.(?:py|yml|ipynb))`", CONTRIBUTING.partition("## Write a chapter")[0]):
-        assert (REPOSITORY / place).is_file() or place == "chapters/17_two_pages.ipynb", place
+        named = REPOSITORY / place.replace("NN", "01")
+        assert named.is_file() or place == "chapters/17_two_pages.ipynb", place
 
 
 @pytest.mark.parametrize(
