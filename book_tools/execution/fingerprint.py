@@ -39,8 +39,8 @@ EXECUTION_MODULES = (
 
 LETOR_PREFIX = "letor:"
 REGISTRY = "claims.yml"
-# How the claims of one chapter are measured: no other chapter may call it.
-EVIDENCE = "cfltr_book/evidence/ch{}.py"
+# What is simulated for one chapter and how its claims are measured: no other chapter may call these.
+OWN = ("cfltr_book/experiments/ch{}.py", "cfltr_book/evidence/ch{}.py")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -90,11 +90,11 @@ def surroundings(book: Book, parameters: Parameters) -> Surroundings:
     """Return what the chapters of one run with ``parameters`` depend on, besides themselves."""
     tools = Path(__file__).parent.parent
     files = {path.relative_to(book.root).as_posix(): path for package in book.packages for path in files_below(package)}
-    measures = {chapter.number: EVIDENCE.format(chapter.number) for chapter in book.chapters()}
-    own_names = set(measures.values())
+    own_names = {chapter.number: [name.format(chapter.number) for name in OWN] for chapter in book.chapters()}
+    not_shared = {name for names in own_names.values() for name in names}
     shared = {
         "package": {
-            name: digest_of(path) for name, path in files.items() if path.name != REGISTRY and name not in own_names
+            name: digest_of(path) for name, path in files.items() if path.name != REGISTRY and name not in not_shared
         },
         "execution": {name: digest_of(tools / name) for name in EXECUTION_MODULES},
         "python": platform.python_version(),
@@ -108,7 +108,7 @@ def surroundings(book: Book, parameters: Parameters) -> Surroundings:
             {
                 "claims": claims.get(chapter.number, ""),
                 "kept": _kept_tables(book.kept(chapter)),
-                "evidence": digest_of(files[name]) if (name := measures[chapter.number]) in files else "",
+                "modules": {name: digest_of(files[name]) for name in own_names[chapter.number] if name in files},
             }
         )
         for chapter in book.chapters()
