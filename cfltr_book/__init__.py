@@ -2,14 +2,15 @@
 
 Folders are floors, and imports point only down; all of it stands above ``cfltr_core``, which knows nothing of it:
 
-=====  =============  =====================================================================================
-floor  folder         what lives there
-=====  =============  =====================================================================================
-4      ``evidence``   how the claims of each chapter are measured, a function each
-3      this file      the names that chapters use
-2      ``reporting``  what a chapter calls to show and to claim: the run, figures, claims, kept tables
-1      ``data``       where lists of documents come from: generated corpora, digits, LETOR collections, scales
-=====  =============  =====================================================================================
+=====  ===============  =====================================================================================
+floor  folder           what lives there
+=====  ===============  =====================================================================================
+5      ``evidence``     how the claims of each chapter are measured, a function each
+4      ``experiments``  what is simulated for each chapter, as tidy tables that figures and claims share
+3      this file        the names that chapters use
+2      ``reporting``    what a chapter calls to show and to claim: the run, figures, claims, kept tables
+1      ``data``         where lists of documents come from: generated corpora, digits, LETOR collections, scales
+=====  ===============  =====================================================================================
 
 Matplotlib, seaborn, joblib and PyYAML, which nothing in ``cfltr_core`` needs, come with ``pip install '.[chapters]'``.
 """

@@ -40,8 +40,8 @@ EXECUTION_MODULES = (
 LETOR_PREFIX = "letor:"
 # What is stated of the claims, one file a chapter, and what was accepted for them.
 REGISTRY = "cfltr_book/claims/"
-# How the claims of one chapter are measured: no other chapter may call it.
-EVIDENCE = "cfltr_book/evidence/ch{}.py"
+# What is simulated for one chapter and how its claims are measured: no other chapter may call these.
+OWN = ("cfltr_book/experiments/ch{}.py", "cfltr_book/evidence/ch{}.py")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -92,12 +92,11 @@ def surroundings(book: Book, parameters: Parameters) -> Surroundings:
     tools = Path(__file__).parent.parent
     files = {path.relative_to(book.root).as_posix(): path for package in book.packages for path in files_below(package)}
     chapters = book.chapters()
-    measures = {chapter.number: EVIDENCE.format(chapter.number) for chapter in chapters}
-    common = {
-        name: path for name, path in files.items() if not name.startswith(REGISTRY) and name not in measures.values()
-    }
+    own_names = {chapter.number: [name.format(chapter.number) for name in OWN] for chapter in chapters}
+    not_shared = {name for names in own_names.values() for name in names}
+    common = [name for name in files if not name.startswith(REGISTRY) and name not in not_shared]
     shared = {
-        "package": {name: digest_of(path) for name, path in common.items()},
+        "package": {name: digest_of(files[name]) for name in common},
         "execution": {name: digest_of(tools / name) for name in EXECUTION_MODULES},
         "python": platform.python_version(),
         "packages": package_versions(book),
@@ -109,7 +108,7 @@ def surroundings(book: Book, parameters: Parameters) -> Surroundings:
             {
                 "claims": _claims(files.get(f"{REGISTRY}{chapter.number}.yml")),
                 "kept": _kept_tables(book.kept(chapter)),
-                "evidence": digest_of(files[name]) if (name := measures[chapter.number]) in files else "",
+                "modules": {name: digest_of(files[name]) for name in own_names[chapter.number] if name in files},
             }
         )
         for chapter in chapters

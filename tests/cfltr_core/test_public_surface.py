@@ -14,6 +14,7 @@ import importlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tokenize
@@ -165,7 +166,9 @@ def code_lines(path: Path) -> int:
 
 def test_rooms_stay_small_and_have_names_of_their_own() -> None:
     assert {path.stem: n for path in MODULES if (n := code_lines(path)) > LARGEST} == {}
-    assert len({path.stem for path in MODULES}) == len(MODULES)
+    # The rooms of a chapter, what is simulated for it and what is measured, share its number.
+    named = [path.stem for path in MODULES if not re.fullmatch(r"ch\d\d", path.stem)]
+    assert len(set(named)) == len(named)
 
 
 MODULE = '''"""Prose

@@ -7,6 +7,7 @@ Three layers on one page: the *path*, which is visible; the *evidence*, folded u
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import symtable
 from collections.abc import Iterator, Mapping
@@ -17,8 +18,12 @@ from book_tools.colab.myst import Directive, blocks_of
 from book_tools.notebooks import KEPT
 from book_tools.site.visible import TITLE, Cell, path_words, prose_of
 
-WORDS, VISIBLE_CELLS, FIGURES = (1_500, 2_500), (8, 14), (3, 5)
+WORDS, VISIBLE_CELLS, FIGURES = (1_500, 2_500), (8, 16), (3, 5)
 MEDIAN_LINES, VISIBLE_LINES, FOLDED_LINES, COLUMNS, NUMBERS = 8, 16, 40, 88, 10
+# Of chapters that are written anew, proofs not counted.
+PATH_WORDS, FOLDED_CELLS, BORROWED = 2_200, 10, 3
+EXPERIMENTS = "cfltr_book.experiments"
+PROOF = re.compile(r"^:::\{prf:proof\}.*?^:::$", re.MULTILINE | re.DOTALL)
 
 # The first sign of each part, in the order of the parts; a heading says what happens, in words of its own.
 PARTS = (
@@ -59,6 +64,51 @@ def problems_of(cells: list[Cell], number: int, committed: Mapping[str, Any]) ->
     """
     problems = [*_parts(cells, number), *_sizes(cells), *_folds(cells), *_records(cells, committed)]
     return [*problems, *_figures(cells), *_exercises(prose_of(cells)), *_kept(cells)]
+
+
+def path_problems_of(cells: list[Cell]) -> list[str]:
+    """What keeps a reader of the visible path from following it, of a chapter that is written anew."""
+    return [*_short(cells), *_runs_from_what_is_visible(cells), *_no_phrases(cells)]
+
+
+def _short(cells: list[Cell]) -> Iterator[str]:
+    words = path_words(PROOF.sub("", prose_of(cells)))
+    if words > PATH_WORDS:
+        yield f"{words:,} words on the path without its proofs: expected at most {PATH_WORDS:,}"
+    folded = sum(cell.is_fold for cell in cells)
+    if folded > FOLDED_CELLS:
+        yield f"{folded} folded cells: expected at most {FOLDED_CELLS}"
+    shown = [tuple(ast.unparse(one) for one in call.args) for call in _calls(tree_of(cells), "evidence")]
+    yield from (
+        f"run.evidence{one} stands twice: one fold a section" for one in sorted(set(shown)) if shown.count(one) > 1
+    )
+
+
+def _runs_from_what_is_visible(cells: list[Cell]) -> Iterator[str]:
+    known = {*dir(builtins)}
+    borrowed: set[str] = set()
+    for index, cell in enumerate(cells):
+        if not (cell.is_visible or cell.solution):
+            continue
+        defined, read = names_of(cell.text)
+        missing = sorted(read - defined - known)
+        if missing:
+            yield f"cell {index} reads {', '.join(missing)}, which no visible cell above it defines"
+        known |= defined
+        if cell.is_visible:
+            borrowed |= {
+                alias.name
+                for node in ast.walk(tree_of([cell]))
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(EXPERIMENTS)
+                for alias in node.names
+            }
+    if len(borrowed) > BORROWED:
+        yield f"{len(borrowed)} names are borrowed from experiments, more than {BORROWED}: {sorted(borrowed)}"
+
+
+def _no_phrases(cells: list[Cell]) -> Iterator[str]:
+    if _calls(tree_of(cells), "record"):
+        yield "run.record is called: quote numbers by run.number, and write sentences with the marks of their claims"
 
 
 def _between(name: str, value: float, limits: tuple[float, float]) -> Iterator[str]:

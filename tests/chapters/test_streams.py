@@ -10,7 +10,7 @@ import pytest
 
 BOOK = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((BOOK / "chapters").glob("[0-9]*.ipynb"))
-EVIDENCE = BOOK / "cfltr_book" / "evidence"
+PACKAGE = BOOK / "cfltr_book"
 
 
 def streams_in(code: str) -> set[int]:
@@ -32,7 +32,7 @@ def streams_in(code: str) -> set[int]:
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_streams_lie_in_the_hundred_of_the_chapter(path: Path) -> None:
     codes = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
-    codes += [module.read_text(encoding="utf-8") for module in EVIDENCE.glob(f"ch{path.name[:2]}.py")]
+    codes += [module.read_text(encoding="utf-8") for module in PACKAGE.glob(f"*/ch{path.name[:2]}.py")]
     found = set().union(*map(streams_in, codes))
     first = 100 * int(path.name[:2])
     assert found

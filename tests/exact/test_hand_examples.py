@@ -13,6 +13,7 @@ from cfltr_core import (
     PositionBasedUser,
     RankingData,
     aggregate_clicks,
+    dcg,
     fit_linear_ranker,
     ips,
     ips_variance,
@@ -142,3 +143,9 @@ def test_fit_linear_ranker_finds_the_order_of_a_linear_world() -> None:
     weights = fit_linear_ranker(data, 1.0, rng=rng).weights
     assert abs(weights[1] / weights[0] + 0.5) < 0.05
     assert abs(weights[2] / weights[0]) < 0.05
+
+
+def test_the_weight_of_dcg_as_two_lines_of_the_lecture_notes_print_it_is_right_at_rank_1_only() -> None:
+    rank = np.arange(1, 6)
+    printed = np.log2(1 + 1 / rank)
+    assert np.array_equal(np.isclose(-dcg()(rank), printed), rank == 1)

@@ -205,9 +205,10 @@ def test_a_withdrawn_claim_makes_no_chapter_stale(two: Toy) -> None:
     assert fingerprints(two) == before
 
 
-def test_how_claims_are_measured_makes_the_one_chapter_stale(two: Toy) -> None:
-    folder = two.root / "cfltr_book" / "evidence"
-    folder.mkdir()
+@pytest.mark.parametrize("room", ["evidence", "experiments"])
+def test_what_is_simulated_and_measured_for_a_chapter_makes_it_alone_stale(two: Toy, room: str) -> None:
+    folder = two.root / "cfltr_book" / room
+    folder.mkdir(parents=True)
     before = fingerprints(two)
     (folder / "ch91.py").write_text(CODE)
     first = fingerprints(two)

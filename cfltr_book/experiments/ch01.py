@@ -1,0 +1,305 @@
+"""What chapter 1 simulates: populations with a deployed ranker and ten candidates, and click logs to judge them by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+import cfltr_book as book
+import cfltr_core as cf
+from cfltr_core.checks import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Each new ranker learns from one of these shares of the training queries; the logger learns from the first.
+SHARES = (0.01, 0.03, 0.1, 0.3, 1.0)
+NEW = tuple(f"new {share:.0%}" for share in SHARES)
+BLENDS = tuple(f"blend {share:.0%}" for share in SHARES)
+SEVERITIES = (0.0, 0.5, 1.0, 1.5, 2.0)
+METHODS = ("naive", "ips", "ever clicked")
+# The share of examined irrelevant documents that are clicked by mistake, where there is noise.
+NOISE = 0.1
+ASSUMED = (0.0, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """One population: its queries, the deployed ranker, the ten candidates and the truth about them.
+
+    ``logger`` holds the scores of the deployed ranker and ``policy`` what it shows; ``weights`` are the rank weights
+    of the five new rankers and then of the five blends, ``lam`` (10, n_docs) their values, and ``truth`` and
+    ``deployed`` are DCG per query.
+    """
+
+    queries: cf.RankingData
+    logger: FloatArray
+    new: list[FloatArray]
+    policy: cf.DeterministicPolicy
+    weights: list[cf.RankWeights]
+    lam: FloatArray
+    truth: FloatArray
+    deployed: float
+
+    @property
+    def relevance(self) -> FloatArray:
+        """1 for each relevant document, 0 for the others."""
+        return np.asarray(self.queries.binary)
+
+
+def standardised(scores: FloatArray) -> FloatArray:
+    """The scores with mean 0 and standard deviation 1, so that two rankers can be averaged."""
+    return np.asarray((scores - scores.mean()) / max(scores.std(), 1e-12))
+
+
+@cache
+def world(run: book.Run, seed: int) -> World:
+    """The population of one seed."""
+    rng, data = run.rng(seed, 102), run.load(seed)
+    queries = data.validation
+
+    def score(share: float) -> FloatArray:
+        ranker = cf.fit_linear_ranker(data.train, share, rng=rng)
+        return standardised(ranker.decision_function(queries.features))
+
+    logger, new = score(SHARES[0]), [score(share) for share in SHARES]
+    candidates = [*new, *((logger + scores) / 2 for scores in new)]
+    weights = [cf.rank_weights(scores, queries.offsets, metric=cf.dcg()) for scores in candidates]
+    policy = cf.DeterministicPolicy.rank_by(logger, queries.offsets, rng=rng)
+    lam = np.array([weight.lam for weight in weights])
+    shown = policy.display_mean(cf.dcg())
+    truth, deployed = (-(risk @ queries.binary) / queries.n_queries for risk in (lam, shown))
+    return World(queries, logger, new, policy, weights, lam, truth, float(deployed))
+
+
+def clicks_of_a_log(run: book.Run) -> int:
+    """How many clicks are expected in a log, where its size is not what is studied."""
+    return run.size.clicks[-1] // 10
+
+
+def user_with(eta: float, noise: float = 0.0) -> cf.PositionBasedUser:
+    """A user who examines rank r with probability r^−η, and clicks an irrelevant document with ``noise``."""
+    return cf.PositionBasedUser(cf.power_examination(eta), epsilon_minus=noise)
+
+
+def estimates(log: cf.ClickLog, lam: FloatArray) -> FloatArray:
+    """DCG of each row of rank weights by each of :data:`METHODS`: shape (3, n_rows)."""
+    gain = -lam[:, log.document]
+    naive = gain @ log.clicks / log.n_sessions
+    ips = gain @ (log.clicks / log.propensity) / log.n_sessions
+    ever_clicked = gain @ (log.clicks > 0) / len(log.sessions)
+    return np.array([naive, ips, ever_clicked])
+
+
+def tau(estimate: FloatArray, truth: FloatArray) -> float:
+    """Kendall's τ of two orders; estimates that differ by rounding only are tied."""
+    i, j = np.triu_indices(len(truth), 1)
+    ahead = np.sign((estimate[i] - estimate[j]).round(12))
+    return float(np.mean(ahead * np.sign(truth[i] - truth[j])))
+
+
+def lost(estimate: FloatArray, truth: FloatArray) -> float:
+    """DCG of the best candidate minus DCG of the one with the best estimate."""
+    return float(truth.max() - truth[estimate.argmax()])
+
+
+def blends_preferred(values: FloatArray) -> float:
+    """The share of the five pairs in which the blend has the larger value than the new ranker inside it."""
+    return float(np.mean(values[len(NEW) :] > values[: len(NEW)]))
+
+
+@cache
+def click_curves(run: book.Run) -> pd.DataFrame:
+    """Share of relevant documents and expected click rates at the first ranks: a row a rank, means over seeds."""
+    worlds = [world(run, seed) for seed in run.seeds]
+
+    def curves_of(w: World) -> pd.DataFrame:
+        shown = w.policy.displayed_rank
+        clicked = {
+            f"clicked_eta_{eta:g}": user_with(eta).click_probability(shown, w.relevance) for eta in (0.0, 0.5, 1.0, 2.0)
+        }
+        return pd.DataFrame({"rank": shown, "relevant": w.relevance} | clicked).groupby("rank").mean()
+
+    last = min(10, *(int(w.policy.cutoff) for w in worlds))
+    return pd.concat(map(curves_of, worlds)).groupby("rank").mean().loc[1:last].reset_index()
+
+
+@cache
+def judged(run: book.Run) -> pd.DataFrame:
+    """The ten candidates by one log of each severity: a row for each ``eta`` and ``candidate``.
+
+    ``naive`` and ``ips`` are estimates of DCG and ``…_se`` their standard errors; ``…_difference`` is that of a blend
+    minus the new ranker inside it, by the same clicks.
+    """
+    w = world(run, run.seed)
+    pairs = [blend - new for new, blend in zip(w.weights[: len(NEW)], w.weights[len(NEW) :], strict=True)]
+    frames = []
+    for eta in SEVERITIES:
+        rng = run.rng(run.seed, 103) if eta == 1 else run.rng(run.seed, 113)
+        log = run.simulate(w.policy, user_with(eta), relevance=w.relevance, n_clicks=clicks_of_a_log(run), rng=rng)
+        columns: dict[str, Any] = {"eta": eta, "candidate": [*NEW, *BLENDS], "truth": w.truth}
+        for name, estimator in (("naive", cf.naive), ("ips", cf.ips)):
+            for suffix, some in (("", w.weights), ("_difference", pairs)):
+                found = [estimator(log, weight, unit="session") for weight in some]
+                missing = [np.nan] * (len(w.weights) - len(some))
+                columns[f"{name}{suffix}"] = [*missing, *(one.report() for one in found)]
+                columns[f"{name}{suffix}_se"] = [*missing, *(one.standard_error for one in found)]
+        frames.append(pd.DataFrame(columns))
+    return pd.concat(frames, ignore_index=True)
+
+
+def sure(frame: pd.DataFrame, method: str, sign: int = 1) -> int:
+    """Of how many pairs the 95 % interval of the difference lies above 0 (``sign`` 1) or below it (−1)."""
+    return int((sign * frame[f"{method}_difference"] > 1.96 * frame[f"{method}_difference_se"]).sum())
+
+
+def _orders(run: book.Run, settings: Sequence[tuple[float, float, int]], stream: int) -> pd.DataFrame:
+    """How three estimates order the candidates: a row for each seed, setting (eta, noise, clicks) and method."""
+
+    def judge(seed: int, setting: tuple[float, float, int], rng: np.random.Generator) -> FloatArray:
+        eta, noise, clicks = setting
+        w = world(run, seed)
+        # As many sessions as give these clicks without noise, so that noise only adds clicks.
+        total = cf.sessions_for_clicks(w.policy, user_with(eta), relevance=w.relevance, n_clicks=clicks)
+        log = run.simulate(w.policy, user_with(eta, noise), relevance=w.relevance, n_sessions=total, rng=rng)
+        return estimates(log, w.lam)
+
+    rows = []
+    for seed, of_seed in zip(run.seeds, run.each_seed(judge, settings, stream=stream), strict=True):
+        truth = world(run, seed).truth
+        for setting, found in zip(settings, of_seed, strict=True):
+            for method, estimate in zip(METHODS, found, strict=True):
+                told = tau(estimate, truth), lost(estimate, truth), blends_preferred(estimate)
+                rows.append((seed, *setting, method, *told))
+    return pd.DataFrame(rows, columns=["seed", "eta", "noise", "clicks", "method", "tau", "lost", "blends"])
+
+
+@cache
+def orders(run: book.Run) -> pd.DataFrame:
+    """Without position bias (η = 0) and with it (η = 1), by one log each of every seed."""
+    clicks = clicks_of_a_log(run)
+    # Without bias is the negative control, so it has draws of its own.
+    parts = [_orders(run, [(0.0, 0.0, clicks)], stream=104), _orders(run, [(1.0, 0.0, clicks)], stream=105)]
+    return pd.concat(parts, ignore_index=True)
+
+
+@cache
+def orders_by_size(run: book.Run) -> pd.DataFrame:
+    """By logs of growing size at η = 1, without noise and with it."""
+    without = _orders(run, [(1.0, 0.0, clicks) for clicks in run.size.clicks], stream=106)
+    with_noise = _orders(run, [(1.0, NOISE, clicks) for clicks in run.size.clicks], stream=107)
+    return pd.concat([without, with_noise], ignore_index=True)
+
+
+@cache
+def wrong_curves(run: book.Run) -> pd.DataFrame:
+    """IPS that assumes another severity than the users' η = 1: a row for each seed and ``assumed`` severity."""
+
+    def assuming(seed: int, assumed: float, rng: np.random.Generator) -> list[float]:
+        w = world(run, seed)
+        log = run.simulate(w.policy, user_with(1.0), relevance=w.relevance, n_clicks=clicks_of_a_log(run), rng=rng)
+        estimate = -(w.lam[:, log.document] @ (log.clicks * log.rank**assumed)) / log.n_sessions
+        return [tau(estimate, w.truth), blends_preferred(estimate)]
+
+    found = run.each_seed(assuming, ASSUMED, stream=108)
+    rows = [
+        (seed, assumed, *told)
+        for seed, of_seed in zip(run.seeds, found, strict=True)
+        for assumed, told in zip(ASSUMED, of_seed, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["seed", "assumed", "tau", "blends"])
+
+
+@cache
+def two_rankers(run: book.Run) -> cf.ClickLog:
+    """A log of two rankers, the deployed one and the first new one, with half of the sessions each."""
+    w = world(run, run.seed)
+    second = cf.DeterministicPolicy.rank_by(-w.lam[0], w.queries.offsets, rng=run.rng(run.seed, 109))
+    return run.simulate(
+        cf.MixturePolicy([w.policy, second], shares=[0.5, 0.5]),
+        user_with(1.0),
+        relevance=w.relevance,
+        n_clicks=10 * clicks_of_a_log(run),
+        rng=run.rng(run.seed, 110),
+    )
+
+
+@cache
+def random_logger(run: book.Run) -> pd.DataFrame:
+    """A log of one fixed random order a query: a row for the old blends, and one for blends with that order."""
+    w, queries = world(run, run.seed), world(run, run.seed).queries
+    order = standardised(run.rng(run.seed, 112).random(queries.n_docs))
+    rows = {}
+    for name, blended in (("the same candidates", w.logger), ("blends rebuilt", order)):
+        rng = run.rng(run.seed, 111)
+        policy = cf.DeterministicPolicy.rank_by(order, queries.offsets, rng=rng)
+        log = run.simulate(policy, user_with(1.0), relevance=w.relevance, n_clicks=clicks_of_a_log(run), rng=rng)
+        candidates = [*w.new, *((blended + scores) / 2 for scores in w.new)]
+        weights = [cf.rank_weights(scores, queries.offsets, metric=cf.dcg()) for scores in candidates]
+        lam = np.array([weight.lam for weight in weights])
+        truth = -lam @ w.relevance / queries.n_queries
+        naive, ips, _ = estimates(log, lam)
+        rows[name] = [tau(naive, truth), tau(ips, truth), blends_preferred(naive), blends_preferred(truth)]
+    return pd.DataFrame(rows, ["naive τ", "IPS τ", "blends preferred", "truly"]).T
+
+
+def draw_page(examined: BoolArray, clicked: BoolArray) -> Figure:
+    """A page with the products A, B, C, and what each customer, a row of the arrays (n, 3), does with it."""
+    import matplotlib.pyplot as plt
+    from matplotlib.patches import Rectangle
+
+    fig, ax = plt.subplots(figsize=(5.2, 3.2))
+    for row, (name, wanted) in enumerate(zip("ABC", ("wanted", "not wanted", "wanted"), strict=True)):
+        ax.add_patch(Rectangle((-7.1, -row - 0.4), 7.3, 0.8, fc="#F4F4F4", ec="#666666"))
+        ax.text(-6.7, -row, f"{row + 1}", va="center", color="#666666")
+        ax.text(-5.7, -row, f"{name}   {wanted}", va="center")
+    looks: dict[str, dict[str, Any]] = {
+        "did not look": {"marker": ".", "color": "#BBBBBB"},
+        "looked": {"marker": "o", "s": 90, "fc": "white", "ec": "#0072B2", "lw": 1.5},
+        "looked and clicked": {"marker": "o", "s": 90, "color": "#0072B2"},
+    }
+    for state, (label, look) in enumerate(looks.items()):
+        customer, place = np.nonzero(examined.astype(int) + clicked == state)
+        ax.scatter(customer + 1, -place, label=label, **look)
+    ax.text(-7.1, 0.62, "the page", fontsize=11)
+    ax.text(0.6, 0.62, f"{len(examined)} customers", fontsize=11)
+    ax.set(xlim=(-7.4, len(examined) + 0.7), ylim=(-2.6, 1.0))
+    ax.axis("off")
+    fig.legend(loc="outside lower center", ncols=3, handletextpad=0.1, columnspacing=1)
+    return fig
+
+
+def draw_pairs(run: book.Run) -> Callable[[float], tuple[Figure, pd.DataFrame, str, str]]:
+    """How a frame of the slider is drawn: each blend minus the new ranker inside it, by the log of one severity."""
+    import matplotlib.pyplot as plt
+
+    def draw(eta: float) -> tuple[Figure, pd.DataFrame, str, str]:
+        frame = judged(run).query("eta == @eta").drop(columns="eta")
+        height, pairs = np.arange(len(NEW)), frame.iloc[len(NEW) :]
+        truth = np.diff(frame["truth"].to_numpy().reshape(2, -1), axis=0)[0]
+        fig, ax = plt.subplots(figsize=(5.2, 3.6))
+        ax.axvline(0, color="#666666", lw=1)
+        ax.plot(truth, height, ls="", label="truth", **book.METHODS["truth"])
+        for shift, name in ((-0.2, "naive"), (0.2, "ips")):
+            value, half = pairs[f"{name}_difference"], 1.96 * pairs[f"{name}_difference_se"]
+            look = {"ls": "", "capsize": 2, "label": name.replace("ips", "IPS"), **book.METHODS[name]}
+            ax.errorbar(value, height + shift, xerr=half, **look)
+        ax.set(xlabel="DCG of the blend minus DCG of the new ranker", yticks=height, yticklabels=NEW)
+        ax.set_ylim(-0.6, len(NEW) + 0.2)
+        ax.locator_params(axis="x", nbins=5)
+        ax.legend(loc="upper center", ncols=3)
+        better = int((truth > 0).sum())
+        naive, ips = (f"{sure(frame, name)} better, {sure(frame, name, -1)} worse" for name in ("naive", "ips"))
+        fact = (
+            f"{better} of {len(NEW)} blends {'is' if better == 1 else 'are'} truly better; "
+            f"the naive estimate is sure of {naive}, IPS of {ips}"
+        )
+        alt = f"Differences in DCG, blend minus new ranker, for {len(NEW)} pairs at η = {eta:g}: {fact}."
+        return fig, frame, fact, alt
+
+    return draw
