@@ -35,6 +35,9 @@ class Scale:
     ['smoke', 'ci', 'paper']
     >>> book.SCALES["smoke"].clicks, book.SCALES["smoke"].seeds
     ((500, 5000), 2)
+    >>> whole, drawn = (book.SCALES["ci"].for_collection(share) for share in (1.0, 0.2))
+    >>> (whole.seeds, whole.light_seeds), (drawn.seeds, drawn.light_seeds)
+    ((5, 5), (3, 3))
     """
 
     name: str

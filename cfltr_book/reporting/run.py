@@ -72,6 +72,7 @@ class Run(Experiments):
     >>> run.evidence(same).summary
     'Evidence: 1 claim: true'
     >>> run.number("sessions-of-the-example", log.n_sessions, form="{:d}")
+    >>> run.record("words-of-the-example", "a phrase, as chapters record them that are not yet written anew")
     >>> ax = book.curves([1, 2], {"ips": [0.5, 0.6]}, xlabel="clicks")
     >>> run.figure(
     ...     ax.figure, "fig-example", caption="Estimates of an example.", seeds=[3],
@@ -113,9 +114,12 @@ class Run(Experiments):
     def evidence(self, *of: Any) -> Evidence:
         """Claims as one small table under one line of summary (:class:`cfltr_book.reporting.evidence.Evidence`).
 
-        ``run.evidence("ch01", "naive")`` measures the claims of a section of ``cfltr_book/evidence/ch01.py``, in the
-        order in which they stand there, and judges each as :meth:`claim` does.  ``run.evidence(*results)`` shows what
-        :meth:`claim` returned.
+        Parameters
+        ----------
+        of : two names, or the results of claims
+            ``run.evidence("ch01", "naive")`` measures the claims of a section of ``cfltr_book/evidence/ch01.py``, in
+            the order in which they stand there, and judges each as :meth:`claim` does.  ``run.evidence(*results)``
+            shows what :meth:`claim` returned.
 
         Raises
         ------
