@@ -18,6 +18,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 from book_tools.book import Book, Chapter
+from book_tools.colab.half_pages import executed_chapter
 from book_tools.colab.install_cell import extras_of, install_source, is_guard, stamp_of
 from book_tools.colab.labels import Labels, Target
 from book_tools.colab.marks import LEGEND, SCOREBOARD, mark_of, measured
@@ -26,7 +27,6 @@ from book_tools.colab.portable import Portable
 from book_tools.colab.repository import Origin
 from book_tools.errors import BookError
 from book_tools.execution.artefacts import records_in
-from book_tools.execution.execute import NOTEBOOK
 from book_tools.files import remove_tree
 from book_tools.notebooks import (
     FOLDS,
@@ -35,7 +35,6 @@ from book_tools.notebooks import (
     MARK,
     fold_title,
     has_kept_tables,
-    read_notebook,
     source_index,
     tags_of,
     write_notebook,
@@ -86,7 +85,7 @@ def start_of(notebook: NotebookNode, parameters: Parameters) -> Parameters:
 
 def copy_of(book: Book, chapter: Chapter, labels: Labels, origin: Origin, parameters: Parameters) -> NotebookNode:
     """Return the copy of one executed chapter."""
-    executed = read_notebook(book.folder_of(chapter) / NOTEBOOK)
+    executed = executed_chapter(book, chapter)
     start, kept = start_of(executed, parameters), has_kept_tables(executed)
     portable = portable_of(book, chapter, labels, origin, FOUND_BY_PAGE)
     cells = plain_cells(chapter, executed, portable, start, hint=_hint(parameters, start))

@@ -13,14 +13,14 @@ from nbformat import NotebookNode
 
 from book_tools.book import Book, Chapter
 from book_tools.colab.copies import FOLDER, introduce, notebook_of, plain_cells, portable_of, write_each
+from book_tools.colab.half_pages import executed_chapter
 from book_tools.colab.install_cell import stamp_of
 from book_tools.colab.labels import Labels, Target
 from book_tools.colab.marks import LEGEND, SCOREBOARD
 from book_tools.colab.repository import Origin
 from book_tools.errors import BookError
 from book_tools.execution.artefacts import claims_in, figures_in
-from book_tools.execution.execute import NOTEBOOK
-from book_tools.notebooks import MARK, read_notebook
+from book_tools.notebooks import MARK
 from book_tools.parameters import Parameters
 from book_tools.site.dress import drop_numeric_warnings, rewrite_claims
 
@@ -49,7 +49,7 @@ def reading_copy_of(
     from cfltr_book.reporting.pictures import numbered_caption
 
     folder = book.folder_of(chapter)
-    executed = read_notebook(folder / NOTEBOOK)
+    executed = executed_chapter(book, chapter)
     portable = portable_of(book, chapter, labels, origin)
     scoreboard = f"{posixpath.dirname(portable.page)}/{SCOREBOARD}".lstrip("/")
     rewrite_claims(executed, claims_in(folder), f"{portable.site}{scoreboard}" if portable.site else None)

@@ -11,13 +11,13 @@ import yaml
 
 from book_tools.book import Book, Chapter
 from book_tools.colab.copies import add_launch_line, below_title
+from book_tools.colab.half_pages import executed_chapter
 from book_tools.colab.marks import box_of, write_marks
 from book_tools.colab.repository import Origin
 from book_tools.errors import BookError
 from book_tools.execution.artefacts import claims_in, figures_in, records_in
-from book_tools.execution.execute import NOTEBOOK
 from book_tools.files import remove_tree
-from book_tools.notebooks import read_notebook, write_notebook
+from book_tools.notebooks import write_notebook
 from book_tools.parameters import Parameters
 from book_tools.site.dress import (
     DATA_FOLDER,
@@ -107,7 +107,7 @@ def _stage_chapters(book: Book, chapters: list[Chapter], origin: Origin, launch:
         data.mkdir(parents=True, exist_ok=True)
         try:
             figures = figures_in(folder)
-            notebook = read_notebook(folder / NOTEBOOK)
+            notebook = executed_chapter(book, chapter)
             measurements = claims_in(folder)
             dress(notebook, chapter.source.name, figures)
             label_folds(notebook)
