@@ -16,7 +16,7 @@ from book_tools.site.tables import table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cfltr_book.reporting.kept_tables import Table
+    from cfltr_book.legacy.kept_tables import Table
 
 SCALES = ("ci", "paper")
 REMEDY = "compute it anew with 'make paper'"
@@ -171,7 +171,7 @@ def _row(book: Book, chapter: Chapter, path: Path, about: Mapping[str, Any]) -> 
 def _compared(book: Book, chapter: Chapter, question: Question) -> Iterator[list[str]]:
     import pandas as pd
 
-    from cfltr_book.reporting.kept_tables import frame_of, place_of
+    from cfltr_book.legacy.kept_tables import frame_of, place_of
 
     found: dict[str, dict[str, list[float]]] = {}
     for scale in SCALES:
@@ -242,7 +242,7 @@ def _growth(small: list[float], large: list[float]) -> int:
 
 
 def _read(path: Path) -> Table:
-    from cfltr_book.reporting.kept_tables import read_table
+    from cfltr_book.legacy.kept_tables import read_table
 
     return read_table(path, remedy=REMEDY)
 

@@ -11,7 +11,7 @@ from toy import Toy
 
 from book_tools.book import Book
 from book_tools.site.papers_size import ASKED, _verdict, papers_size
-from cfltr_book.reporting.kept_tables import Row, frame_of, kinds_of, place_of, write_table
+from cfltr_book.legacy.kept_tables import Row, frame_of, kinds_of, place_of, write_table
 
 
 def learning_curve(seed: int, n_clicks: int, propdcg: float, weights: str = "ips") -> Row:

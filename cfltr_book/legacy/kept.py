@@ -15,8 +15,8 @@ import numpy as np
 
 from cfltr_book.data.corpora import check_corpus
 from cfltr_book.data.scales import check_scale
-from cfltr_book.reporting import paper_run
-from cfltr_book.reporting.kept_questions import (
+from cfltr_book.legacy import paper_run
+from cfltr_book.legacy.kept_questions import (
     Host,
     Question,
     cell_name,
@@ -28,7 +28,7 @@ from cfltr_book.reporting.kept_questions import (
     path_of,
     remedy,
 )
-from cfltr_book.reporting.kept_tables import Table, frame_of, kinds_of, read_table, same
+from cfltr_book.legacy.kept_tables import Table, frame_of, kinds_of, read_table, same
 from cfltr_core import checks
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from cfltr_book.reporting import cluster, digests
-from cfltr_book.reporting.kept_questions import FOLDER, Question, cell_name, flat_result, number_of, parts_of
-from cfltr_book.reporting.kept_tables import Row, Table, place_of, write_table
+from cfltr_book.legacy import cluster, digests
+from cfltr_book.legacy.kept_questions import FOLDER, Question, cell_name, flat_result, number_of, parts_of
+from cfltr_book.legacy.kept_tables import Row, Table, place_of, write_table
 
 # The folder where a paper run stores finished cells.  That it is set makes the run a paper run; the rest is for it:
 # a file for a line about each finished cell, the tables asked for (all when empty), how many seeds at most (all when

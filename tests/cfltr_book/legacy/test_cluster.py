@@ -8,8 +8,8 @@ from pathlib import Path
 import joblib
 import pytest
 
-from cfltr_book.reporting import digests
-from cfltr_book.reporting.cluster import problem_of_worker, workers
+from cfltr_book.legacy import digests
+from cfltr_book.legacy.cluster import problem_of_worker, workers
 
 
 def test_without_an_address_processes_of_this_machine_compute(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_what_a_worker_must_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_nobody_at_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr("cfltr_book.reporting.cluster.PATIENCE", 1)
+    monkeypatch.setattr("cfltr_book.legacy.cluster.PATIENCE", 1)
     refused = pytest.raises(ValueError, match=r"no scheduler with workers at 'tcp://127.0.0.1:9'.*dask worker ADDRESS")
     with refused, workers("tcp://127.0.0.1:9", jobs=1, store=tmp_path, variables={}):
         pass

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from cfltr_book.reporting.kept_tables import NAME, Row, flat, kinds_of, place_of
-from cfltr_book.reporting.standing import Stream
+from cfltr_book.legacy.kept_tables import NAME, Row, flat, kinds_of, place_of
 from cfltr_core import checks
+
+Stream = int | Sequence[int]
 
 # The folder of the chapter's kept tables; without this variable there are none.
 FOLDER = "CFLTR_KEPT"

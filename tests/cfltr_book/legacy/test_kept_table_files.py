@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cfltr_book.reporting.kept_tables import flat, frame_of, kinds_of, place_of, read_table, same, write_table
+from cfltr_book.legacy.kept_tables import flat, frame_of, kinds_of, place_of, read_table, same, write_table
 
 ROWS: list[dict[str, Any]] = [
     {"seed": 0, "eta": 0.1 + 0.2, "cap": None, "noisy": True, "word": 'a, "b"\nc', "n": 1, "rate": 1, "none": None},

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cfltr_book.reporting import digests
-from cfltr_book.reporting.digests import NotWritten, check_draws, code_digest, describe, digest
+from cfltr_book.legacy import digests
+from cfltr_book.legacy.digests import NotWritten, check_draws, code_digest, describe, digest
 from cfltr_core import ips
 
 SCALE = 2.0

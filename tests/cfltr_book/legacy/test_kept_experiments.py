@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from cfltr_book import Run
-from cfltr_book.reporting import kept, kept_questions, paper_run
+from cfltr_book.legacy import kept, kept_questions, paper_run
 
 RUN = Run("smoke", "digits")
 SETTINGS: list[dict[str, Any]] = [{"n": 10, "cap": None}, {"n": 20, "cap": 0.5}, {"n": 30, "cap": 1}]

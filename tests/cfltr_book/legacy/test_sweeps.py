@@ -20,8 +20,8 @@ import oracles
 import pytest
 
 from cfltr_book import Run
-from cfltr_book.reporting import digests
-from cfltr_book.reporting.sweeps import Cell, pack, run_cells, unpack
+from cfltr_book.legacy import digests
+from cfltr_book.legacy.sweeps import Cell, pack, run_cells, unpack
 
 RUN = Run("smoke", "digits", 3)
 SETTINGS = [{"eta": 0.5}, {"eta": 1.0}]

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
-from cfltr_book.reporting import digests
+from cfltr_book.legacy import digests
 
 # Seconds until the scheduler at an address must have answered, and a first worker must be there.
 PATIENCE = 30

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from cfltr_book.reporting import digests
+from cfltr_book.legacy import digests
 from cfltr_core.files import write_whole
 
 

@@ -19,8 +19,8 @@ import pytest
 import scipy.special
 import torch
 
-from cfltr_book.reporting import digests
-from cfltr_book.reporting.digests import (
+from cfltr_book.legacy import digests
+from cfltr_book.legacy.digests import (
     NotWritten,
     check_draws,
     code_digest,
@@ -141,9 +141,7 @@ def test_code_digest_sees_what_matters_and_nothing_else(tmp_path: Path) -> None:
 
 def test_code_digest_is_the_same_in_another_process(tmp_path: Path) -> None:
     (tmp_path / "elsewhere.py").write_text(PLAIN + "\nWORDS = {'a', 'b', 'c'}\ng = lambda: (f, WORDS)\n")
-    script = (
-        "import sys; from elsewhere import g; from cfltr_book.reporting.digests import code_digest as c; print(c(g))"
-    )
+    script = "import sys; from elsewhere import g; from cfltr_book.legacy.digests import code_digest as c; print(c(g))"
     both = []
     for salt in ("1", "2"):
         environment = {"PYTHONHASHSEED": salt, "PYTHONPATH": f"{tmp_path}:{Path(digests.__file__).parents[2]}"}
@@ -311,7 +309,7 @@ def test_a_shared_generator_is_found_wherever_it_hides() -> None:
 
 CELLS = [
     "scale = 'smoke'",
-    "import numpy as np\nfrom cfltr_book.reporting.digests import code_digest, executed_cells",
+    "import numpy as np\nfrom cfltr_book.legacy.digests import code_digest, executed_cells",
     "x = 1",
     "def f(seed, rng):\n    return x",
     "opaque = (i for i in range(3))\ndef g(seed, rng):\n    return opaque",

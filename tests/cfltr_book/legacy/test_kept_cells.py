@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from cfltr_book import Run
-from cfltr_book.reporting.digests import describe, digest
-from cfltr_book.reporting.sweeps import Cell, batches_of, pack, run_cells, unpack
+from cfltr_book.legacy.digests import describe, digest
+from cfltr_book.legacy.sweeps import Cell, batches_of, pack, run_cells, unpack
 
 RUN = Run("smoke", "digits", 3)
 
