@@ -22,10 +22,12 @@ from cfltr_book.reporting.claims import claim
 from cfltr_book.reporting.figures import METHODS, band, curves, figure, record, style
 from cfltr_book.reporting.intervals import mean_interval
 from cfltr_book.reporting.run import Run
+from cfltr_book.reporting.tables import Experiment
 
 __all__ = [
     "METHODS",
     "SCALES",
+    "Experiment",
     "Run",
     "band",
     "claim",

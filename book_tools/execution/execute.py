@@ -23,7 +23,9 @@ from book_tools.parameters import Parameters
 RUN_VARIABLE = "CFLTR_RUN_DIR"
 # The folder of the chapter's kept tables, and what else the package is told of them.
 KEPT_VARIABLE, KEPT_PREFIXES = "CFLTR_KEPT", ("CFLTR_KEPT", "CFLTR_KEEP")
-# The folder in which the package keeps a collection that it has read.
+# The revision that is built: it draws the cells of kept tables that are computed again.
+REVISION_VARIABLE = "CFLTR_REVISION"
+# The folder in which the package keeps a collection that it has read, and the cells of experiments.
 CACHE_VARIABLE = "CFLTR_CACHE"
 ARTEFACT_FOLDERS = ("figures", "claims", "records")
 NOTEBOOK = "notebook.ipynb"
