@@ -143,14 +143,7 @@ def table(experiment: Experiment, run: Standing) -> pd.DataFrame:
         frame = frame_of([cell["row"] for cell in cells])
         frame.attrs = {"kept": False, "seeds": seeds, "words": f"computed in this run: {_seeds(seeds)}"}
         return frame
-    asked = experiment.rows(run, seeds)
-    held = text_of(kept.reindex(columns=list(asked[0])).to_dict("records"))
-    for line, wanted in zip_longest(held.splitlines(), text_of(asked).splitlines()):
-        if line != wanted:
-            raise ValueError(
-                f"kept table {experiment.name}: it holds {line!r} where the chapter asks for {wanted!r}; to compute "
-                f"it anew, type: {experiment.command(run.scale, run.corpus)}"
-            )
+    asked = check_question(experiment, run, kept)
     revision = os.environ.get(REVISION)
     if revision is not None:
         tables = len([*experiment.path(run.scale, run.corpus).parent.glob("*.csv")])
@@ -163,6 +156,19 @@ def table(experiment: Experiment, run: Standing) -> pd.DataFrame:
                     remedy = experiment.command(run.scale, run.corpus)
                     raise ValueError(f"kept table {problem}. Where the change is meant, type: {remedy} ANEW=1")
     return kept
+
+
+def check_question(experiment: Experiment, run: Standing, kept: pd.DataFrame) -> list[Row]:
+    """What a run asks of an experiment; ValueError where a kept table is about something else."""
+    asked = experiment.rows(run, experiment.seeds(run))
+    held = text_of(kept.reindex(columns=list(asked[0])).to_dict("records"))
+    for line, wanted in zip_longest(held.splitlines(), text_of(asked).splitlines()):
+        if line != wanted:
+            raise ValueError(
+                f"kept table {experiment.name}: it holds {line!r} where the chapter asks for {wanted!r}; to compute "
+                f"it anew, type: {experiment.command(run.scale, run.corpus)}"
+            )
+    return asked
 
 
 def drawn(word: str, seconds: Sequence[float], *, most: float) -> list[int]:
@@ -219,7 +225,8 @@ def compute(experiment: Experiment, run: Standing, asked: Sequence[Row], *, anew
         raise ValueError(f"{experiment.name}: a seed or a setting stands twice; name each once")
     call = delayed(partial(_cell, experiment.cell, run, experiment.stream, anew))
     done: Iterator[Row] = Parallel(return_as="generator")(map(call, asked, paths))
-    if "CFLTR_RUN_DIR" not in os.environ:  # a page shows no progress
+    # Neither a page nor a log shows progress.
+    if "CFLTR_RUN_DIR" not in os.environ and ("ipykernel" in sys.modules or sys.stderr.isatty()):
         from tqdm.auto import tqdm
 
         done = tqdm(done, total=len(asked), desc=experiment.name, unit="cell", leave=False)
