@@ -13,6 +13,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 # Exact versions; `make setup LOCK=` in a fresh clone takes the newest instead.
 LOCK   ?= requirements.txt
+EXTRAS ?= book,browser,test,lint,logs
 # The CPU build of torch saves some gigabytes; where this index cannot be reached pip goes on without it.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 TORCH_VERSION ?= 2.13.0
@@ -29,6 +30,10 @@ SEEDS   ?=
 GO_ON   ?=
 # The scheduler of a dask cluster that computes them, as tcp://host:8786 (this machine).
 CLUSTER ?=
+# Which experiments `make tables` computes (all); with ANEW=1 finished cells, too; with CHECK=1 it only compares.
+EXPERIMENT ?=
+ANEW    ?=
+CHECK   ?=
 PORT    ?= 8000
 # The size at which the copies for Colab are tried.
 COLAB_SCALE ?= smoke
@@ -38,7 +43,7 @@ MODULES ?=
 SAMPLE  ?= 400
 
 # A variable in small letters would be taken by nobody, and the book built at another scale than was meant.
-$(foreach name,scale corpus seed seeds jobs chapter tables cluster port python venv,$(if $(filter command,$(origin $(name))),$(error \
+$(foreach name,scale corpus seed seeds jobs chapter tables experiment cluster port python venv,$(if $(filter command,$(origin $(name))),$(error \
   $(name)=$($(name)) sets nothing: variables are written in capitals, $(shell echo $(name) | tr a-z A-Z)='$($(name))')))
 
 BIN   := $(VENV)/bin
@@ -56,12 +61,12 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export NUMEXPR_NUM_THREADS := 1
 
-.PHONY: help setup book chapter page paper pdf offline judges browser colab publish test mutants verify accept lint format lock serve clean
+.PHONY: help setup book chapter page paper tables pdf offline judges browser colab publish test mutants verify accept lint format lock serve clean
 
 help:
 	@echo "make TARGET [VARIABLE=value …]"
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 12
-	@echo "seldom needed, and explained in the Makefile: accept, judges, mutants, lock, publish"
+	@echo "seldom needed, and explained in the Makefile: tables, accept, judges, mutants, lock, publish"
 	@echo "variables: SCALE=$(SCALE) CORPUS=$(CORPUS) SEED=$(SEED) JOBS=$(JOBS) PYTHON=$(PYTHON) VENV=$(VENV)"
 	@echo "corpora: yahoo-like, istella-like, yahoo-like:conflict, istella-like:conflict, digits, and letor:FOLDER[@OPTION,…],"
 	@echo "a folder below the one that the environment variable CFLTR_DATA names: CFLTR_DATA=~/collections make …"
@@ -73,7 +78,7 @@ $(WHOLE): pyproject.toml $(LOCK)
 	  { echo "PYTHON=$(PYTHON): Python 3.11 or newer is needed; name one, as in 'make setup PYTHON=python3.12'" >&2; exit 1; }
 	@if [ -e $(WHOLE) ]; then rm $(WHOLE); else $(PYTHON) -m venv --clear $(VENV); fi
 	$(PIP) --quiet --retries 0 $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch
-	$(PIP) --quiet --editable '.[book,browser,test,lint,logs]'
+	$(PIP) --quiet --editable '.[$(EXTRAS)]'
 	@touch $(WHOLE)
 
 book: $(WHOLE) ## execute the chapters and build the site into _build/html
@@ -92,6 +97,12 @@ paper: $(WHOLE) ## compute kept tables, or go on with them: make paper CHAPTER=0
 	$(NAMED)
 	$(TOOLS) paper $(RUN_OPTIONS) --chapter '$(CHAPTER)' --tables '$(TABLES)' --seeds '$(SEEDS)' \
 	  --cluster '$(CLUSTER)' $(if $(GO_ON),--go-on)
+
+# As `make paper`, for a chapter that has its experiments in a module: chapter 12.
+tables: $(WHOLE)
+	$(NAMED)
+	$(TOOLS) tables --scale '$(SCALE)' --corpus '$(CORPUS)' --jobs '$(JOBS)' --chapter '$(CHAPTER)' \
+	  --experiment '$(EXPERIMENT)' $(if $(ANEW),--anew) $(if $(CHECK),--check)
 
 pdf: $(WHOLE) ## after make book: the book as a PDF (needs TeX; says what to install)
 	$(TOOLS) pdf

@@ -108,8 +108,12 @@ class Book:
         """The committed numbers that a run at ``scale`` is compared with."""
         return self.root / "tests" / "reference" / scale
 
+    def tables(self, chapter: Chapter) -> Path:
+        """The kept tables of the chapter's experiments, which ``tables`` writes; the package ships them."""
+        return self.root / "cfltr_book" / "kept" / chapter.number
+
     def kept(self, chapter: Chapter) -> Path:
-        """The chapter's kept tables, which ``paper`` writes; no other command changes them."""
+        """The kept tables of a chapter whose cells define its experiments; ``paper`` writes them."""
         return self.root / "tests" / "reference" / "kept" / chapter.number
 
     def store(self, chapter: Chapter) -> Path:

@@ -102,6 +102,14 @@ def _paper(book: Book, options: argparse.Namespace) -> None:
     )
 
 
+def _tables(book: Book, options: argparse.Namespace) -> None:
+    from book_tools.execution.tables import tables
+
+    parameters = with_assignments(Parameters(), [f"scale={options.scale}", f"corpus={options.corpus}"])
+    names = options.experiment.split()
+    tables(book, options.chapter, parameters, names=names, jobs=options.jobs, anew=options.anew, check=options.check)
+
+
 def _site(book: Book, options: argparse.Namespace) -> None:
     from book_tools.site.build import build_site
 
@@ -207,6 +215,15 @@ def _parser() -> argparse.ArgumentParser:
         default="",
         metavar="ADDRESS",
         help="compute on this dask cluster, as tcp://host:8786 (default: here)",
+    )
+    add_tables = add("tables", _tables, "compute the kept tables of a chapter's experiments, or go on with them")
+    _add_parameters(add_tables)
+    add_tables.add_argument("--chapter", required=True, metavar="NN", help="the chapter, by number or name")
+    add_tables.add_argument("--jobs", type=_positive, default=2, help="cells at a time (default: %(default)s)")
+    add_tables.add_argument("--experiment", default="", metavar="NAMES", help="only these, names with spaces between")
+    add_tables.add_argument("--anew", action="store_true", help="compute finished cells again, too")
+    add_tables.add_argument(
+        "--check", action="store_true", help="compute all cells of kept tables from nothing; write nothing"
     )
     add("site", _site, "build the site from a complete run")
     pdf = add("pdf", _pdf, "make a PDF from a complete run; needs TeX")

@@ -5,10 +5,11 @@ Folders are floors, and imports point only down; all of it stands above ``cfltr_
 =====  ===============  =====================================================================================
 floor  folder           what lives there
 =====  ===============  =====================================================================================
-5      ``evidence``     how the claims of each chapter are measured, a function each
-4      ``experiments``  what is simulated for each chapter, as tidy tables that figures and claims share
-3      this file        the names that chapters use
-2      ``reporting``    what a chapter calls to show and to claim: the run, figures, claims, kept tables
+6      ``evidence``     how the claims of each chapter are measured, a function each
+5      ``experiments``  what is simulated for each chapter, as tidy tables that figures and claims share
+4      this file        the names that chapters use
+3      ``reporting``    what a chapter calls to show and to claim: the run, figures, claims, kept tables
+2      ``legacy``       kept tables of experiments that are still defined in the cells of chapters 7, 8 and 15
 1      ``data``         where lists of documents come from: generated corpora, digits, LETOR collections, scales
 =====  ===============  =====================================================================================
 
@@ -21,10 +22,12 @@ from cfltr_book.reporting.claims import claim
 from cfltr_book.reporting.figures import METHODS, band, curves, figure, record, style
 from cfltr_book.reporting.intervals import mean_interval
 from cfltr_book.reporting.run import Run
+from cfltr_book.reporting.tables import Experiment
 
 __all__ = [
     "METHODS",
     "SCALES",
+    "Experiment",
     "Run",
     "band",
     "claim",

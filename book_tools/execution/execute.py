@@ -23,7 +23,9 @@ from book_tools.parameters import Parameters
 RUN_VARIABLE = "CFLTR_RUN_DIR"
 # The folder of the chapter's kept tables, and what else the package is told of them.
 KEPT_VARIABLE, KEPT_PREFIXES = "CFLTR_KEPT", ("CFLTR_KEPT", "CFLTR_KEEP")
-# The folder in which the package keeps a collection that it has read.
+# The revision that is built: it draws the cells of kept tables that are computed again.
+REVISION_VARIABLE = "CFLTR_REVISION"
+# The folder in which the package keeps a collection that it has read, and the cells of experiments.
 CACHE_VARIABLE = "CFLTR_CACHE"
 ARTEFACT_FOLDERS = ("figures", "claims", "records")
 NOTEBOOK = "notebook.ipynb"
@@ -137,28 +139,28 @@ def cells_done(scratch: Path) -> str:
         return "none"
 
 
-def environment_for(scratch: Path, private: Path) -> dict[str, str]:
-    """Return the environment of a chapter: the same whoever runs it, with nothing of the user's settings."""
-    environment = {
+def computing_environment() -> dict[str, str]:
+    """Return the environment in which numbers are computed: the same whoever runs it, one thread in every pool."""
+    inherited = {
         name: value
         for name, value in os.environ.items()
         if name not in DROPPED_VARIABLES and not name.startswith(KEPT_PREFIXES)
     }
-    return (
-        SAME_KERNELS
-        | environment
-        | SINGLE_THREADED
-        | {
-            RUN_VARIABLE: str(scratch),
-            "PYTHONHASHSEED": "0",
-            "COLUMNS": "80",
-            # Without this a kernel specification of the user's could win over this interpreter.
-            "JUPYTER_PATH": str(Path(sys.prefix) / "share" / "jupyter"),
-            "JUPYTER_RUNTIME_DIR": str(private / "jupyter"),
-            "IPYTHONDIR": str(private / "ipython"),
-            "MPLCONFIGDIR": str(private / "matplotlib"),
-        }
-    )
+    return SAME_KERNELS | inherited | SINGLE_THREADED
+
+
+def environment_for(scratch: Path, private: Path) -> dict[str, str]:
+    """Return the environment of a chapter, with nothing of the user's settings."""
+    return computing_environment() | {
+        RUN_VARIABLE: str(scratch),
+        "PYTHONHASHSEED": "0",
+        "COLUMNS": "80",
+        # Without this a kernel specification of the user's could win over this interpreter.
+        "JUPYTER_PATH": str(Path(sys.prefix) / "share" / "jupyter"),
+        "JUPYTER_RUNTIME_DIR": str(private / "jupyter"),
+        "IPYTHONDIR": str(private / "ipython"),
+        "MPLCONFIGDIR": str(private / "matplotlib"),
+    }
 
 
 def failure_report(chapter: Chapter, target: Path, log: str) -> str:

@@ -42,6 +42,8 @@ LETOR_PREFIX = "letor:"
 REGISTRY = "cfltr_book/claims/"
 # What is simulated for one chapter and how its claims are measured: no other chapter may call these.
 OWN = ("cfltr_book/experiments/ch{}.py", "cfltr_book/evidence/ch{}.py")
+# The tables that the package keeps of a chapter's experiments.
+KEPT = "cfltr_book/kept/"
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -94,7 +96,7 @@ def surroundings(book: Book, parameters: Parameters) -> Surroundings:
     chapters = book.chapters()
     own_names = {chapter.number: [name.format(chapter.number) for name in OWN] for chapter in chapters}
     not_shared = {name for names in own_names.values() for name in names}
-    common = [name for name in files if not name.startswith(REGISTRY) and name not in not_shared]
+    common = [name for name in files if not name.startswith((REGISTRY, KEPT)) and name not in not_shared]
     shared = {
         "package": {name: digest_of(files[name]) for name in common},
         "execution": {name: digest_of(tools / name) for name in EXECUTION_MODULES},
@@ -108,6 +110,7 @@ def surroundings(book: Book, parameters: Parameters) -> Surroundings:
             {
                 "claims": _claims(files.get(f"{REGISTRY}{chapter.number}.yml")),
                 "kept": _kept_tables(book.kept(chapter)),
+                "tables": _kept_tables(book.tables(chapter)),
                 "modules": {name: digest_of(files[name]) for name in own_names[chapter.number] if name in files},
             }
         )

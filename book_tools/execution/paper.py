@@ -130,7 +130,7 @@ def _variables(
     cluster: str,
 ) -> dict[str, str]:
     """Return what tells the package that this is a paper run."""
-    from cfltr_book.reporting import paper_run
+    from cfltr_book.legacy import paper_run
 
     revision, dirty = git_state(book.root, besides="tests/reference/kept")
     about = {
@@ -190,6 +190,6 @@ def _check_tables(chapter: Chapter, names: list[str], tables: list[str]) -> None
 
 
 def _place(book: Book, chapter: Chapter, parameters: Parameters) -> Path:
-    from cfltr_book.reporting.kept_tables import place_of
+    from cfltr_book.legacy.kept_tables import place_of
 
     return place_of(book.kept(chapter), parameters.scale, parameters.corpus, seed=parameters.seed)

@@ -17,7 +17,7 @@ from pathlib import Path
 from book_tools.book import Book, Chapter
 from book_tools.errors import BookError, Interrupted
 from book_tools.execution.artefacts import check_artefacts
-from book_tools.execution.execute import CACHE_VARIABLE, KEPT_VARIABLE, Children, cells_done, execute
+from book_tools.execution.execute import CACHE_VARIABLE, KEPT_VARIABLE, REVISION_VARIABLE, Children, cells_done, execute
 from book_tools.execution.expected import announcement, expected_seconds
 from book_tools.execution.fingerprint import Surroundings, fingerprint_of, package_versions, surroundings
 from book_tools.execution.lock import exclusive
@@ -180,6 +180,7 @@ def _execute_one(
     fingerprint = fingerprint_of(chapter, around)
     variables = {
         KEPT_VARIABLE: str(book.kept(chapter)),
+        REVISION_VARIABLE: git_state(book.root)[0] or "",
         # The text of a collection is read once for all chapters.
         CACHE_VARIABLE: os.environ.get(CACHE_VARIABLE) or str(book.build / "cache"),
     }

@@ -16,8 +16,6 @@ from book_tools.site.tables import table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cfltr_book.reporting.kept_tables import Table
-
 SCALES = ("ci", "paper")
 REMEDY = "compute it anew with 'make paper'"
 # How a case ends in which the two methods differ by the draws alone: there neither can be ahead.
@@ -30,7 +28,7 @@ INTRODUCTION = (
     "Two questions follow. *Does it come out the same at the papers' own size?* And *what did the long experiments "
     "cost?* An experiment that is too long for each build is computed once and kept as a *table*, "
     "with the revision that made it. A build at the scale and on the corpus of a table reads it; of most tables it "
-    "computes a cell or two again, and fails where one differs by more than rounding on another processor may (1e-6 "
+    "computes a few cells again, and fails where one differs by more than rounding on another processor may (1e-6 "
     "relative, up to 5 % where a training magnifies it: `rtol` in the chapter).\n",
 )
 QUESTIONS = (
@@ -59,6 +57,8 @@ AGAIN = (
     "The numbers are the same on any number of workers. A run without `TABLES` and `SEEDS` computes all that the "
     "chapter asks for; before you start it, divide the time above by the seeds computed and multiply by those missing. "
     "`git diff tests/reference/kept` then shows what differs; time and revision always do.\n",
+    "Of a chapter that has its experiments in a module, such as chapter 12, `make tables CHAPTER=12 SCALE=paper "
+    "EXPERIMENT=all-queries JOBS=2` computes the tables, which lie in `cfltr_book/kept`.\n",
 )
 
 
@@ -135,13 +135,18 @@ def papers_size(book: Book) -> str:
         if rows:
             parts += [f"**{question.text}** (`{question.corpus}`, {link_to(chapter)}):\n"]
             parts += [table(["", *(f"`{scale}`" for scale in SCALES), "The same at the papers' size?"], rows)]
-    kept = [(chapter, path) for chapter in book.chapters() for path in sorted(book.kept(chapter).rglob("*.csv"))]
+    kept = [
+        (chapter, path)
+        for chapter in book.chapters()
+        for folder in (book.kept(chapter), book.tables(chapter))
+        for path in sorted(folder.rglob("*.csv"))
+    ]
     reading = reading_cost(book.root / "benchmarks" / "measured" / "events.csv")
     if not kept:
         return "\n".join([*parts, *reading, "No table is kept.\n"])
     rows, seconds, whole = [], 0.0, 0
     for chapter, path in kept:
-        about = _read(path).about
+        _, about = _read(path)
         seconds += about["seconds_in_all"]
         whole += len(about["seeds"]) == len(about["seeds_asked"])
         rows.append(_row(book, chapter, path, about))
@@ -163,7 +168,7 @@ def _row(book: Book, chapter: Chapter, path: Path, about: Mapping[str, Any]) -> 
         f"`{about['scale']}`, `{about['corpus']}`",
         f"{len(about['seeds'])} of {len(about['seeds_asked'])}",
         _time(about["seconds_in_all"]),
-        f"{about['peak_bytes'] / 2**30:.1f} GiB",
+        f"{about['peak_bytes'] / 2**30:.1f} GiB" if "peak_bytes" in about else "–",
         ", ".join(" ".join(filter(None, [f"`{str(revision or 'unknown')[:7]}`", day])) for revision, day in days),
     ]
 
@@ -171,15 +176,14 @@ def _row(book: Book, chapter: Chapter, path: Path, about: Mapping[str, Any]) -> 
 def _compared(book: Book, chapter: Chapter, question: Question) -> Iterator[list[str]]:
     import pandas as pd
 
-    from cfltr_book.reporting.kept_tables import frame_of, place_of
+    from cfltr_book.legacy.kept_tables import place_of
 
     found: dict[str, dict[str, list[float]]] = {}
     for scale in SCALES:
-        paths = [place_of(book.kept(chapter), scale, question.corpus) / f"{name}.csv" for name in question.tables]
-        if paths[0].is_file():
-            tables = [_read(path) for path in paths if path.is_file()]
-            frames = [frame_of(kept.rows, [*kept.rows[0]], kept.about["columns"]) for kept in tables]
-            found[scale] = question.differences(pd.concat(frames))
+        folders = [place_of(kept, scale, question.corpus) for kept in (book.kept(chapter), book.tables(chapter))]
+        paths = [path for name in question.tables for folder in folders if (path := folder / f"{name}.csv").is_file()]
+        if paths and paths[0].stem == question.tables[0]:
+            found[scale] = question.differences(pd.concat(_read(path)[0] for path in paths))
     if len(found) == len(SCALES):
         for case in found["paper"]:
             same = case.endswith(ONE_LAW)
@@ -241,10 +245,16 @@ def _growth(small: list[float], large: list[float]) -> int:
     return 1 if second > first else -1
 
 
-def _read(path: Path) -> Table:
-    from cfltr_book.reporting.kept_tables import read_table
+def _read(path: Path) -> tuple[pd.DataFrame, Mapping[str, Any]]:
+    """A kept table and what is said of it, whether the package ships it or it lies with the references."""
+    from cfltr_book.legacy import kept_tables
+    from cfltr_book.reporting import tables
 
-    return read_table(path, remedy=REMEDY)
+    if "cfltr_book" in path.parts[-6:]:
+        frame, about = tables.read_table(path)
+        return frame, {"seeds_asked": about["seeds"], "seconds_in_all": sum(about["seconds"]), **about}
+    table = kept_tables.read_table(path, remedy=REMEDY)
+    return kept_tables.frame_of(table.rows, list(table.about["columns"]), table.about["columns"]), table.about
 
 
 def _time(seconds: float) -> str:

@@ -40,7 +40,7 @@ def source_counts(found: list[Standing], parameters: Parameters) -> str:
     if "empirical" in counts:
         seen = counts["empirical"]
         parts.append(f"{seen.total()} about data, here `{parameters.corpus}` ({listed(seen, EMPIRICAL)})")
-    from cfltr_book.reporting.kept_questions import number_of
+    from cfltr_book.legacy.kept_questions import number_of
 
     number = number_of(len(found), "claim")
     return f"The book checks {number} of this source{': ' if parts else ''}{' and '.join(parts)}.\n"

@@ -26,7 +26,7 @@ COMPARED = (
     "corpus and seed are the book's own and `tests/reference` has the scale, the data of the {figures} figures and "
     "the {records} recorded numbers and phrases of the text, within the tolerances of "
     "`tests/reference/tolerances.yml`, which have their reasons. Of the {tables} kept tables a run reads those of its "
-    "scale and corpus, and computes a cell or two of most of them again. `make colab` runs the chapters' copies in a "
+    "scale and corpus, and computes a few cells of most of them again. `make colab` runs the chapters' copies in a "
     "bare environment and compares them with the chapters in the same way. Times, and the machine that took them, are "
     "compared with nothing.\n",
     "A changed verdict or recorded number does not fail `make book`; it fails `make verify`. Only where *undecided* is "
@@ -48,11 +48,12 @@ def status(book: Book, parameters: Parameters) -> str:
     rows = [[link_to(chapter), duration(timings.get(chapter.name))] for chapter in chapters]
     rows.append(["sum over the chapters", duration(sum(known))])
     folders = [book.folder_of(chapter) for chapter in chapters]
+    tables = [place for chapter in chapters for place in (book.kept(chapter), book.tables(chapter))]
     counts = {
         "verdicts": sum(len(claims_in(folder)) for folder in folders),
         "figures": sum(len(figures_in(folder)) for folder in folders),
         "records": sum(len(records_in(folder)) for folder in folders),
-        "tables": sum(1 for chapter in chapters for _ in book.kept(chapter).rglob("*.csv")),
+        "tables": sum(len([*place.rglob("*.csv")]) for place in tables),
     }
     return "\n".join(
         [

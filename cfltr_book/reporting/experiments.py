@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cfltr_book.reporting import kept as tables
-from cfltr_book.reporting import sweeps
-from cfltr_book.reporting.digests import NotWritten, describe, digest
-from cfltr_book.reporting.kept import Kept
-from cfltr_book.reporting.kept_questions import question_of
+from cfltr_book.legacy import kept as tables
+from cfltr_book.legacy import sweeps
+from cfltr_book.legacy.digests import NotWritten, describe, digest
+from cfltr_book.legacy.kept import Kept
+from cfltr_book.legacy.kept_questions import question_of
 from cfltr_book.reporting.standing import Standing, Stream, entropy
 
 

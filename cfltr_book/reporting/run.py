@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cfltr_book.data.corpora import units_of
-from cfltr_book.reporting import figures, sliders
+from cfltr_book.reporting import figures, sliders, tables
 from cfltr_book.reporting.claims import ClaimResult, claim
 from cfltr_book.reporting.evidence import Evidence
 from cfltr_book.reporting.experiments import Experiments
@@ -18,6 +18,7 @@ from cfltr_book.reporting.measures import measures_of
 from cfltr_core.checks import IntArray
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 
@@ -130,6 +131,24 @@ class Run(Experiments):
             case (str(module), str(section)):
                 of = tuple(self.claim(one.id, **one.arrays(self)) for one in measures_of(module, section))
         return Evidence(of, corpus=self.corpus, scale=self.scale)
+
+    def table(self, experiment: tables.Experiment) -> pd.DataFrame:
+        """The results of an experiment, a row for each seed and setting: the seed, the setting and its results.
+
+        The table is read where the package keeps one for this scale, this corpus and the seed 0, and computed cell by
+        cell elsewhere.  Where the book is built, some cells of a kept table, drawn by the revision, are computed
+        again.  Finished cells are stored, so that a run that was interrupted goes on; the numbers do not depend on
+        the number of workers.  ``frame.attrs`` holds ``kept``, the ``seeds``, and ``words`` for captions that say
+        where the numbers come from.
+
+        Raises
+        ------
+        ValueError
+            With a kept table: when it is about other seeds or settings, when a cell that is computed again differs by
+            more than the experiment's tolerance, or when its two files do not belong together.  Each message names
+            the table and what to type.  Without one: as :func:`cfltr_book.reporting.tables.compute`.
+        """
+        return tables.table(experiment, self)
 
     def number(self, name: str, value: float, *, form: str = "{:.3g}") -> None:
         """Let prose quote a number, shown as ``form.format(value)`` (:func:`cfltr_book.reporting.figures.record`).

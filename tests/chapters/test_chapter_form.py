@@ -26,7 +26,7 @@ COMMITTED = ROOT / "tests" / "reference" / "ci" / "records.json"
 # What a bare Colab offers, beside the package itself and the standard library.
 IMPORTS = {"cfltr_core", "cfltr_book", "numpy", "scipy", "pandas", "matplotlib", "seaborn", "sklearn", "torch"}
 # A chapter that writes files does so in a temporary folder.
-STANDARD = {"itertools", "math", "functools", "collections", "dataclasses", "importlib", "tempfile"}
+STANDARD = {"itertools", "math", "functools", "collections", "dataclasses", "importlib", "inspect", "tempfile"}
 
 
 def cells(path: Path) -> list[tuple[str, str, list[str]]]:

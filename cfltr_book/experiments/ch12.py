@@ -1,0 +1,389 @@
+"""What chapter 12 simulates: rankers that learn the top five from clicks on cut-off pages, and their rivals."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import cfltr_book as book
+import cfltr_core as cf
+from cfltr_core.clicks.policies import LoggingPolicy
+from cfltr_core.learning.lambdaloss_fit import LambdaFit
+from cfltr_core.learning.networks import DeepFit
+
+# Places of a page, and documents of the training queries from which all but one table learn.
+K, MOST = 5, 15_000
+USER = cf.PositionBasedUser(cf.power_examination(1.0), epsilon_plus=1.0, epsilon_minus=0.1)
+ARMS = ("LambdaLoss", "SVM PropRank", "SVM PropDCG", "doubly robust", "policy gradient", "network", "trees")
+Array = NDArray[Any]
+Setting = dict[str, Any]
+Scorer = Callable[[Array], Array]
+# Training, validation and test queries, their features, and the ranks that the production ranker gives.
+World = tuple[list[cf.RankingData], list[Array], list[Array]]
+
+
+def decades(run: book.Run) -> tuple[int, ...]:
+    """The numbers of clicks of a run's logs, from the smallest to the largest."""
+    return tuple(10**m for m in range(8, 3, -run.size.stride))[::-1]
+
+
+def ends(run: book.Run) -> tuple[int, ...]:
+    """Every other number of clicks, the largest among them."""
+    return decades(run)[::-2][::-1]
+
+
+def base(run: book.Run) -> Setting:
+    """The setting from which all others differ: the production ranker itself, on the page that never changes."""
+    largest = decades(run)[-1]
+    return {
+        "whole": False,
+        "epsilon": 0.0,
+        "n_clicks": largest,
+        "gains": "production",
+        "production": "few labels",
+    }
+
+
+def gains_of(kind: str, log: cf.ClickLog, exposure: Array) -> cf.ClickLog:
+    """The log with the propensities that a kind of gains divides by."""
+    if kind == "oblivious":
+        return log
+    if kind == "counted":  # from the displays in this log
+        looks = log.impressions * log.propensity
+        seen = np.bincount(log.document, looks, minlength=log.offsets[-1])
+        sessions = np.repeat(np.maximum(log.sessions, 1), np.diff(log.offsets))
+        exposure = seen / sessions
+    if kind == "capped":
+        exposure = np.maximum(exposure, 1 / released_cap(log.n_clicks))
+    return cf.policy_aware(log, np.minimum(exposure, 1))
+
+
+def learn(features: Array, log: cf.ClickLog, **way: Any) -> LambdaFit | DeepFit:
+    """A linear scorer by LambdaLoss; ``way`` changes what the experiment does."""
+    rates = [(25, 0.05), (15, 0.01)]  # epochs at each rate
+    usual: dict[str, Any] = {"cutoff": K, "learning_rate": rates}
+    return cf.fit_lambdaloss(features, log, **(usual | way))
+
+
+def released_cap(n_clicks: float) -> float:
+    """The largest weight in the released code for Yahoo, where the log has so many clicks."""
+    x = np.log10(max(n_clicks, 1)) - 4
+    return max(1.0, float(1 - 3 * x + 32 * x**2))
+
+
+def labels_as_log(data: cf.RankingData) -> cf.ClickLog:
+    """A log in which every relevant document was displayed first, once, and clicked."""
+    ones = np.ones(data.n_docs, dtype=int)
+    return cf.ClickLog(
+        document=np.arange(data.n_docs),
+        rank=ones,
+        impressions=ones,
+        clicks=data.binary.astype(int),
+        propensity=ones,
+        sessions=np.ones(data.n_queries, dtype=int),
+        offsets=data.offsets,
+    )
+
+
+def world(run: book.Run, seed: int, rng: np.random.Generator, production: str, most: float = MOST) -> World:
+    """Training queries with ``most`` documents, held-out and test queries, and who ranked them.
+
+    The ``production`` ranker learns from "all labels" of these training queries, or from "few labels", those of 1 %.
+    """
+    data = run.load(seed)
+    chosen = rng.permutation(data.train.n_queries)
+    enough = np.diff(data.train.offsets)[chosen].cumsum() <= most
+    parts = [data.train.subset(np.sort(chosen[enough])), data.validation, data.test]
+    x = [part.features for part in parts]
+    ranker = (
+        learn(x[0], labels_as_log(parts[0]))
+        if production == "all labels"
+        else cf.fit_linear_ranker(data.train, 0.01, rng=rng)
+    )
+    scores = [ranker.decision_function(some) for some in x]
+    ranks = [
+        cf.ranks(s, part.offsets, ties="random", rng=rng).astype(int) for s, part in zip(scores, parts, strict=True)
+    ]
+    return parts, x, ranks
+
+
+def page(data: cf.RankingData, rank: Array, whole: bool, epsilon: float) -> LoggingPolicy:
+    """What is displayed: five places with a random last one in a share of sessions, or the whole list with swaps."""
+    if not whole:
+        return cf.EpsilonGreedyPolicy(rank, data.offsets, epsilon=np.array([0.0] * (K - 1) + [epsilon]))
+    fixed = cf.DeterministicPolicy(rank, data.offsets)
+    pairs = tuple((K, below) for below in range(K + 1, fixed.cutoff + 1))
+    return cf.SwapPolicy(fixed, pairs=pairs, swap=epsilon) if epsilon else fixed
+
+
+def judged(data: cf.RankingData, scores: Array) -> float:
+    """The nDCG@5 of a ranker."""
+    result = cf.ndcg(scores, data.offsets, relevance=data.binary, cutoff=K)
+    return float(result.mean)
+
+
+def only_shown(log: cf.ClickLog, rank: Array) -> tuple[Array, cf.ClickLog]:
+    """The first five documents of each list, and the log as one of lists that hold only these."""
+    shown = np.flatnonzero(rank <= K)
+    return shown, cf.ClickLog(
+        document=np.searchsorted(shown, log.document),
+        rank=log.rank,
+        impressions=log.impressions,
+        clicks=log.clicks,
+        propensity=log.propensity,
+        sessions=log.sessions,
+        offsets=np.searchsorted(shown, log.offsets),
+    )
+
+
+def learnt(
+    run: book.Run, seed: int, setting: Setting, rng: np.random.Generator, most: float = MOST
+) -> dict[str, float]:
+    """One ranker: nDCG@5, sessions, clicks on hidden documents, and DCG@5 by held-out clicks."""
+    (train, held, test), x, ranks = world(run, seed, rng, setting["production"], most)
+    kind, n = setting["gains"], setting["n_clicks"]
+    out = {"sessions": 0, "hidden": 0, "held_out": 0.0}
+    if kind == "production":
+        return {"ndcg": judged(test, -ranks[2].astype(float))} | out
+    if kind == "labels":
+        fit = learn(x[0], labels_as_log(train))
+        return {"ndcg": judged(test, fit.decision_function(x[2]))} | out
+    policy, judge = (
+        page(data, rank, setting["whole"], setting["epsilon"]) for data, rank in ((train, ranks[0]), (held, ranks[1]))
+    )
+    log = run.simulate(policy, USER, relevance=train.binary, rng=rng, n_clicks=n)
+    kept = run.simulate(judge, USER, relevance=held.binary, rng=rng, n_clicks=0.15 * n)
+    way: dict[str, Any] = {"form": "difference"} if kind == "difference" else {}
+    way |= {"truncation": kind} if kind in ("both", "beyond") else {}
+    way |= {"cutoff": None} if kind == "no truncation" else {}
+    if kind == "rerank":
+        shown, part = only_shown(log, ranks[0])
+        scores = learn(x[0][shown], part).decision_function(x[2])
+        scores = np.where(ranks[2] <= K, 1 / (1 + np.exp(-scores)), -1.0 * ranks[2])
+    else:
+        fit = learn(x[0], gains_of(kind, log, policy.exposure(USER)), **way)
+        scores = fit.decision_function(x[2])
+        aware = gains_of("aware", kept, judge.exposure(USER))
+        weights = cf.rank_weights(fit.decision_function(x[1]), held.offsets, metric=cf.dcg(K))
+        out["held_out"] = float(-cf.self_normalised(aware, weights).value)
+    hidden = log.clicks[ranks[0][log.document] > K].sum()
+    return {"ndcg": judged(test, scores)} | out | {"sessions": int(log.n_sessions), "hidden": int(hidden)}
+
+
+def learnt_on_all(run: book.Run, seed: int, setting: Setting, rng: np.random.Generator) -> dict[str, float]:
+    """As :func:`learnt`, from all training queries."""
+    return learnt(run, seed, setting, rng, most=np.inf)
+
+
+def climb(x: Array, slopes: Callable[[Array], Array]) -> Array:
+    """The weights after forty steps of Adam, those of :func:`learn`, along any slopes in scores."""
+    spread = x.std(axis=0, dtype=float)
+    dead = spread <= 1e-12 * np.abs(x).max(axis=0)
+    spread = np.where(dead, 1, spread)
+    unit = np.where(dead, 0, x / spread)
+    w, mean, square = np.zeros((3, x.shape[1]))
+    for step in range(1, 41):
+        slope = slopes(unit @ w) @ unit
+        mean = 0.9 * mean + 0.1 * slope
+        square = 0.999 * square + 0.001 * slope**2
+        size = mean / (1 - 0.9**step) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
+        w = w - (0.05 if step <= 25 else 0.01) * size
+    return np.asarray(w / spread)
+
+
+def corrected(guess: Array, log: cf.ClickLog, exposure: Array) -> Array:
+    """Guesses of all gains, corrected by clicks; times sessions, as clicks / p are."""
+    sessions = np.repeat(log.sessions, np.diff(log.offsets))
+    # As often as users will have looked at each document.
+    looked = np.bincount(log.document, log.impressions * log.propensity, minlength=len(guess))
+    clicks = np.bincount(log.document, log.clicks, minlength=len(guess))
+    return np.asarray(sessions * guess + (clicks - guess * looked) / exposure)
+
+
+def cross_fitted(x: Array, log: cf.ClickLog) -> Array:
+    """Clicks per look by ridge regression on the features of four fifths of the queries, for the last fifth."""
+    query = np.repeat(np.arange(len(log.sessions)), np.diff(log.offsets))
+    columns = np.column_stack([np.ones(len(x)), (x - x.mean(axis=0)) / (x.std(axis=0) + 1e-12)])
+    clicks = np.bincount(log.document, log.clicks, minlength=len(x))
+    looked = np.bincount(log.document, log.impressions * log.propensity, minlength=len(x))
+    guess = np.zeros(len(x))
+    for fold in range(5):
+        mine = query % 5 != fold
+        some, seen = columns[mine], looked[mine, None]
+        penalty = 10 * seen.mean() * np.eye(some.shape[1])
+        w = np.linalg.solve(some.T @ (seen * some) + penalty, some.T @ clicks[mine])
+        guess = guess + np.where(mine, 0, np.clip(columns @ w, 0, 1))
+    return guess
+
+
+def luce_slopes(scores: Array, gains: Array, lists: Array, rng: np.random.Generator, samples: int = 10) -> Array:
+    """Minus the slopes of DCG@5, on average over rankings of Plackett and Luce."""
+    length = np.diff(lists)
+
+    def total(values: Array) -> Array:
+        return np.repeat(np.add.reduceat(values, lists[:-1]), length)
+
+    top = np.repeat(np.maximum.reduceat(scores, lists[:-1]), length)
+    odds, slopes = np.exp(scores - top), np.zeros(len(scores))
+    for _ in range(samples):
+        # Scores with Gumbel noise are sorted as documents drawn one by one.
+        rank = cf.ranks(scores + rng.gumbel(size=len(scores)), lists)
+        paid = np.where(rank <= K, gains / np.log2(1 + rank), 0)
+        for place in range(1, K + 1):
+            left = rank >= place  # of these one is drawn for the place
+            chance = odds * left
+            chance = chance / np.maximum(total(chance), 1e-300)
+            here = gains / np.log2(1 + place)  # what each would be paid here
+            slopes += chance * (here - total(paid * left))
+            slopes += (rank == place) * total(paid * (rank > place))
+    return -slopes / samples
+
+
+def _svm(fitter: Callable[..., Any], x: Array, log: cf.ClickLog, held_x: Array, held_log: cf.ClickLog) -> Scorer:
+    """A support vector machine, with the constant C that held-out clicks choose."""
+
+    def fit(C: float, start: Any) -> Any:
+        return fitter(x, log, C=C, start=start)
+
+    chosen = cf.select_C(fit, [0.1, 1, 10], features=held_x, log=held_log, metric=cf.dcg(K), extend=2)
+    scorer: Scorer = chosen.fit.decision_function
+    return scorer
+
+
+def _network(seed: int, x: Array, log: cf.ClickLog, held_x: Array, held_log: cf.ClickLog) -> Scorer:
+    """LambdaLoss with a network of 50 hidden units, as good as its best epoch by held-out clicks."""
+    scorer: Scorer = cf.fit_lambdaloss(
+        x,
+        log,
+        cutoff=K,
+        module=lambda: cf.two_layer(x.shape[1], hidden=50),
+        learning_rate=[(25, 0.01), (15, 0.002)],
+        validation=(held_x, held_log),
+        seed=seed,
+        progress=False,
+    ).decision_function
+    return scorer
+
+
+def _trees(seed: int, x: Array, log: cf.ClickLog, held_x: Array, held_log: cf.ClickLog) -> Scorer | None:
+    """Boosted trees where LightGBM is installed, else None; held-out clicks say how many."""
+    if importlib.util.find_spec("lightgbm") is None:
+        return None
+    gbm = importlib.import_module("lightgbm")
+    settings = {
+        "objective": cf.lambda_objective(log, cutoff=K),
+        "seed": seed,
+        "learning_rate": 0.1,
+        "num_leaves": 15,
+        "min_data_in_leaf": 50,
+        "num_threads": 1,
+        "deterministic": True,
+        "verbose": -1,
+    }
+    forest = gbm.train(settings, gbm.Dataset(x, np.zeros(len(x))), 200)
+    risk = {}
+    for n in range(10, 201, 10):
+        scores = forest.predict(held_x, num_iteration=n)
+        weights = cf.rank_weights(scores, held_log.offsets, metric=cf.dcg(K))
+        risk[n] = cf.self_normalised(held_log, weights).value
+    best = min(risk, key=lambda n: risk[n])
+    return lambda rows: np.asarray(forest.predict(rows, num_iteration=best))
+
+
+def rival(run: book.Run, seed: int, setting: Setting, rng: np.random.Generator) -> dict[str, float | None]:
+    """The nDCG@5 of one of :data:`ARMS`, from the very log of :data:`TOP_FIVE` with a random last place."""
+    (train, held, test), x, ranks = world(run, seed, rng, "few labels")
+    n, arm, logs = setting["n_clicks"], setting["arm"], []
+    for part, rank, m in ((train, ranks[0], n), (held, ranks[1], 0.15 * n)):
+        policy = page(part, rank, False, 1.0)
+        log = run.simulate(policy, USER, relevance=part.binary, rng=rng, n_clicks=m)
+        logs.append((log, policy.exposure(USER)))
+    (log, p), aware = logs[0], [cf.policy_aware(*pair) for pair in logs]
+    given = (x[0], aware[0], x[1], aware[1])
+    gains = np.bincount(log.document, log.clicks / p[log.document], len(p))
+    scorer: Scorer | None
+    if arm == "LambdaLoss":
+        scorer = learn(x[0], aware[0]).decision_function
+    elif arm == "doubly robust":
+        gains = corrected(cross_fitted(x[0], log), log, p)
+        gains = gains / np.abs(gains).sum()
+
+        def part_slopes(s: Array, some: Array) -> Array:
+            return cf.lambda_loss(s, log.offsets, gains=np.maximum(some, 0), cutoff=K).gradient
+
+        # The loss is linear in the gains: what is negative is taken off.
+        w = climb(x[0], lambda s: part_slopes(s, gains) - part_slopes(s, -gains))
+        scorer = lambda rows: rows @ w  # noqa: E731
+    elif arm == "policy gradient":
+        gains = gains / gains.sum()
+        w = climb(x[0], lambda s: luce_slopes(s, gains, log.offsets, rng))
+        scorer = lambda rows: rows @ w  # noqa: E731
+    elif arm in ("SVM PropRank", "SVM PropDCG"):
+        scorer = _svm(cf.fit_proprank if arm == "SVM PropRank" else cf.fit_propdcg, *given)
+    else:
+        scorer = {"network": _network, "trees": _trees}[arm](seed, *given)
+    return {"ndcg": None if scorer is None else judged(test, scorer(x[2]))}
+
+
+def settings_of_all(run: book.Run) -> list[Setting]:
+    """Each page, kind of gains and number of clicks of which the chapter shows a ranker."""
+    start, sizes, few = base(run), decades(run), ends(run)
+    asked = [start, start | {"gains": "labels"}]
+    asked += [start | {"n_clicks": n, "gains": g} for g in ("oblivious", "rerank") for n in sizes]
+    asked += [
+        start | {"epsilon": 1.0, "n_clicks": n, "gains": g}
+        for n in sizes
+        for g in ("oblivious", "policy-aware", "capped", "counted")
+    ]
+    asked += [
+        start | {"epsilon": 0.01, "n_clicks": n, "gains": g} for n in sizes for g in ("oblivious", "policy-aware")
+    ]
+    asked += [start | {"whole": True, "n_clicks": n, "gains": "oblivious"} for n in few]
+    asked += [
+        start | {"whole": True, "epsilon": 0.9, "n_clicks": n, "gains": g}
+        for n in few
+        for g in ("oblivious", "policy-aware")
+    ]
+    asked += [start | {"epsilon": 1.0, "gains": g} for g in ("beyond", "both", "no truncation")]
+    asked += [start | {"epsilon": 1.0, "n_clicks": n, "gains": "difference"} for n in few]
+    no_room = start | {"production": "all labels"}
+    return [*asked, no_room, no_room | {"epsilon": 1.0, "gains": "policy-aware"}]
+
+
+def settings_at_size(run: book.Run) -> list[Setting]:
+    """The few settings that are asked at the papers' size, too."""
+    start, few = base(run), ends(run)
+    pages = [*((1.0, n) for n in few), (0.01, few[-1])]
+    return [
+        *(start | {"gains": g} for g in ("production", "labels", "oblivious")),
+        *(start | {"epsilon": e, "n_clicks": n, "gains": g} for e, n in pages for g in ("oblivious", "policy-aware")),
+    ]
+
+
+TOP_FIVE = book.Experiment(
+    "top-five",
+    learnt,
+    settings_of_all,
+    stream=1201,
+    seeds=attrgetter("seeds"),
+    at_once=attrgetter("size.seeds"),
+    rtol=5e-3,
+)
+RIVALS = book.Experiment(
+    "arms",
+    rival,
+    lambda run: [{"arm": arm, "n_clicks": n} for n in (10**5, 10**7) for arm in ARMS],
+    stream=1201,
+    seeds=attrgetter("seeds"),
+    at_once=lambda run: 1,
+    rtol=5e-3,
+)
+ALL_QUERIES = book.Experiment(
+    "all-queries", learnt_on_all, settings_at_size, stream=1204, seeds=lambda run: run.seeds[:1]
+)

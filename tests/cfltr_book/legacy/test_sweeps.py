@@ -1,0 +1,306 @@
+"""Cells of a run: the same numbers for any number of workers and any store, and nothing lost by a kill."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import oracles
+import pytest
+
+from cfltr_book import Run
+from cfltr_book.legacy import digests
+from cfltr_book.legacy.sweeps import Cell, pack, run_cells, unpack
+
+RUN = Run("smoke", "digits", 3)
+SETTINGS = [{"eta": 0.5}, {"eta": 1.0}]
+
+
+def experiment(seed: int, setting: Mapping[str, float], rng: np.random.Generator) -> dict[str, Any]:
+    draws = rng.random(3)
+    total = 0.0
+    for draw in draws:
+        total += draw * setting["eta"]
+    return {"sum": np.float64(total), "draws": draws.tolist(), "seed": np.int64(seed), "eta": setting["eta"]}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_cell_once_in_order_whatever_the_number_of_workers(workers: int, tmp_path: Path) -> None:
+    expected = oracles.each_seed([3, 4], SETTINGS, [7])
+    with joblib.parallel_config(backend="loky", n_jobs=workers):
+        assert RUN.each_seed(experiment, SETTINGS, stream=7) == expected
+        assert RUN.each_seed(experiment, SETTINGS, stream=7, store=tmp_path) == expected
+    assert RUN.each_seed(experiment, SETTINGS, stream=7) == expected  # alone: one after the other
+    assert RUN.each_seed(experiment, SETTINGS, stream=[7, 2], seeds=[9]) == oracles.each_seed([9], SETTINGS, [7, 2])
+    assert RUN.each_seed(lambda seed, rng: [seed, rng.random()], stream=7) == [
+        [seed, *oracles.uniforms([seed, 7], 1)] for seed in (3, 4)
+    ]
+
+
+def test_a_cluster_gives_the_same_numbers(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    expected = oracles.each_seed([3, 4], SETTINGS, [7])
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, local_directory=str(tmp_path)
+        ) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config(backend="dask"),
+    ):
+        pids = RUN.each_seed(lambda seed, rng: os.getpid(), stream=1)
+        assert os.getpid() not in pids, "the cells ran here, not on the cluster"
+        assert RUN.each_seed(experiment, SETTINGS, stream=7, store=tmp_path / "store") == expected
+    assert len(list((tmp_path / "store").glob("*.npz"))) == 4
+    assert RUN.each_seed(experiment, SETTINGS, stream=7) == expected
+
+
+def test_a_surrounding_configuration_decides_where_cells_run() -> None:
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        assert os.getpid() not in RUN.each_seed(lambda seed, rng: os.getpid(), stream=1)
+    assert RUN.each_seed(lambda seed, rng: os.getpid(), stream=1) == [os.getpid()] * 2
+
+
+# A process of its own, which is killed in its third cell: a cell writes its name as it starts.
+INTERRUPTED = """
+import sys, time
+from pathlib import Path
+from cfltr_book import Run
+
+folder = Path(sys.argv[1])
+
+def slow(seed, setting, rng):
+    with Path(setting["folder"], "calls").open("a") as calls:
+        calls.write(f"{seed} {setting['eta']}\\n")
+    while len(Path(setting["folder"], "calls").read_text().splitlines()) == 3 and "wait" in sys.argv:
+        time.sleep(0.05)
+    return {"draw": rng.random(), "eta": setting["eta"]}
+
+settings = [{"eta": eta, "folder": str(folder)} for eta in (0.5, 1.0)]
+print(Run("smoke", "digits", 3).each_seed(slow, settings, stream=7, store=folder / "store"))
+"""
+
+
+def test_a_run_that_was_killed_resumes_and_ends_with_the_same_numbers(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(INTERRUPTED, encoding="utf-8")
+    calls = tmp_path / "calls"
+    process = subprocess.Popen([sys.executable, str(script), str(tmp_path), "wait"])
+    until = time.monotonic() + 120
+    while not calls.exists() or len(calls.read_text().splitlines()) < 3:
+        assert time.monotonic() < until
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert len(list((tmp_path / "store").iterdir())) == 2
+    again = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=True)
+    assert calls.read_text().splitlines() == ["3 0.5", "3 1.0", "4 0.5", "4 0.5", "4 1.0"]
+    draws = {seed: oracles.uniforms([seed, 7], 1)[0] for seed in (3, 4)}
+    expected = [[{"draw": draws[seed], "eta": eta} for eta in (0.5, 1.0)] for seed in (3, 4)]
+    assert again.stdout.strip() == str(expected)
+
+
+def test_what_was_kept_is_not_computed_again(tmp_path: Path) -> None:
+    folder = tmp_path / "calls"
+    folder.mkdir()
+
+    def counted(seed: int, rng: np.random.Generator) -> list[float]:
+        (folder / f"{seed}-{len(list(folder.iterdir()))}").touch()
+        return [seed, rng.random()]
+
+    first = RUN.each_seed(counted, stream=7, store=tmp_path / "store")
+    assert RUN.each_seed(counted, stream=7, store=tmp_path / "store") == first
+    assert len(list(folder.iterdir())) == 2
+    more = RUN.each_seed(counted, stream=7, seeds=[3, 4, 5], store=tmp_path / "store")
+    assert more[:2] == first
+    assert len(list(folder.iterdir())) == 3
+
+
+def test_the_key_knows_every_ingredient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def files(run: Run, setting: Any, stream: Any, seed: int = 3) -> int:
+        run.each_seed(lambda seed, setting, rng: rng.random(), [setting], stream=stream, seeds=[seed], store=tmp_path)
+        return len(list(tmp_path.iterdir()))
+
+    changes = [
+        (RUN, 0.5, 7, 3),
+        (Run("ci", "digits", 3), 0.5, 7, 3),
+        (Run("smoke", "yahoo-like", 3), 0.5, 7, 3),
+        (RUN, 0.25, 7, 3),
+        (RUN, {"eta": 0.5}, 7, 3),
+        (RUN, np.array([0.5]), 7, 3),
+        (RUN, 0.5, 8, 3),
+        (RUN, 0.5, [7, 1], 3),
+        (RUN, 0.5, 7, 4),
+    ]
+    assert [files(*change) for change in changes] == list(range(1, len(changes) + 1))
+    assert [files(*change) for change in changes] == [len(changes)] * len(changes)
+    assert files(Run("smoke", "digits", 0), 0.5, 7, 3) == len(changes)  # the first seed of the run is no ingredient
+    monkeypatch.setattr(digests, "package_digest", lambda: "another package")
+    assert files(RUN, 0.5, 7, 3) == len(changes) + 1
+    monkeypatch.setattr(digests, "executed_cells", lambda: ["a cell"])
+    assert files(RUN, 0.5, 7, 3) == len(changes) + 2
+
+
+def test_a_damaged_file_is_computed_again(tmp_path: Path) -> None:
+    first = RUN.each_seed(experiment, SETTINGS, stream=7, store=tmp_path)
+    a, b, c, d = sorted(tmp_path.iterdir())
+    whole = {path: path.read_bytes() for path in (a, b, c, d)}
+    a.write_bytes(whole[a][: len(whole[a]) // 2])
+    b.write_bytes(b"")
+    c.write_bytes(whole[d])  # whole, but of another cell
+    assert RUN.each_seed(experiment, SETTINGS, stream=7, store=tmp_path) == first
+    for path in (a, b, c, d):
+        unpack(path.read_bytes(), json.loads(np.load(path)["about"].tobytes()))
+    assert sorted(tmp_path.iterdir()) == [a, b, c, d]
+
+
+def test_every_damaged_byte_is_noticed_or_changes_nothing() -> None:
+    result = {"values": np.arange(6.0).reshape(2, 3), "n": 3}
+    content = pack(result, {"seed": 1})
+    wrong = 0
+    for index in range(len(content)):
+        damaged = content[:index] + bytes([content[index] ^ 4]) + content[index + 1 :]
+        try:
+            found = unpack(damaged, {"seed": 1})
+        except Exception:
+            wrong += 1
+            continue
+        assert found["n"] == 3
+        assert found["values"].tolist() == result["values"].tolist()
+    # The bytes of what is kept lie in the file once, and none of them may change.
+    assert wrong >= len(oracles.raw_bytes(result["values"].tolist()))
+
+
+class Odd:
+    """Something that cannot be kept."""
+
+
+RESULTS = [
+    None,
+    True,
+    3,
+    -0.0,
+    math.inf,
+    "ε₊",
+    [1, [2.5, "x"], {}],
+    {"a": {1: "one", 2.5: None}, "b": []},
+    np.arange(6, dtype=np.float32).reshape(2, 3),
+    np.array([True, False]),
+    np.array("word"),
+    np.zeros((0, 3), dtype=np.int8),
+]
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=repr)
+def test_what_is_kept_comes_back_the_same(result: Any) -> None:
+    back = unpack(pack(result, {"seed": 1}), {"seed": 1})
+    assert oracles.same(back, result)
+    assert not oracles.same(back, [result])
+
+
+def test_results_have_one_form_whether_kept_or_not(tmp_path: Path) -> None:
+    def odd_forms(seed: int, rng: np.random.Generator) -> Any:
+        big = np.arange(6, dtype=">i4").reshape(2, 3)
+        return (np.float32(0.1), [np.int64(2), np.bool_(True)], {"t": big.T, "nan": np.float64("nan")})
+
+    for store in (None, tmp_path, tmp_path):
+        for scalar, (whole, truth), found in RUN.each_seed(odd_forms, stream=1, store=store):
+            assert (type(scalar), type(whole), type(truth)) == (float, int, bool)
+            assert math.isnan(found["nan"])
+            assert found["t"].flags.c_contiguous
+            assert found["t"].dtype == np.dtype("i4")
+            assert found["t"].tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"fit": [Odd()]}, r"the result of digits, smoke, seed 3\['fit'\]\[0\] is a Odd, which cannot be kept"),
+        (np.array([None]), "is a ndarray, which cannot be kept"),
+        ({(1, 2): 3}, "is a dict, which cannot be kept: .* simple keys"),
+        (1j, "is a complex, which cannot be kept"),
+    ],
+)
+def test_results_that_cannot_be_kept_name_their_cell(value: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        RUN.each_seed(lambda seed, rng: value, stream=1)
+
+
+def never(*arguments: Any) -> None:
+    raise AssertionError("ran")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seeds": []}, "there is nothing to run"),
+        ({"settings": []}, "there is nothing to run"),
+        ({"seeds": [0, 0]}, "digits, smoke, seed 0 stands twice; name each once"),
+        ({"settings": [1.0, 2.0, 1.0]}, r"digits, smoke, seed 3, 1\.0 stands twice"),
+        ({"seeds": [-1]}, "seed is -1"),
+        ({"stream": -1}, "stream is -1"),
+        ({"stream": []}, "stream is empty"),
+        ({"stream": 1.5}, r"stream is 1\.5: expected a whole number"),
+        (
+            {"settings": [1.0, (i for i in "ab")], "store": "store"},
+            r"settings\[1\] is a generator, which cannot be written",
+        ),
+    ],
+)
+def test_bad_arguments_are_refused_before_any_cell_runs(
+    changes: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        RUN.each_seed(never, **{"stream": 1, **changes})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_generator_that_cells_would_share_is_refused() -> None:
+    shared = {"rng": np.random.default_rng(0)}
+
+    def reads(seed: int, rng: np.random.Generator) -> float:
+        return shared["rng"].random()
+
+    with pytest.raises(
+        ValueError, match=r"shared\['rng'\] is a generator of random numbers that all cells would share"
+    ):
+        RUN.each_seed(reads, stream=1)
+    assert RUN.each_seed(lambda seed, rng: rng.random() < 2, stream=1) == [True, True]
+
+
+def test_run_cells(tmp_path: Path) -> None:
+    cells = [Cell(f"seed {s}", {"seed": s}, arguments=(s,), stream=(s, 5)) for s in (0, 1)]
+    expected = [[s, *oracles.uniforms([s, 5], 2)] for s in (0, 1)]
+    function = lambda seed, rng: (seed, rng.random(), rng.random())  # noqa: E731
+    assert run_cells(function, cells) == expected == run_cells(function, cells, store=tmp_path)
+    assert dataclasses.replace(cells[0], name="x").arguments == (0,)
+
+
+def test_the_engine_writes_under_a_scratch_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kill while a file is being written leaves no file under the cell's name."""
+
+    written: list[str] = []
+
+    def killed(scratch: str, path: Path) -> None:
+        written.extend(entry.name for entry in tmp_path.iterdir())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        RUN.each_seed(experiment, SETTINGS, stream=7, store=tmp_path)
+    assert [Path(name).suffix for name in written] == [".part"]
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.undo()
+    assert RUN.each_seed(experiment, SETTINGS, stream=7, store=tmp_path) == oracles.each_seed([3, 4], SETTINGS, [7])
