@@ -22,6 +22,8 @@ WORDS, VISIBLE_CELLS, FIGURES = (1_500, 2_500), (8, 16), (3, 5)
 MEDIAN_LINES, VISIBLE_LINES, FOLDED_LINES, COLUMNS, NUMBERS = 8, 16, 40, 88, 10
 # Of chapters that are written anew, proofs not counted.
 PATH_WORDS, FOLDED_CELLS, BORROWED = 2_200, 10, 3
+# Of notes, short chapters on one question, whose metadata say `"kind": "note"`: words, visible and folded cells.
+NOTE = (900, 8, 4)
 EXPERIMENTS = "cfltr_book.experiments"
 PROOF = re.compile(r"^:::\{prf:proof\}.*?^:::$", re.MULTILINE | re.DOTALL)
 
@@ -57,6 +59,15 @@ def without_commands(code: str) -> str:
     return re.sub(r"^\s*[%!].*$", "", code, flags=re.MULTILINE)
 
 
+def form_problems_of(
+    cells: list[Cell], number: int, committed: Mapping[str, Any], *, note: bool, anew: bool
+) -> list[str]:
+    """What is wrong with a notebook: by the form of notes, or of chapters, which ask for more where they are new."""
+    if note:
+        return note_problems_of(cells, number, committed)
+    return [*problems_of(cells, number, committed), *(path_problems_of(cells) if anew else ())]
+
+
 def problems_of(cells: list[Cell], number: int, committed: Mapping[str, Any]) -> list[str]:
     """Everything in which a chapter departs from the form, one line each.
 
@@ -64,6 +75,19 @@ def problems_of(cells: list[Cell], number: int, committed: Mapping[str, Any]) ->
     """
     problems = [*_parts(cells, number), *_sizes(cells), *_folds(cells), *_records(cells, committed)]
     return [*problems, *_figures(cells), *_exercises(prose_of(cells)), *_kept(cells)]
+
+
+def note_problems_of(cells: list[Cell], number: int, committed: Mapping[str, Any]) -> list[str]:
+    """The same of a note, which is short instead of having all parts; what it has, it has in the form of a chapter."""
+    found = path_words(prose_of(cells)), sum(c.is_visible for c in cells), sum(c.is_fold for c in cells)
+    names = ("words on the path", "visible code cells", "folded cells")
+    problems = [
+        f"{value:,} {name}: a note has at most {most:,}"
+        for value, name, most in zip(found, names, NOTE, strict=True)
+        if value > most
+    ]
+    problems += [*_title(cells, number), *_lengths(cells), *_folds(cells), *_records(cells, committed)]
+    return [*problems, *_texts_around_figures(cells), *_kept(cells), *path_problems_of(cells)]
 
 
 def path_problems_of(cells: list[Cell]) -> list[str]:
@@ -119,8 +143,7 @@ def _between(name: str, value: float, limits: tuple[float, float]) -> Iterator[s
 
 def _parts(cells: list[Cell], number: int) -> Iterator[str]:
     prose = prose_of(cells)
-    if not cells[0].text.startswith(f"# {number}. "):
-        yield f"the first line is not the title: expected '# {number}. …'"
+    yield from _title(cells, number)
     headings = [int(n) for n in re.findall(r"^## (\d+)\. ", prose, flags=re.MULTILINE)]
     if headings != list(range(1, 10)):
         yield f"headings '## N. …' are numbered {headings}: expected 1 to 9, the nine parts"
@@ -133,10 +156,15 @@ def _parts(cells: list[Cell], number: int) -> Iterator[str]:
             yield f"{name} before {before}"
         else:
             before, place = name, match.start()
-    if sum("parameters" in cell.tags for cell in cells) != 1:
-        yield "expected one cell tagged 'parameters'"
     if not any(re.search(r"# try\b", cell.text) for cell in cells if cell.is_visible):
         yield "nothing to change: expected a visible line like 'eta = 1.0  # try 0, 0.5, 2'"
+
+
+def _title(cells: list[Cell], number: int) -> Iterator[str]:
+    if not cells[0].text.startswith(f"# {number}. "):
+        yield f"the first line is not the title: expected '# {number}. …'"
+    if sum("parameters" in cell.tags for cell in cells) != 1:
+        yield "expected one cell tagged 'parameters'"
 
 
 def _sizes(cells: list[Cell]) -> Iterator[str]:
@@ -146,6 +174,10 @@ def _sizes(cells: list[Cell]) -> Iterator[str]:
     middle = median(cell.lines for cell in visible) if visible else 0
     if middle > MEDIAN_LINES:
         yield f"visible code cells have {middle:g} lines in the median: expected at most {MEDIAN_LINES}"
+    yield from _lengths(cells)
+
+
+def _lengths(cells: list[Cell]) -> Iterator[str]:
     for index, cell in enumerate(cells):
         if cell.kind != "code":
             continue
@@ -248,6 +280,10 @@ class Texts:
 
 def _figures(cells: list[Cell]) -> Iterator[str]:
     yield from _between("figures", sum(len(_calls(tree_of(cells), method)) for method in SHOWN), FIGURES)
+    yield from _texts_around_figures(cells)
+
+
+def _texts_around_figures(cells: list[Cell]) -> Iterator[str]:
     for index, cell in enumerate(cells):
         if cell.kind == "code" and any(f"run.{method}(" in cell.text for method in SHOWN):
             before = next((c for c in reversed(cells[:index]) if not c.is_fold and "remove-cell" not in c.tags), None)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from chapter_form import names_of, path_problems_of, problems_of
+from chapter_form import form_problems_of, names_of, path_problems_of, problems_of
 
 from book_tools.site.visible import Cell, cells_of, path_words, prose_of
 from cfltr_book.reporting.claim_registry import registry
@@ -67,10 +67,13 @@ def test_chapters_are_in_the_form() -> None:
     problems = [
         f"{path.name}: {problem}"
         for path, notebook in notebooks.items()
-        for problem in [
-            *problems_of(cells_of(notebook), int(path.stem[:2]), committed),
-            *(path_problems_of(cells_of(notebook)) if path.stem[:2] in ANEW else ()),
-        ]
+        for problem in form_problems_of(
+            cells_of(notebook),
+            int(path.stem[:2]),
+            committed,
+            note=notebook["metadata"].get("kind") == "note",
+            anew=path.stem[:2] in ANEW,
+        )
     ]
     assert not problems, "\n".join(problems)
 
@@ -444,6 +447,50 @@ def test_what_departs_from_the_form(change: Callable[[list[Cell]], list[Cell]], 
     """None where the change is allowed."""
     found = problems_of(change(sound()), 7, {})
     assert found == [] if problem is None else any(problem in line for line in found), found
+
+
+def note() -> list[Cell]:
+    """A note at the limits of its form: no theorem, no exercises, one figure."""
+    figure = [Cell("markdown", TEXTS["before"], frozenset()), Cell("code", FIGURE.format(0), frozenset({"hide-input"}))]
+    return [
+        Cell("markdown", "# 7. A question", frozenset()),
+        Cell("code", 'scale = "ci"', frozenset({"parameters"})),
+        *[Cell("code", "y = 1", frozenset())] * 7,
+        *figure,
+        *[Cell("code", "# @title More\ny = 2", frozenset({"hide-cell"}))] * 3,
+        Cell("markdown", TEXTS["after"], frozenset()),
+    ]
+
+
+def test_a_note_is_short_and_needs_no_parts() -> None:
+    kinds: dict[str, bool] = {"note": True, "anew": False}
+    assert form_problems_of(note(), 7, {}, **kinds) == []
+    # As a chapter it would lack its parts, and a chapter is too long for a note.
+    assert any("missing" in line for line in form_problems_of(note(), 7, {}, note=False, anew=False))
+    assert any("words on the path: a note" in line for line in form_problems_of(sound(), 7, {}, **kinds))
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (
+            edited("# 7. A question", f"# 7. A question\n\n{' '.join(['word'] * 900)}"),
+            "words on the path: a note has at",
+        ),
+        (with_code("y = 3"), "9 visible code cells: a note has at most 8"),
+        (with_code("# @title E\ny = 3", "hide-cell"), "5 folded cells: a note has at most 4"),
+        (edited("# 7. ", "# 8. "), "the first line is not the title"),
+        (without("parameters"), "expected one cell tagged 'parameters'"),
+        (without("hide-cell"), "has a title, but no tag folds it"),
+        (edited("y = 1", "y = 1\n" * 17), "has 17 lines: a visible cell"),
+        (edited("y = 1", "y = z"), "reads z, which no visible cell above it defines"),
+        (edited("y = 2", 'run.number("lost", y)'), "lost is recorded, but quoted nowhere"),
+        (lambda cells: cells[:-1], "the text after it says what was seen"),
+    ],
+)
+def test_what_departs_from_the_form_of_a_note(change: Callable[[list[Cell]], list[Cell]], problem: str) -> None:
+    found = form_problems_of(change(note()), 7, {}, note=True, anew=False)
+    assert any(problem in line for line in found), found
 
 
 @pytest.mark.parametrize(("more", "counted"), [(-2, 7), (8, 17)])
