@@ -10,15 +10,13 @@ import ast
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-# What ``import cfltr_core as cf`` and ``import cfltr_book as book`` bring.
-PACKAGES = ("cfltr_core", "cfltr_book")
+from book_tools.book import PACKAGES
+
 FOLDER = "api"
 # The folders of the packages in the order in which one meets them, each with the title of its page.
 PAGES = {
@@ -75,49 +73,47 @@ def public_entries() -> tuple[Entry, ...]:
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """Return every public name, and every class of the packages that one of them takes, returns or has."""
-    found = {id(entry.value): entry for entry in public_entries()}
-    todo = list(found.values())
+    """Return every public name, and every class of the packages that the annotations of one of them name."""
+    modules = [importlib.import_module(name) for name in _modules()]
+    classes = {
+        name: Entry(name, module.__name__, False)
+        for module in modules
+        for name, value in vars(module).items()
+        if inspect.isclass(value) and value.__module__ == module.__name__ and not name.startswith("_")
+    }
+    todo = [*public_entries()]
+    entries = {entry.name: entry for entry in todo}
     while todo:
-        for used in _classes_of(todo.pop().value):
-            parts = used.__module__.split(".")
-            if id(used) not in found and len(parts) > 2 and parts[1] in PAGES and not used.__name__.startswith("_"):
-                found[id(used)] = Entry(used.__name__, used.__module__, False)
-                todo.append(found[id(used)])
-    return tuple(sorted(found.values(), key=_place))
+        for name in _annotations(todo.pop().value):
+            if name in classes and name not in entries:
+                entries[name] = classes[name]
+                todo.append(classes[name])
+    order = {(module.__name__, name): place for module in modules for place, name in enumerate(vars(module))}
+    return tuple(sorted(entries.values(), key=lambda entry: (entry.module, order[entry.module, entry.name])))
 
 
-def _place(entry: Entry) -> tuple[int, str, int]:
-    """Where an entry stands: by folder, by module, as in the source."""
-    module = importlib.import_module(entry.module)
-    names = list(vars(module))
-    return list(PAGES).index(entry.folder), entry.module, names.index(entry.name)
+def _modules() -> list[str]:
+    """Return the modules of the folders that have a page, by dotted name."""
+    roots = [Path(importlib.import_module(name).__path__[0]) for name in PACKAGES]
+    return [
+        ".".join(path.relative_to(root.parent).with_suffix("").parts)
+        for root in roots
+        for folder in PAGES
+        for path in sorted((root / folder).rglob("*.py"))
+        if path.stem != "__init__"
+    ]
 
 
-def _classes_of(value: Any) -> Iterator[type]:
-    """Yield the classes of the packages that stand in the signature of ``value``, or of one of its public methods."""
+def _annotations(value: Any) -> set[str]:
+    """Return every word in the annotations of a function, or of a class, its bases and its public methods."""
+    parts, words = [value], set()
     if inspect.isclass(value):
-        yield from (base for base in value.__mro__[1:] if _is_ours(base))
-        parts = [value, *(part for name, part in vars(value).items() if not name.startswith("_"))]
-    else:
-        parts = [value]
+        parts += [part for name, part in vars(value).items() if not name.startswith("_")]
+        words = {base.__name__ for base in value.__mro__[1:]}
     for part in parts:
         function = part.fget if isinstance(part, property) else getattr(part, "__func__", part)
-        module = inspect.getmodule(function) or inspect.getmodule(value)
-        for annotation in getattr(function, "__annotations__", {}).values():
-            yield from _named_in(str(annotation), module)
-
-
-def _named_in(annotation: str, module: ModuleType | None) -> Iterator[type]:
-    """Yield the classes of the packages that an annotation names; what only a type checker imports is not there."""
-    for name in re.findall(r"[A-Za-z_]\w*", annotation):
-        value = getattr(module, name, None)
-        if inspect.isclass(value) and _is_ours(value):
-            yield value
-
-
-def _is_ours(kind: type) -> bool:
-    return kind.__module__.partition(".")[0] in PACKAGES
+        words.update(re.findall(r"\w+", " ".join(map(str, getattr(function, "__annotations__", {}).values()))))
+    return words
 
 
 def first_sentence(entry: Entry) -> str:
