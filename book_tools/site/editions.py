@@ -23,7 +23,7 @@ from book_tools.execution.state import state_of
 from book_tools.files import files_below
 from book_tools.site.api import NAMES
 from book_tools.site.build import SCRATCH_PREFIX, jupyter_book
-from book_tools.site.offered import BOX, FOLDER, NAME, note_edition
+from book_tools.site.edition_links import BOX, FOLDER, NAME, note_edition
 from book_tools.site.pages import generated_pages, write_accompanying
 from book_tools.site.stage import stage
 from cfltr_core.files import write_whole

@@ -18,9 +18,8 @@ from toy import REPOSITORY, Toy
 
 from book_tools.book import Book
 from book_tools.parameters import Parameters
-from book_tools.site.false_alarms import budget
-from book_tools.site.scoreboard import OUTCOMES, scoreboard
-from book_tools.site.standings import numbers_of, standings, tally
+from book_tools.site.claim_rows import claim_rows, numbers_of, tally
+from book_tools.site.scoreboard import OUTCOMES, budget, scoreboard
 from cfltr_book.reporting import claim_registry, claims
 from cfltr_book.reporting.claim_registry import VERDICTS
 from cfltr_book.reporting.intervals import FEW_UNITS
@@ -152,7 +151,7 @@ def test_an_outcome_is_named_by_nature() -> None:
 
 
 def test_what_is_counted_together(measured: Toy) -> None:
-    counts = tally(standings(Book(measured.root)))
+    counts = tally(claim_rows(Book(measured.root), SMOKE))
     assert {group: dict(counter) for group, counter in counts.items()} == {
         ("published", "mathematical"): {"true": 1, "false": 1},
         ("published", "empirical"): {"seen": 1, "smaller than asked": 1, "not seen": 1, "opposite seen": 1},
@@ -234,16 +233,15 @@ def test_how_to_check_that_a_prediction_came_first(measured: Toy, tmp_path: Path
 
 
 def test_the_false_alarms_of_the_whole_book(measured: Toy) -> None:
-    found = standings(Book(measured.root))
+    found = claim_rows(Book(measured.root), SMOKE)
     due = [one.spec for one in found if one.spec.kind != "identity" and one.spec.scale == "smoke"]
     family = [one.spec for one in found if one.spec.kind != "identity"]
-    allowed = budget(found, SMOKE)
+    allowed = budget(found)
     # One chapter, whose correction is for all its statistical claims, due or not: 0.05 / 8 each, and half of that.
-    assert (allowed.due, allowed.exact, allowed.chapters, allowed.supported) == (len(due), 2, 1, 2)
-    assert allowed.expected == pytest.approx(0.05 / len(family) / 2 * len(due))
-    assert f"Were *none* of the {len(due)} true, at most {allowed.expected:.2g} of them" in allowed.words()
-    assert f"## How many false alarms to expect\n\n{allowed.words()}" in scoreboard(Book(measured.root), SMOKE)
-    assert "none can be a false alarm" in budget(found[:0], SMOKE).words()
+    assert [allowed[name] for name in ("due", "exact", "chapters", "supported")] == [len(due), 2, 1, 2]
+    assert allowed["expected"] == pytest.approx(0.05 / len(family) / 2 * len(due))
+    text = scoreboard(Book(measured.root), SMOKE).partition("## How many false alarms to expect")[2]
+    assert f"Were *none* of the {len(due)} true, at most {allowed['expected']:.2g} of them" in text
 
 
 def test_the_rows(measured: Toy) -> None:
