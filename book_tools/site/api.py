@@ -12,10 +12,14 @@ import inspect
 import re
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from sphinx.pycode import ModuleAnalyzer
+
 from book_tools.book import PACKAGES
+from book_tools.site.tables import render
 
 FOLDER = "api"
 # The folders of the packages in the order in which one meets them, each with the title of its page.
@@ -55,6 +59,23 @@ class Entry:
     def value(self) -> Any:
         """The thing itself."""
         return getattr(importlib.import_module(self.module), self.name)
+
+    @property
+    def directive(self) -> str:
+        """The directive of Sphinx that describes it."""
+        return "autoclass" if inspect.isclass(self.value) else "autofunction" if callable(self.value) else "py:data"
+
+    @property
+    def doc(self) -> str:
+        """Its docstring, or of a value the comment ``#: …`` above it."""
+        if callable(self.value):
+            return inspect.getdoc(self.value) or ""
+        return "\n".join(ModuleAnalyzer.for_module(self.module).find_attr_docs().get(("", self.name), []))
+
+    @property
+    def first_paragraph(self) -> str:
+        """The first paragraph of :attr:`doc` on one line, with references as code."""
+        return re.sub(r":\w+:`~?([^`]*)`", r"``\1``", " ".join(self.doc.strip().split("\n\n")[0].split()))
 
 
 @cache
@@ -116,68 +137,17 @@ def _annotations(value: Any) -> set[str]:
     return words
 
 
-def first_sentence(entry: Entry) -> str:
-    """Return the first paragraph of the docstring, without roles."""
-    text = inspect.getdoc(entry.value) if callable(entry.value) else attribute_doc(entry)
-    lines = re.split(r"\n\s*\n", (text or "").strip())[0].split()
-    return re.sub(r":\w+:`~?([^`]*)`", r"``\1``", " ".join(lines))
-
-
-def attribute_doc(entry: Entry) -> str:
-    """Return the comment ``#: …`` above a value that is no function and no class."""
-    from sphinx.pycode import ModuleAnalyzer
-
-    return "\n".join(ModuleAnalyzer.for_module(entry.module).find_attr_docs().get(("", entry.name), []))
-
-
 def api_pages() -> dict[str, str]:
     """Return the text of every page about the packages."""
-    pages = {f"{FOLDER}/{folder}": _folder_page(folder) for folder in PAGES}
-    pages[INDEX] = _index()
-    return pages
-
-
-def _folder_page(folder: str) -> str:
-    inside = [entry for entry in entries() if entry.folder == folder]
-    package = inside[0].module.partition(".")[0]
-    parts = [f"(api-{folder})=\n# {PAGES[folder]}\n", f"{_doc_of(f'{package}.{folder}')}\n"]
-    module = ""
-    for entry in inside:
-        if entry.module != module:
-            module = entry.module
-            parts.append(f"## `{module.removeprefix(f'{package}.')}`\n")
-            parts.append(_directive("automodule", module, "no-members:"))
-        parts.append(_described(entry))
-    return "\n".join(parts)
-
-
-def _described(entry: Entry) -> str:
-    value = entry.value
-    if inspect.isclass(value):
-        return _directive("autoclass", entry.path, "members:", "inherited-members: Protocol, Mapping, object")
-    if inspect.isroutine(value):
-        return _directive("autofunction", entry.path)
-    text = attribute_doc(entry).replace("\n", "\n   ")
-    return f"```{{eval-rst}}\n.. py:data:: {entry.path}\n\n   {text}\n```\n"
-
-
-def _directive(kind: str, path: str, *options: str) -> str:
-    lines = [f".. {kind}:: {path}", *(f"   :{option}" for option in options)]
-    return "```{eval-rst}\n" + "\n".join(lines) + "\n```\n"
-
-
-def _doc_of(module: str) -> str:
-    return (importlib.import_module(module).__doc__ or "").strip().partition("\n")[0]
-
-
-def _index() -> str:
-    parts = ["(api-index)=\n# The packages, name by name\n", RECIPES.read_text(encoding="utf-8")]
+    recipes = RECIPES.read_text(encoding="utf-8")
+    public = sorted(public_entries(), key=lambda entry: entry.name.lower())
+    pages = {INDEX: render("api_index.md.jinja", recipes=recipes, titles=PAGES, entries=public)}
     for folder, title in PAGES.items():
-        parts.append(f"## [{title}]({folder}.md)\n")
-        rows = [
-            f"   * - :py:obj:`~{entry.path}`\n     - {first_sentence(entry)}"
-            for entry in sorted(public_entries(), key=lambda entry: entry.name.lower())
-            if entry.folder == folder
-        ]
-        parts.append("```{eval-rst}\n.. list-table::\n   :widths: 30 70\n\n" + "\n".join(rows) + "\n```\n")
-    return "\n".join(parts)
+        inside = [entry for entry in entries() if entry.folder == folder]
+        package = importlib.import_module(".".join(inside[0].module.split(".")[:2]))
+        about = (package.__doc__ or "").strip().partition("\n")[0]
+        modules = [(name, list(group)) for name, group in groupby(inside, key=lambda entry: entry.module)]
+        pages[f"{FOLDER}/{folder}"] = render(
+            "api_folder.md.jinja", folder=folder, title=title, about=about, modules=modules
+        )
+    return pages

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from book_tools.book import Book, Chapter
 from book_tools.execution.artefacts import measured_claims
@@ -177,12 +176,7 @@ def numbers_of(measurement: Measurement) -> str:
     named = {name: np.asarray(values, dtype=np.float64) for name, values in measurement.arrays.items()}
     units = named.pop("units", None)
     shape = np.broadcast_shapes(*(values.shape for values in named.values()))
-    columns = {name: np.broadcast_to(values, shape) for name, values in named.items()}
-    places = ["row", "column", "layer"][: len(shape)]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*places, *([] if units is None else ["unit"]), *columns])
-    for index in np.ndindex(shape):
-        unit = [] if units is None else [f"{units[index[0]]:.12g}"]
-        writer.writerow([*index, *unit, *(f"{values[index]:.12g}" for values in columns.values())])
-    return text.getvalue()
+    places = dict(zip(["row", "column", "layer"], np.indices(shape).reshape(len(shape), -1), strict=False))
+    columns = {name: np.broadcast_to(values, shape).ravel() for name, values in named.items()}
+    unit = {} if units is None else {"unit": units[places["row"]]}
+    return str(pd.DataFrame({**places, **unit, **columns}).to_csv(index=False, float_format="%.12g", na_rep="nan"))

@@ -48,7 +48,7 @@ def test_what_a_learner_returns_is_described_too() -> None:
 
 
 def test_every_public_name_has_a_first_sentence() -> None:
-    assert [entry.name for entry in api.public_entries() if len(api.first_sentence(entry)) < 20] == []
+    assert [entry.name for entry in api.public_entries() if len(entry.first_paragraph) < 20] == []
 
 
 def test_every_public_name_has_an_example_except_those_that_plot_or_are_values() -> None:
