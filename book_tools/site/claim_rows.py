@@ -122,7 +122,9 @@ class ClaimRow:
             one.corpus: self.called(one.verdict, None if one.low is None or one.high is None else (one.low, one.high))
             for one in rows
         }
-        return {corpus: words for corpus, words in found.items() if not self.parameters.corpus.startswith(corpus)}
+        here = self.parameters.corpus
+        family = "letor" if here.startswith("letor:") else here
+        return {corpus: words for corpus, words in found.items() if corpus != family}
 
 
 def claim_rows(book: Book, parameters: Parameters) -> list[ClaimRow]:

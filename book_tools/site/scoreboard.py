@@ -58,7 +58,7 @@ def scoreboard(book: Book, parameters: Parameters) -> str:
         replaced=replaced,
         chapters=[(chapter, link_to(chapter)) for chapter in chapters],
         outcomes={row.spec.id: row.outcome for row in rows},
-        functions={row.spec.id: _function(row, origin_of(book)) for row in rows},
+        functions={row.spec.id: function_of(row, origin_of(book)) for row in rows},
         verdict_buttons=verdict_buttons,
         source_buttons=source_buttons,
         totals=_totals(rows, parameters.corpus),
@@ -107,7 +107,7 @@ def budget(rows: Iterable[ClaimRow]) -> Mapping[str, float]:
     }
 
 
-def _function(row: ClaimRow, origin: Origin) -> str | None:
+def function_of(row: ClaimRow, origin: Origin) -> str | None:
     """Say which function measured a claim, with a link to its source where the repository is on GitHub."""
     measure = measure_of(row.spec.id)
     if measure is None:
