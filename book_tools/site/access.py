@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from cfltr_core.files import write_whole
+from book_tools.site.html import rewrite_pages
 
 OPENING, FORMULA, CLOSING = r"[(\[‘“]", r'<span class="math [^"]*">([^<]*)</span>', r"[.,;:?!)\]’”]"
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
@@ -58,15 +58,14 @@ MENDED: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
 
 def mend_access(html: Path) -> None:
     """Mend every page below ``html``, in place."""
-    for path in sorted(html.rglob("*.html")):
-        if "_static" not in path.relative_to(html).parts:
-            before = path.read_text(encoding="utf-8")
-            after = before
-            for pattern, replacement in MENDED:
-                after = pattern.sub(replacement, after)
-            after = without_empty_sections(after)
-            if after != before:
-                write_whole(path, after)
+    rewrite_pages(html, lambda page, _: mended(page))
+
+
+def mended(page: str) -> str:
+    """Return the HTML of a page without the faults of :data:`MENDED`, and without sections that have no name."""
+    for pattern, replacement in MENDED:
+        page = pattern.sub(replacement, page)
+    return without_empty_sections(page)
 
 
 def without_empty_sections(page: str) -> str:

@@ -10,15 +10,17 @@ import ast
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-# What ``import cfltr_core as cf`` and ``import cfltr_book as book`` bring.
-PACKAGES = ("cfltr_core", "cfltr_book")
+from sphinx.pycode import ModuleAnalyzer
+
+from book_tools.book import PACKAGES
+from book_tools.site.tables import render
+
 FOLDER = "api"
 # The folders of the packages in the order in which one meets them, each with the title of its page.
 PAGES = {
@@ -58,6 +60,23 @@ class Entry:
         """The thing itself."""
         return getattr(importlib.import_module(self.module), self.name)
 
+    @property
+    def directive(self) -> str:
+        """The directive of Sphinx that describes it."""
+        return "autoclass" if inspect.isclass(self.value) else "autofunction" if callable(self.value) else "py:data"
+
+    @property
+    def doc(self) -> str:
+        """Its docstring, or of a value the comment ``#: …`` above it."""
+        if callable(self.value):
+            return inspect.getdoc(self.value) or ""
+        return "\n".join(ModuleAnalyzer.for_module(self.module).find_attr_docs().get(("", self.name), []))
+
+    @property
+    def first_paragraph(self) -> str:
+        """The first paragraph of :attr:`doc` on one line, with references as code."""
+        return re.sub(r":\w+:`~?([^`]*)`", r"``\1``", " ".join(self.doc.strip().split("\n\n")[0].split()))
+
 
 @cache
 def public_entries() -> tuple[Entry, ...]:
@@ -75,113 +94,60 @@ def public_entries() -> tuple[Entry, ...]:
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """Return every public name, and every class of the packages that one of them takes, returns or has."""
-    found = {id(entry.value): entry for entry in public_entries()}
-    todo = list(found.values())
+    """Return every public name, and every class of the packages that the annotations of one of them name."""
+    modules = [importlib.import_module(name) for name in _modules()]
+    classes = {
+        name: Entry(name, module.__name__, False)
+        for module in modules
+        for name, value in vars(module).items()
+        if inspect.isclass(value) and value.__module__ == module.__name__ and not name.startswith("_")
+    }
+    todo = [*public_entries()]
+    entries = {entry.name: entry for entry in todo}
     while todo:
-        for used in _classes_of(todo.pop().value):
-            parts = used.__module__.split(".")
-            if id(used) not in found and len(parts) > 2 and parts[1] in PAGES and not used.__name__.startswith("_"):
-                found[id(used)] = Entry(used.__name__, used.__module__, False)
-                todo.append(found[id(used)])
-    return tuple(sorted(found.values(), key=_place))
+        for name in _annotations(todo.pop().value):
+            if name in classes and name not in entries:
+                entries[name] = classes[name]
+                todo.append(classes[name])
+    order = {(module.__name__, name): place for module in modules for place, name in enumerate(vars(module))}
+    return tuple(sorted(entries.values(), key=lambda entry: (entry.module, order[entry.module, entry.name])))
 
 
-def _place(entry: Entry) -> tuple[int, str, int]:
-    """Where an entry stands: by folder, by module, as in the source."""
-    module = importlib.import_module(entry.module)
-    names = list(vars(module))
-    return list(PAGES).index(entry.folder), entry.module, names.index(entry.name)
+def _modules() -> list[str]:
+    """Return the modules of the folders that have a page, by dotted name."""
+    roots = [Path(importlib.import_module(name).__path__[0]) for name in PACKAGES]
+    return [
+        ".".join(path.relative_to(root.parent).with_suffix("").parts)
+        for root in roots
+        for folder in PAGES
+        for path in sorted((root / folder).rglob("*.py"))
+        if path.stem != "__init__"
+    ]
 
 
-def _classes_of(value: Any) -> Iterator[type]:
-    """Yield the classes of the packages that stand in the signature of ``value``, or of one of its public methods."""
+def _annotations(value: Any) -> set[str]:
+    """Return every word in the annotations of a function, or of a class, its bases and its public methods."""
+    parts, words = [value], set()
     if inspect.isclass(value):
-        yield from (base for base in value.__mro__[1:] if _is_ours(base))
-        parts = [value, *(part for name, part in vars(value).items() if not name.startswith("_"))]
-    else:
-        parts = [value]
+        parts += [part for name, part in vars(value).items() if not name.startswith("_")]
+        words = {base.__name__ for base in value.__mro__[1:]}
     for part in parts:
         function = part.fget if isinstance(part, property) else getattr(part, "__func__", part)
-        module = inspect.getmodule(function) or inspect.getmodule(value)
-        for annotation in getattr(function, "__annotations__", {}).values():
-            yield from _named_in(str(annotation), module)
-
-
-def _named_in(annotation: str, module: ModuleType | None) -> Iterator[type]:
-    """Yield the classes of the packages that an annotation names; what only a type checker imports is not there."""
-    for name in re.findall(r"[A-Za-z_]\w*", annotation):
-        value = getattr(module, name, None)
-        if inspect.isclass(value) and _is_ours(value):
-            yield value
-
-
-def _is_ours(kind: type) -> bool:
-    return kind.__module__.partition(".")[0] in PACKAGES
-
-
-def first_sentence(entry: Entry) -> str:
-    """Return the first paragraph of the docstring, without roles."""
-    text = inspect.getdoc(entry.value) if callable(entry.value) else attribute_doc(entry)
-    lines = re.split(r"\n\s*\n", (text or "").strip())[0].split()
-    return re.sub(r":\w+:`~?([^`]*)`", r"``\1``", " ".join(lines))
-
-
-def attribute_doc(entry: Entry) -> str:
-    """Return the comment ``#: …`` above a value that is no function and no class."""
-    from sphinx.pycode import ModuleAnalyzer
-
-    return "\n".join(ModuleAnalyzer.for_module(entry.module).find_attr_docs().get(("", entry.name), []))
+        words.update(re.findall(r"\w+", " ".join(map(str, getattr(function, "__annotations__", {}).values()))))
+    return words
 
 
 def api_pages() -> dict[str, str]:
     """Return the text of every page about the packages."""
-    pages = {f"{FOLDER}/{folder}": _folder_page(folder) for folder in PAGES}
-    pages[INDEX] = _index()
-    return pages
-
-
-def _folder_page(folder: str) -> str:
-    inside = [entry for entry in entries() if entry.folder == folder]
-    package = inside[0].module.partition(".")[0]
-    parts = [f"(api-{folder})=\n# {PAGES[folder]}\n", f"{_doc_of(f'{package}.{folder}')}\n"]
-    module = ""
-    for entry in inside:
-        if entry.module != module:
-            module = entry.module
-            parts.append(f"## `{module.removeprefix(f'{package}.')}`\n")
-            parts.append(_directive("automodule", module, "no-members:"))
-        parts.append(_described(entry))
-    return "\n".join(parts)
-
-
-def _described(entry: Entry) -> str:
-    value = entry.value
-    if inspect.isclass(value):
-        return _directive("autoclass", entry.path, "members:", "inherited-members: Protocol, Mapping, object")
-    if inspect.isroutine(value):
-        return _directive("autofunction", entry.path)
-    text = attribute_doc(entry).replace("\n", "\n   ")
-    return f"```{{eval-rst}}\n.. py:data:: {entry.path}\n\n   {text}\n```\n"
-
-
-def _directive(kind: str, path: str, *options: str) -> str:
-    lines = [f".. {kind}:: {path}", *(f"   :{option}" for option in options)]
-    return "```{eval-rst}\n" + "\n".join(lines) + "\n```\n"
-
-
-def _doc_of(module: str) -> str:
-    return (importlib.import_module(module).__doc__ or "").strip().partition("\n")[0]
-
-
-def _index() -> str:
-    parts = ["(api-index)=\n# The packages, name by name\n", RECIPES.read_text(encoding="utf-8")]
+    recipes = RECIPES.read_text(encoding="utf-8")
+    public = sorted(public_entries(), key=lambda entry: entry.name.lower())
+    pages = {INDEX: render("api_index.md.jinja", recipes=recipes, titles=PAGES, entries=public)}
     for folder, title in PAGES.items():
-        parts.append(f"## [{title}]({folder}.md)\n")
-        rows = [
-            f"   * - :py:obj:`~{entry.path}`\n     - {first_sentence(entry)}"
-            for entry in sorted(public_entries(), key=lambda entry: entry.name.lower())
-            if entry.folder == folder
-        ]
-        parts.append("```{eval-rst}\n.. list-table::\n   :widths: 30 70\n\n" + "\n".join(rows) + "\n```\n")
-    return "\n".join(parts)
+        inside = [entry for entry in entries() if entry.folder == folder]
+        package = importlib.import_module(".".join(inside[0].module.split(".")[:2]))
+        about = (package.__doc__ or "").strip().partition("\n")[0]
+        modules = [(name, list(group)) for name, group in groupby(inside, key=lambda entry: entry.module)]
+        pages[f"{FOLDER}/{folder}"] = render(
+            "api_folder.md.jinja", folder=folder, title=title, about=about, modules=modules
+        )
+    return pages

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sphinx.util.inventory import InventoryFile
 
-from cfltr_core.files import write_whole
+from book_tools.site.html import rewrite_pages
 
 # What chapters call the packages.
 ALIASES = {"cf": "cfltr_core", "book": "cfltr_book"}
@@ -24,21 +24,19 @@ def link_names(html: Path) -> None:
     """Link every ``cf.name`` and ``book.name`` in the code of the pages below ``html``, in place."""
     with (html / "objects.inv").open("rb") as stream:
         inventory = InventoryFile.load(stream, "", lambda _, place: place)
-    found = {
+    addresses = {
         name.partition(".")[2]: place
         for kind, names in inventory.items()
         if kind.startswith("py:") and kind != "py:module"
         for name, (_, _, place, _) in names.items()
         if name.partition(".")[0] in ALIASES.values()
     }
-    for path in sorted(html.rglob("*.html")):
-        page = path.relative_to(html)
-        if "_static" not in page.parts:
-            before = path.read_text(encoding="utf-8")
-            folder = page.parent.as_posix()
-            after = linked(before, {name: posixpath.relpath(place, folder) for name, place in found.items()})
-            if after != before:
-                write_whole(path, after)
+
+    def change(page: str, path: Path) -> str:
+        folder = path.parent.as_posix()
+        return linked(page, {name: posixpath.relpath(place, folder) for name, place in addresses.items()})
+
+    rewrite_pages(html, change)
 
 
 def linked(page: str, places: dict[str, str]) -> str:

@@ -19,10 +19,9 @@ from book_tools.files import remove_tree, replace_tree
 from book_tools.messages import builder_messages
 from book_tools.site.access import mend_access
 from book_tools.site.api_links import link_names
-from book_tools.site.cards import write_cards
-from book_tools.site.found import BOOK, make_findable
+from book_tools.site.edition_links import copy_editions, current_editions
 from book_tools.site.html import html_problems
-from book_tools.site.offered import copy_offered, offered
+from book_tools.site.page_heads import write_heads
 from book_tools.site.pages import generated_pages, write_accompanying
 from book_tools.site.previews import write_previews
 from book_tools.site.reading_copies import write_reading_copies
@@ -49,7 +48,7 @@ def build_site(book: Book) -> None:
         remove_tree(book.html)
         origin = origin_of(book)
         stage(book, generated_pages(book, state.parameters), origin, state.parameters)
-        editions = offered(book)
+        editions = current_editions(book)
         write_accompanying(book, state.parameters, editions)
         with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=book.build) as scratch:
             html = jupyter_book(book, Path(scratch))
@@ -58,14 +57,12 @@ def build_site(book: Book) -> None:
             link_names(html)
             write_previews(html)
             write_sliders(book, html, book.chapters())
-            # Whoever shows a card asks for it by a whole address.
-            known = origin.repository is not None and origin.repository.site is not None
-            make_findable(html, origin, write_cards(book, html, BOOK) if known else {})
+            write_heads(book, html, origin)
             labels = read_labels(html)
             write_copies(book, labels, html / FOLDER, origin, state.parameters)
             write_reading_copies(book, labels, html / READ_FOLDER, origin, state.parameters)
             heavy = weight_problems(html)
-            copy_offered(editions, html)
+            copy_editions(editions, html)
             problems = html_problems(html) + heavy
             if problems:
                 raise BookError(*problems, f"no site: {len(problems)} problems on the built pages")

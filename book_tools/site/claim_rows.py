@@ -1,153 +1,184 @@
-"""One claim of the scoreboard as a block: a table of so many columns could not be read on a phone."""
+"""The claims of the book after a run, one row each: what was predicted, what was measured, and where it is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
+import numpy as np
+import pandas as pd
+
+from book_tools.book import Book, Chapter
+from book_tools.execution.artefacts import measured_claims
+from book_tools.execution.execute import NOTEBOOK
+from book_tools.notebooks import MARK, read_notebook
 from book_tools.parameters import Parameters
-from book_tools.site.standings import Standing
 from book_tools.site.tables import interval, number
+from cfltr_book.reporting import claim_registry, wording
+from cfltr_book.reporting.claim_registry import EXACT, NO_PREDICTION, SCALE_ORDER, Claim
+from cfltr_book.reporting.claims import NO_VERDICT, Measurement
 
-if TYPE_CHECKING:
-    from cfltr_book.reporting.claim_registry import Claim
-    from cfltr_book.reporting.claims import Measurement
-
-# Beside the chapters; one file per claim.
-NUMBERS_FOLDER = "claims"
-# A reason of so many characters stands open.
-SHORT = 100
+NOT_MEASURED = "not measured"
+# The outcomes of the three natures, in the order in which they are listed.
+MATHEMATICAL = ("true", "false", "undecided")
+EMPIRICAL = ("seen", "smaller than asked", "not seen", "opposite seen", "undecided")
+CONTROLS = ("held", "did not hold", "undecided")
 
 
-def claim_row(
-    one: Standing, parameters: Parameters, replaced: Sequence[str] = (), outcomes: Mapping[str, str] | None = None
-) -> str:
-    """Return one claim as a block, with the ids of the withdrawn claims that it replaced.
+@dataclass(frozen=True)
+class ClaimRow:
+    """One claim with what a run found; ``figure`` is the last one shown before it under the same heading.
 
-    ``outcomes`` says of every claim what came out, so that a control's outcome stands beside what it controls.
+    A withdrawn claim has no measurement; its verdict is what it had measured.
     """
-    spec, corpus = one.spec, parameters.corpus
-    gates = spec.gates(parameters.scale, corpus)
-    measured = _measured(spec, one.measurement) if one.measurement else ""
-    lines = [
-        f"Predicted: {_prediction(spec, corpus)}. Measured: {one.outcome}{measured}.",
-        "" if gates else f"Decides nothing here: {spec.tested_where}.",
-        _compared(one, parameters) if gates else "",
-        _predecessors(replaced),
-        _links(one, outcomes or {}),
-    ]
-    about = f"{' '.join(filter(None, lines))}\n\n{_reason(spec)}"
-    return _block(spec, one.outcome, about, not one.predicted_as_measured(corpus))
+
+    spec: Claim
+    parameters: Parameters
+    chapter: Chapter | None = None
+    measurement: Measurement | None = None
+    is_shown: bool = False
+    figure: str | None = None
+
+    @property
+    def recorded(self) -> str:
+        """The verdict on record for this run."""
+        return self.spec.recorded(self.parameters.scale, self.parameters.corpus)
+
+    @property
+    def verdict(self) -> str:
+        """The measured verdict, or *not measured*."""
+        if self.spec.withdrawn is not None:
+            return self.recorded
+        return self.measurement.result.verdict if self.measurement else NOT_MEASURED
+
+    @property
+    def outcome(self) -> str:
+        """The verdict in words, as :func:`cfltr_book.reporting.wording.outcome` says it for its interval."""
+        return self.called(self.verdict, self.measurement.result.interval if self.measurement else None)
+
+    def called(self, verdict: str, interval: tuple[float, float] | None = None) -> str:
+        """Return a verdict on this claim in words."""
+        return wording.outcome(self.spec, verdict, interval=interval)
+
+    @property
+    def source(self) -> str:
+        """The code of its source, *B* for the book's own, or *control*."""
+        return wording.source_of(self.spec.id)
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """*published*, *own* or *control*, and the nature: what is counted together."""
+        if self.source == wording.CONTROL:
+            return wording.CONTROL, ""
+        return "published" if wording.is_published(self.spec.id) else "own", self.spec.nature
+
+    @property
+    def prediction(self) -> str | None:
+        """The predicted verdict, or None where none was predicted before a measurement."""
+        predicted = self.spec.prediction(self.parameters.corpus)
+        return None if predicted == NO_PREDICTION else predicted
+
+    @property
+    def is_as_predicted(self) -> bool:
+        """True where the verdict is the one that was predicted."""
+        return self.verdict == self.prediction
+
+    @property
+    def gates(self) -> bool:
+        """True where this run must meet the verdict on record."""
+        return self.spec.gates(self.parameters.scale, self.parameters.corpus)
+
+    @property
+    def size(self) -> str:
+        """The margin or the tolerance, in words."""
+        exact = self.spec.kind in EXACT
+        return f"a tolerance of {self.spec.tolerance:g}" if exact else f"a margin of {self.spec.margin:g}"
+
+    @property
+    def effect(self) -> str:
+        """What was measured, with its interval and what was required, or why there is no verdict; "" if neither."""
+        if self.measurement is None:
+            return ""
+        result = self.measurement.result
+        if result.verdict == NO_VERDICT:
+            return f" ({result.reason})"
+        text = f"{wording.describe(self.spec)} {number(result.effect)}"
+        if result.reason:
+            text += f"; {result.reason}"
+        elif result.interval is not None and result.level is not None:
+            text += f", {result.level:.1%} interval {interval(result.interval)} over {self.spec.counted(result.seeds)}"
+            if result.units is not None and result.units < result.seeds:
+                text += f" in {result.units} folds"
+        else:
+            text += f" in {result.seeds} cases"
+        return f" ({text}; {wording.required(self.spec)})"
+
+    @property
+    def elsewhere(self) -> dict[str, str]:
+        """What is on record for other corpora, in words, at the largest scale of each."""
+        rows = sorted(self.spec.accepted, key=lambda one: SCALE_ORDER.index(one.scale))
+        found = {
+            one.corpus: self.called(one.verdict, None if one.low is None or one.high is None else (one.low, one.high))
+            for one in rows
+        }
+        here = self.parameters.corpus
+        family = "letor" if here.startswith("letor:") else here
+        return {corpus: words for corpus, words in found.items() if corpus != family}
 
 
-def withdrawn_row(spec: Claim, corpus: str, replaced: Sequence[str] = ()) -> str:
-    """Return a withdrawn claim as a block, with what it measured, what replaced it, and what it had replaced itself."""
-    from cfltr_book.reporting.wording import outcome
-
-    about = spec.withdrawn
-    if about is None:
-        raise ValueError(f"{spec.id} stands: only a withdrawn claim is listed here")
-    measured = (
-        outcome(spec, about.measured)
-        if isinstance(about.measured, str)
-        else ", ".join(f"{outcome(spec, verdict)} on `{name}`" for name, verdict in about.measured.items())
-    )
-    lines = [
-        f"Predicted: {_prediction(spec, corpus)}. Measured: {measured}.",
-        f"Replaced by {_anchor(about.replaced_by)}." if about.replaced_by else "",
-        _predecessors(replaced),
-        f"{' '.join(about.why.split())} `{spec.id}`",
-    ]
-    found = spec.recorded(spec.scale, corpus)
-    text = f"{' '.join(filter(None, lines))}\n\n{_reason(spec)}"
-    return _block(spec, outcome(spec, found), text, spec.prediction(corpus) != found)
+def claim_rows(book: Book, parameters: Parameters) -> list[ClaimRow]:
+    """Return every claim that the chapters of ``book`` are to measure, in their order and in that of the registry."""
+    chapters = book.chapters()
+    measured = measured_claims(book, chapters)
+    rows = []
+    for chapter in chapters:
+        figures = shown_claims(book, chapter)
+        for spec in claim_registry.registry().values():
+            if spec.chapter == chapter.number:
+                measurement = measured[spec.id][1] if spec.id in measured else None
+                shown = spec.id in figures
+                rows.append(ClaimRow(spec, parameters, chapter, measurement, shown, figures.get(spec.id)))
+    return rows
 
 
-def _block(spec: Claim, outcome: str, about: str, is_surprise: bool) -> str:
-    from cfltr_book.reporting.wording import source_of, spelt_out
-
-    classes = f"claim verdict-{class_of(outcome)} source-{class_of(source_of(spec.id))}"
-    classes += " withdrawn" if spec.withdrawn else ""
-    classes += " verdict-surprise" if is_surprise else ""
-    nature = "Control" if source_of(spec.id) == "control" else spec.nature.capitalize()
-    return (
-        f'<div class="{classes}" id="claim-{spec.id}">\n\n'
-        f'<span class="verdict">{outcome.capitalize()}</span> {" ".join(spec.statement.split())} '
-        f"*({spelt_out(spec.source)})*\n\n"
-        f"{nature}. {about}\n\n</div>\n"
-    )
-
-
-def _predecessors(replaced: Sequence[str]) -> str:
-    """Lead back to the withdrawn claims that this one took the place of."""
-    return f"Took the place of {' and '.join(map(_anchor, replaced))}, withdrawn." if replaced else ""
+def shown_claims(book: Book, chapter: Chapter) -> dict[str, str | None]:
+    """Return the claims that the executed chapter shows, each with the last figure before it under the same heading."""
+    path = book.folder_of(chapter) / NOTEBOOK
+    shown: dict[str, str | None] = {}
+    figure = None
+    for cell in read_notebook(path).cells if path.is_file() else ():
+        if cell.cell_type == "markdown" and any(line.startswith("#") for line in cell.source.splitlines()):
+            figure = None
+        for output in cell.get("outputs", []):
+            about = output.get("metadata", {}).get(MARK, {})
+            figure = about.get("figure", figure)
+            for name in [about["claim"]] if "claim" in about else about.get("evidence", []):
+                shown.setdefault(name, figure)
+    return shown
 
 
-def _reason(spec: Claim) -> str:
-    """Say why the margin or the tolerance is what it is, folded where that takes more than a line or two."""
-    from cfltr_book.reporting.claim_registry import EXACT
-
-    text = " ".join(spec.reason.split()).removesuffix(".")
-    size = f"a tolerance of {spec.tolerance:g}" if spec.kind in EXACT else f"a margin of {spec.margin:g}"
-    if len(text) <= SHORT:
-        return f"Why {size}: {text}."
-    return f'<details class="reason"><summary>Why {size}</summary>\n\n{text[0].upper()}{text[1:]}.\n\n</details>'
+def tally(rows: Iterable[ClaimRow]) -> Mapping[tuple[str, str], Counter[str]]:
+    """Return how many claims of each group have which outcome."""
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for row in rows:
+        counts.setdefault(row.group, Counter())[row.outcome] += 1
+    return counts
 
 
-def _prediction(spec: Claim, corpus: str) -> str:
-    from cfltr_book.reporting.claim_registry import NO_PREDICTION
-    from cfltr_book.reporting.wording import outcome
-
-    predicted = spec.prediction(corpus)
-    return "nothing, written after a first measurement" if predicted == NO_PREDICTION else outcome(spec, predicted)
-
-
-def _compared(one: Standing, parameters: Parameters) -> str:
-    """Say where this run differs from the last accepted one."""
-    from cfltr_book.reporting.wording import outcome
-
-    recorded = one.spec.recorded(parameters.scale, parameters.corpus)
-    return "" if one.verdict == recorded else f"**On record: {outcome(one.spec, recorded)}.**"
+def listed(counts: Counter[str], outcomes: tuple[str, ...]) -> str:
+    """Say how many there are of each outcome, and how many have none of them, as in *3 true, 1 false*."""
+    parts = [f"**{counts[name]} {name}**" for name in outcomes if counts[name]]
+    rest = counts.total() - sum(counts[name] for name in outcomes)
+    return ", ".join([*parts, f"**{rest} without a verdict**"] if rest else parts) or "none"
 
 
-def _links(one: Standing, outcomes: Mapping[str, str]) -> str:
-    """Lead to what measured the claim: its place in the chapter, the figure beside it, the numbers, the control."""
-    spec, page = one.spec, f"{one.chapter.name}.html"
-    place = f"#claim-{spec.id}" if one.is_shown else ""
-    links = [f'<a href="{page}{place}">Where it was measured</a>' if one.measurement else ""]
-    if one.figure:
-        links.append(f'<a href="{page}#{one.figure}">figure beside it</a>')
-    if one.measurement:
-        links.append(f"{{download}}`numbers (CSV) <{NUMBERS_FOLDER}/{spec.id}.csv>`")
-    if spec.control:
-        came_out = f" ({outcomes[spec.control]})" if spec.control in outcomes else ""
-        links.append(f"control: {_anchor(spec.control)}{came_out}")
-    return " · ".join(filter(None, [*links, f"`{spec.id}`"]))
-
-
-def _anchor(id: str) -> str:
-    return f'<a href="#claim-{id}">{id}</a>'
-
-
-def _measured(spec: Claim, measurement: Measurement) -> str:
-    from cfltr_book.reporting.claims import NO_VERDICT
-    from cfltr_book.reporting.wording import describe, required
-
-    result = measurement.result
-    if result.verdict == NO_VERDICT:
-        return f" ({result.reason})"
-    effect = f"{describe(spec)} {number(result.effect)}"
-    if result.reason:
-        effect += f"; {result.reason}"
-    elif result.interval is not None and result.level is not None:
-        effect += f", {result.level:.1%} interval {interval(result.interval)} over {spec.counted(result.seeds)}"
-        if result.units is not None and result.units < result.seeds:
-            effect += f" in {result.units} folds"
-    else:
-        effect += f" in {result.seeds} cases"
-    return f" ({effect}; {required(spec)})"
-
-
-def class_of(words: str) -> str:
-    """Return words as the name of a class of the style sheet."""
-    return words.lower().replace(" ", "-")
+def numbers_of(measurement: Measurement) -> str:
+    """Return the numbers that a verdict rests on as CSV: one line per value, with its place in the arrays."""
+    named = {name: np.asarray(values, dtype=np.float64) for name, values in measurement.arrays.items()}
+    units = named.pop("units", None)
+    shape = np.broadcast_shapes(*(values.shape for values in named.values()))
+    places = dict(zip(["row", "column", "layer"], np.indices(shape).reshape(len(shape), -1), strict=False))
+    columns = {name: np.broadcast_to(values, shape).ravel() for name, values in named.items()}
+    unit = {} if units is None else {"unit": units[places["row"]]}
+    return str(pd.DataFrame({**places, **unit, **columns}).to_csv(index=False, float_format="%.12g", na_rep="nan"))

@@ -11,7 +11,6 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -23,7 +22,7 @@ from book_tools.execution.state import state_of
 from book_tools.files import files_below
 from book_tools.site.api import NAMES
 from book_tools.site.build import SCRATCH_PREFIX, jupyter_book
-from book_tools.site.offered import BOX, FOLDER, NAME, note_edition
+from book_tools.site.edition_links import BOX, FOLDER, NAME, note_edition
 from book_tools.site.pages import generated_pages, write_accompanying
 from book_tools.site.stage import stage
 from cfltr_core.files import write_whole
@@ -35,30 +34,8 @@ PACKAGES = (
 )
 # The time in an archive: its files have the same bytes whenever it is made.
 MOMENT = (1980, 1, 1, 0, 0, 0)
-# How LaTeX sets the book: titles have their numbers already, and 88 columns of code fit into a line.
-ELEMENTS = {
-    "papersize": "a4paper",
-    "extraclassoptions": "openany,oneside",
-    "figure_align": "H",
-    "fncychap": "",
-    "fvset": r"\fvset{fontsize=\footnotesize}",
-    "makeindex": "",
-    "printindex": "",
-    "preamble": "\n".join(
-        [
-            r"\setcounter{secnumdepth}{-2}",
-            r"\setcounter{tocdepth}{1}",
-            # The slanted letters for comments in code lack them.
-            r"\usepackage{newunicodechar}",
-            r"\newunicodechar{⟨}{\ensuremath{\langle}}",
-            r"\newunicodechar{⟩}{\ensuremath{\rangle}}",
-            # The marks of sentences.
-            r"\newunicodechar{✓}{\ensuremath{\checkmark}}",
-            r"\newunicodechar{✗}{\ensuremath{\times}}",
-            r"\newunicodechar{○}{\ensuremath{\circ}}",
-        ]
-    ),
-}
+# How LaTeX sets the book: what the configuration has besides that of the site.
+LATEX = Path(__file__).with_name("latex.yml")
 # The box of the front page that leads to editions.
 FRONT, OFFER = Path("index.html"), re.compile(rf"{re.escape(BOX)}.*?</div>\s*".encode(), re.DOTALL)
 
@@ -123,23 +100,19 @@ def _latex(book: Book) -> Iterator[Path]:
         pages = generated_pages(book, state.parameters)
         stage(book, pages, origin_of(book), state.parameters, launch=False)
         write_accompanying(book, state.parameters)
-        config = book.stage / book.config.name
-        settings = yaml.safe_load(config.read_text(encoding="utf-8"))
-        _for_latex(settings)
+        path = book.stage / book.config.name
+        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+        printed = yaml.safe_load(LATEX.read_text(encoding="utf-8"))
         revision = origin_of(book).revision
-        settings["sphinx"]["config"]["today"] = f"Revision {revision[:12]}" if revision else "No revision"
-        write_whole(config, yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
+        settings["latex"] = printed["latex"]
+        config = settings["sphinx"]["config"]
+        config["extensions"] += printed["extensions"]
+        config |= printed["config"]
+        config["today"] = f"Revision {revision[:12]}" if revision else "No revision"
+        write_whole(path, yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
         _leave_out_api(book)
         with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=book.build) as scratch:
             yield jupyter_book(book, Path(scratch), "latex")
-
-
-def _for_latex(settings: dict[str, Any]) -> None:
-    settings["latex"] = {"latex_engine": "xelatex", "use_jupyterbook_latex": False}
-    config = settings["sphinx"]["config"]
-    config["extensions"].append("book_tools.site.sphinx_print")
-    config["nb_mime_priority_overrides"] = [["latex", "image/svg+xml", 5]]
-    config |= {"latex_use_xindy": False, "latex_domain_indices": False, "latex_elements": ELEMENTS}
 
 
 def _leave_out_api(book: Book) -> None:

@@ -1,4 +1,4 @@
-"""What the front page shows of a run: one figure, and how many claims came out how.  Nothing of it is typed by hand.
+"""What the front page and that of the sources show of a run: one figure, and how many claims came out how.
 
 The README shows the same figure, kept in ``_static`` with the numbers that it was drawn from.
 """
@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
+
+from cfltr_book.reporting.kept_questions import number_of
 
 from book_tools.book import Book, Chapter
 from book_tools.errors import BookError
 from book_tools.execution.artefacts import Figure, figures_in
 from book_tools.parameters import Parameters
-from book_tools.site.scoreboard import CONTROLS, EMPIRICAL, MATHEMATICAL
-from book_tools.site.standings import Standing, listed, standings, tally
+from book_tools.site.claim_rows import CONTROLS, EMPIRICAL, MATHEMATICAL, ClaimRow, claim_rows, listed, tally
+from book_tools.site.scoreboard import SOURCES_PAGE
+from book_tools.site.tables import render
+from cfltr_book.reporting import claim_registry
+from cfltr_book.reporting.wording import SOURCES
 from cfltr_core.files import write_whole
 
 # The front page includes this file, which lies beside it while the site is built.
@@ -25,10 +30,12 @@ FIGURE = "fig-ten-candidates"
 PICTURE = Path("_static") / "ten_candidates.svg"
 HEADING = "Written when the reference numbers are, from these:"
 NUMBERS = re.compile(rf"<!-- {HEADING}\n(.*?)-->\n", re.DOTALL)
+# The page of the sources includes these files, each named by the code of a source.
+COUNTS = re.compile(r"^:::\{include\} (counts_(\w+)\.md)\n:::$", re.MULTILINE)
 # How the reason of a claim says that a trial had been made before the prediction.
 TRIAL = re.compile(r"\btrials?\b", re.IGNORECASE)
 # What the words of the second of the findings mean, where they occur.
-MEANT = {
+MEANING = {
     "smaller than asked": "*smaller than asked*: surely in the paper's direction, and surely by less than this "
     "book had said would matter",
     "not seen": "*not seen*: surely less than that, and the sign is open",
@@ -91,43 +98,68 @@ def picture(figure: Figure, name: str, place: str) -> str:
 
 def findings(book: Book, parameters: Parameters) -> str:
     """Return three findings as a list: published claims by nature, then what was predicted and how the controls did."""
-    from cfltr_book.reporting.claim_registry import NO_PREDICTION, withdrawn
-
-    found, corpus = standings(book), parameters.corpus
-    counts = tally(found)
-    proved = counts.get(("published", "mathematical"), Counter())
-    seen = counts.get(("published", "empirical"), Counter())
-    controls = counts.get(("control", ""), Counter())
-    predicted = [one for one in found if one.spec.prediction(corpus) != NO_PREDICTION]
-    kept = sum(one.predicted_as_measured(corpus) for one in predicted)
-    late = _known_before(predicted)
-    meant = "; ".join(words for name, words in MEANT.items() if seen[name])
+    rows = claim_rows(book, parameters)
+    counts = defaultdict(Counter, tally(rows))
+    seen = counts["published", "empirical"]
+    predicted = [row for row in rows if row.prediction]
     numbers = {chapter.number for chapter in book.chapters()}
-    gone = sum(spec.chapter in numbers for spec in withdrawn().values())
-    return "\n".join(
-        [
-            f"- **Statements that can be proved or refuted.** The sources make {proved.total()} of those that the book "
-            f"checks: {listed(proved, MATHEMATICAL)}.",
-            f"- **Statements about data.** Of {seen.total()} published ones, on `{corpus}`: "
-            f"{listed(seen, EMPIRICAL)}.{f' Here {meant}.' if meant else ''}",
-            f"- **Predictions and controls.** Of all {len(found)} claims, controls and the book's own among them, "
-            f"{len(predicted)} had a verdict predicted before they were measured; {kept} of these verdicts came out "
-            f"so{f'; {late}' if late else ''}. Of {controls.total()} controls: {listed(controls, CONTROLS)}. "
-            "Statements withdrawn (replaced or dropped) after they had been measured, and listed with what they "
-            f"measured: {gone}.",
-            f"\nComputed from this run: {parameters}. Every one of them stands on the "
-            "[scoreboard](chapters/scoreboard.md), with its numbers.\n",
-        ]
+    return render(
+        "findings.md.jinja",
+        rows=rows,
+        proved=counts["published", "mathematical"],
+        seen=seen,
+        controls=counts["control", ""],
+        predicted=predicted,
+        meaning="; ".join(words for name, words in MEANING.items() if seen[name]),
+        known_before=_known_before(predicted),
+        withdrawn=sum(spec.chapter in numbers for spec in claim_registry.withdrawn().values()),
+        parameters=parameters,
+        listed=listed,
+        mathematical=MATHEMATICAL,
+        empirical=EMPIRICAL,
+        control_outcomes=CONTROLS,
     )
 
 
-def _known_before(predicted: list[Standing]) -> str:
+def _known_before(predicted: list[ClaimRow]) -> str:
     """Say of how many predicted claims something like them had been measured before, or "" where of none."""
-    from cfltr_book.reporting.claim_registry import withdrawn
-
-    successors = {spec.withdrawn.replaced_by for spec in withdrawn().values() if spec.withdrawn is not None}
-    again = sum(one.spec.id in successors for one in predicted)
-    tried = sum(bool(TRIAL.search(one.spec.reason)) for one in predicted)
+    withdrawn = [spec.withdrawn for spec in claim_registry.withdrawn().values()]
+    successors = {about.replaced_by for about in withdrawn if about is not None}
+    again = sum(row.spec.id in successors for row in predicted)
+    tried = sum(bool(TRIAL.search(row.spec.reason)) for row in predicted)
     parts = [f"{again} of the {len(predicted)} took the place of a statement that had been measured"] if again else []
     parts += [f"the reasons of {tried} mention a trial"] if tried else []
     return ", and ".join(parts)
+
+
+def write_source_counts(book: Book, parameters: Parameters) -> None:
+    """Lay how the claims of each source came out beside the staged page of the sources, where it includes that.
+
+    Raises
+    ------
+    BookError
+        For a file that it includes with a code of no source.
+    """
+    page = book.stage / f"{SOURCES_PAGE}.md"
+    codes = {code.lower(): code for code in SOURCES}
+    for name, code in COUNTS.findall(page.read_text(encoding="utf-8")) if page.is_file() else ():
+        if code not in codes:
+            raise BookError(f"{page.name}: includes {name}; a code is one of {', '.join(codes)}")
+        rows = [row for row in claim_rows(book, parameters) if row.source == codes[code]]
+        write_whole(page.parent / name, source_counts(rows, parameters))
+
+
+def source_counts(rows: list[ClaimRow], parameters: Parameters) -> str:
+    """Return how the claims of one source came out in this run, as a paragraph."""
+    counts = {nature: several for (_, nature), several in tally(rows).items()}
+    words = {
+        "mathematical": ("that can be proved or refuted", MATHEMATICAL),
+        "empirical": (f"about data, here `{parameters.corpus}`", EMPIRICAL),
+    }
+    parts = [
+        f"{counts[nature].total()} {what} ({listed(counts[nature], outcomes)})"
+        for nature, (what, outcomes) in words.items()
+        if nature in counts
+    ]
+    number = number_of(len(rows), "claim")
+    return f"The book checks {number} of this source{': ' if parts else ''}{' and '.join(parts)}.\n"

@@ -7,7 +7,7 @@ another host, and no piece of markup was left unresolved.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -15,6 +15,7 @@ from bs4 import BeautifulSoup, Tag
 
 from book_tools.execution.artefacts import SHORTEST_ALT
 from book_tools.messages import PARSER
+from cfltr_core.files import write_whole
 
 # Elements that fetch something as soon as the page is opened, with the attribute that names it.
 LOADING = (("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("embed", "src"))
@@ -25,13 +26,23 @@ FILE_NAME = re.compile(r"\S+\.(svg|png|jpe?g|gif|webp)", re.IGNORECASE)
 UNRESOLVED = re.compile(r"\{[a-z][a-z0-9:_-]*\}\s?`")
 
 
+def built_pages(site: Path) -> list[Path]:
+    """Return the pages below ``site``, without those that packages bring along with their scripts."""
+    return [path for path in sorted(site.rglob("*.html")) if "_static" not in path.relative_to(site).parts]
+
+
+def rewrite_pages(site: Path, change: Callable[[str, Path], str]) -> None:
+    """Write every page below ``site`` as ``change`` returns it for the page and its path below ``site``."""
+    for path in built_pages(site):
+        before = path.read_text(encoding="utf-8")
+        after = change(before, path.relative_to(site))
+        if after != before:
+            write_whole(path, after)
+
+
 def html_problems(site: Path) -> list[str]:
     """Return everything wrong with the pages below ``site``, one line each, in the order of the files."""
-    pages = {
-        path: BeautifulSoup(path.read_text(encoding="utf-8"), PARSER)
-        for path in sorted(site.rglob("*.html"))
-        if "_static" not in path.relative_to(site).parts
-    }
+    pages = {path: BeautifulSoup(path.read_text(encoding="utf-8"), PARSER) for path in built_pages(site)}
     anchors = {path: _anchors(page) for path, page in pages.items()}
     problems = []
     for path, page in pages.items():

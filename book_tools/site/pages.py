@@ -9,12 +9,11 @@ from book_tools.book import Book
 from book_tools.parameters import Parameters
 from book_tools.site.api import INDEX, api_pages
 from book_tools.site.architecture import NAME, architecture
-from book_tools.site.front import write_front
+from book_tools.site.edition_links import write_edition_links
+from book_tools.site.front import write_front, write_source_counts
 from book_tools.site.map import write_map
-from book_tools.site.offered import write_offered
 from book_tools.site.papers_size import papers_size
 from book_tools.site.scoreboard import numbers_files, scoreboard
-from book_tools.site.source_counts import write_source_counts
 from book_tools.site.status import status
 from cfltr_core.files import write_whole
 
@@ -38,6 +37,6 @@ def write_accompanying(book: Book, parameters: Parameters, editions: Sequence[Pa
     write_front(book, parameters)
     write_source_counts(book, parameters)
     write_map(book)
-    write_offered(book, editions)
-    for name, text in numbers_files(book).items():
+    write_edition_links(book, editions)
+    for name, text in numbers_files(book, parameters).items():
         write_whole(book.stage / name, text)

@@ -17,6 +17,7 @@ from urllib.parse import unquote
 from bs4 import BeautifulSoup
 
 from book_tools.messages import PARSER
+from book_tools.site.html import built_pages
 from cfltr_core.files import write_whole
 
 FOLDER = "previews"
@@ -40,8 +41,7 @@ def write_previews(html: Path) -> None:
     def preview(path: Path, anchor: str) -> str | None:
         return preview_of(text_of(path), anchor, path.parent.relative_to(html).as_posix()) if path.is_file() else None
 
-    pages = [path for path in sorted(html.rglob("*.html")) if "_static" not in path.relative_to(html).parts]
-    for path in pages:
+    for path in built_pages(html):
         found: dict[str, str] = {}
 
         def mark(match: re.Match[str], path: Path = path, found: dict[str, str] = found) -> str:

@@ -3,141 +3,83 @@
 from __future__ import annotations
 
 from collections import Counter
-from html import escape
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from book_tools.book import Book, Chapter
 from book_tools.colab.marks import LEGEND
+from book_tools.colab.repository import Origin, origin_of
 from book_tools.notebooks import read_notebook, title_of
 from book_tools.parameters import Parameters
-from book_tools.site.claim_rows import NUMBERS_FOLDER, claim_row, class_of, withdrawn_row
-from book_tools.site.false_alarms import budget
-from book_tools.site.standings import NOT_MEASURED, Standing, numbers_of, standings, tally
-from book_tools.site.tables import table
-
-if TYPE_CHECKING:
-    from cfltr_book.reporting.claim_registry import Claim
+from book_tools.site.claim_rows import (
+    CONTROLS,
+    EMPIRICAL,
+    MATHEMATICAL,
+    NOT_MEASURED,
+    ClaimRow,
+    claim_rows,
+    numbers_of,
+    tally,
+)
+from book_tools.site.tables import render
+from cfltr_book.reporting import claim_registry
+from cfltr_book.reporting.claim_registry import EXACT, FAMILY_ALPHA, level_of
+from cfltr_book.reporting.intervals import FEW_UNITS
+from cfltr_book.reporting.measures import measure_of
+from cfltr_book.reporting.wording import CONTROL, OWN, SOURCES, spelt_out
 
 # What the short codes stand for; a small book may do without.
 SOURCES_PAGE = "chapters/sources"
+# Beside the chapters; one file per claim.
+NUMBERS_FOLDER = "claims"
 ROLES = {"published": "Published in one of the four sources", "own": "Our own"}
-# The order of the columns and of the filter, with the outcomes that have no place in the tables of totals at the end.
-MATHEMATICAL = ("true", "false", "undecided")
-EMPIRICAL = ("seen", "smaller than asked", "not seen", "opposite seen", "undecided")
-CONTROLS = ("held", "did not hold", "undecided")
+# The order of the filter.
 OUTCOMES = (
     *("true", "false", "seen", "smaller than asked", "not seen", "opposite seen", "contradicted"),
     *("held", "did not hold", "undecided", "no verdict", NOT_MEASURED),
-)
-# The buttons stand in the first screen of a phone; what is explained follows, and goes when one is pressed.
-INTRODUCTION = (
-    "# Scoreboard\n",
-    "Every claim that the book puts to the test: what it says, what was predicted before it was measured, and what "
-    "this run found ({parameters}).\n",
-)
-WORDS = (
-    "A verdict is computed from the numbers of each seed, never written by hand.\n",
-    "- A *mathematical* claim is **true** or **false**. Its chapter has the proof or the counterexample; the run "
-    "checks it on numbers, and the check can fail.",
-    "- An *empirical* claim is **seen** on `{corpus}`, its **opposite** is **seen** there, or it stays **undecided**: "
-    "the interval over the seeds crosses the threshold. That the opposite is seen does not refute a paper that speaks "
-    "of other data.",
-    "- A claim that one thing is larger than another also says by how much it must be to matter: its margin, set by "
-    "this book. A difference that is surely below it is called by the sign of its interval: **smaller than asked** "
-    "where it is surely above zero, as claimed; **not seen** where zero is inside; **opposite seen** where it is "
-    "surely below zero, by however little. A claim of a value, or of no difference, is **opposite seen** where the "
-    "interval lies outside what the claim allows.",
-    "- A *control* is a repetition in which an effect must vanish or turn round. It **held** or it **did not hold**.\n",
-    "Chapters, this page and `python -m cfltr_book` say these same words. The files of the repository have one word "
-    "for all kinds: *supported* for true, seen and held, *inconclusive* for undecided, "
-    "*contradicted* for the rest. Of an empirical claim that one thing is larger, *Predicted: contradicted* came true "
-    "by any of smaller than asked, not seen and opposite seen.\n",
-    f"In the text of the chapters {LEGEND}\n",
-    "The ids begin with a short code for the source{sources}. [How a verdict is reached](#sec-verdicts) and "
-    "[how you check that it was predicted before](#sec-before) stand at the end of the page.\n",
-)
-INTERVALS = (
-    "(sec-verdicts)=\n## How a verdict is reached\n",
-    "Intervals are two-sided Student intervals across seeds, or across what a claim counts in their place. Within a "
-    "chapter they hold together at {together:.0%}: each statistical claim of a chapter with m of them is judged at "
-    "level 1 − {alpha:g}/m (Bonferroni). A claim falsely *seen* errs on one side only, so that a chapter raises such "
-    "an alarm with probability at most {alarm:.1%}. This takes seeds as independent; the seeds of `digits` and of a "
-    "`letor:` collection split the same data and are not quite. Seeds that read the same fold of a collection are "
-    "averaged and count once. Identities and inequalities are exact: they have no false alarms. Fewer than {few} "
-    "seeds or folds that all give the same value decide nothing. Where more of them agree in every digit, as choices "
-    "may that are made among a few rankers, the interval is a point: take it for *hardly ever different*. An "
-    "ordering claims that the difference matters: a difference that is real but smaller than the stated margin "
-    "contradicts it.\n",
-)
-BEFORE = (
-    "(sec-before)=\n## Was it predicted before it was measured?\n",
-    "A claim is committed, with its margin and the verdict that is predicted, before a chapter measures it. Git keeps "
-    "the order. In a clone with the whole history this lists, oldest first, the commits that changed how often the "
-    "name of a claim occurs, and the files; here of `{id}`, and likewise of any other id of this page:\n",
-    "```bash\ngit log --reverse --date=iso --format='%n%h %ad %s' --name-only \\\n"
-    "  -S'{id}' -- '*claims*.yml' 'chapters/*.ipynb'\n```\n",
-    "The first commit should name a file of claims (`cfltr_book/claims/NN.yml`, and before there was one a chapter, "
-    "`claims.yml`) and no chapter. `git show HASH -- '*claims*.yml'`, with its hash, shows what was predicted then: "
-    "`predicted`, or in older commits without that line `on_record` or `expect`. Where nothing was predicted the "
-    "claim says so above. Where a claim *took the place* of a withdrawn one, its id may be older than its statement: "
-    "the first commit then shows the old statement, and its own prediction stands in the later commit that has its "
-    "present words. Git shows the order of commits. Where one commit brings a claim and its chapter, as "
-    "for some of the first chapters, it does not tell which came first; and that nobody measured before committing, it "
-    "cannot show.\n",
-)
-WITHDRAWN = (
-    "## Withdrawn\n",
-    "Statements that were replaced or dropped after they had been measured, with what they measured then, and why. "
-    "They are not measured any more and decide nothing. Of those that were *contradicted* only that is recorded, and "
-    "not on which side.\n",
 )
 
 
 def scoreboard(book: Book, parameters: Parameters) -> str:
     """Return the page that lists every claim of the registry, as it is now, with what this run found."""
-    from cfltr_book.reporting.claim_registry import FAMILY_ALPHA, withdrawn
-    from cfltr_book.reporting.intervals import FEW_UNITS
-
-    found, corpus = standings(book), parameters.corpus
-    outcomes = {one.spec.id: one.outcome for one in found}
-    chapters = [chapter for chapter in book.chapters() if any(one.chapter == chapter for one in found)]
+    rows = claim_rows(book, parameters)
     numbers = {chapter.number for chapter in book.chapters()}
-    gone = [spec for spec in withdrawn().values() if spec.chapter in numbers]
-    replaced: dict[str | None, list[str]] = {}
-    for spec in gone:
-        if spec.withdrawn is not None:
-            replaced.setdefault(spec.withdrawn.replaced_by, []).append(spec.id)
-    where = ", see [the four sources](sources.md)" if SOURCES_PAGE in book.pages() else ""
-    words = {"corpus": corpus, "parameters": parameters, "sources": where}
-    parts = [
-        *(line.format(**words) for line in INTRODUCTION),
-        _filter(found, gone, corpus),
-        '<div class="board-about">\n',
-        *(line.format(**words) for line in WORDS),
-        _totals(found, corpus),
-        "</div>\n",
-    ]
-    for chapter in chapters:
-        parts.append(f"## {link_to(chapter)}\n")
-        for one in found:
-            if one.chapter == chapter:
-                parts.append(claim_row(one, parameters, replaced.get(one.spec.id, ()), outcomes))
-    if gone:
-        parts += WITHDRAWN
-        parts += [withdrawn_row(spec, corpus, replaced.get(spec.id, ())) for spec in gone]
-    share = {"together": 1 - FAMILY_ALPHA, "alpha": FAMILY_ALPHA, "alarm": FAMILY_ALPHA / 2, "few": FEW_UNITS}
-    parts += [line.format(**share) for line in INTERVALS]
-    parts += ["## How many false alarms to expect\n", budget(found, parameters).words()]
-    parts += [line.format(id=next((one.spec.id for one in found), "ID")) for line in BEFORE]
-    return "\n".join(parts)
+    withdrawn = [ClaimRow(spec, parameters) for spec in claim_registry.withdrawn().values() if spec.chapter in numbers]
+    replaced: dict[str, list[str]] = {}
+    for row in withdrawn:
+        if row.spec.withdrawn is not None and row.spec.withdrawn.replaced_by:
+            replaced.setdefault(row.spec.withdrawn.replaced_by, []).append(row.spec.id)
+    chapters = [chapter for chapter in book.chapters() if any(row.chapter == chapter for row in rows)]
+    verdict_buttons, source_buttons = _buttons([*rows, *withdrawn], any(not row.is_as_predicted for row in rows))
+    return render(
+        "scoreboard.md.jinja",
+        rows=rows,
+        withdrawn=withdrawn,
+        replaced=replaced,
+        chapters=[(chapter, link_to(chapter)) for chapter in chapters],
+        outcomes={row.spec.id: row.outcome for row in rows},
+        functions={row.spec.id: function_of(row, origin_of(book)) for row in rows},
+        verdict_buttons=verdict_buttons,
+        source_buttons=source_buttons,
+        totals=_totals(rows, parameters.corpus),
+        budget=budget(rows),
+        parameters=parameters,
+        has_sources=SOURCES_PAGE in book.pages(),
+        legend=LEGEND,
+        alpha=FAMILY_ALPHA,
+        few=FEW_UNITS,
+        numbers=NUMBERS_FOLDER,
+        class_of=_class_of,
+        spelt_out=spelt_out,
+    )
 
 
-def numbers_files(book: Book) -> dict[str, str]:
+def numbers_files(book: Book, parameters: Parameters) -> dict[str, str]:
     """Return the numbers that each verdict rests on, by the path of a file below the pages."""
     return {
-        f"chapters/{NUMBERS_FOLDER}/{one.spec.id}.csv": numbers_of(one.measurement)
-        for one in standings(book)
-        if one.measurement
+        f"chapters/{NUMBERS_FOLDER}/{row.spec.id}.csv": numbers_of(row.measurement)
+        for row in claim_rows(book, parameters)
+        if row.measurement
     }
 
 
@@ -146,60 +88,73 @@ def link_to(chapter: Chapter) -> str:
     return f"[{title_of(read_notebook(chapter.source)) or chapter.name}]({chapter.source.name})"
 
 
-def _totals(found: list[Standing], corpus: str) -> str:
-    from cfltr_book.reporting.claim_registry import NO_PREDICTION
+def budget(rows: Iterable[ClaimRow]) -> Mapping[str, float]:
+    """Return how many claims must hold in this run, and how many may come out *seen* by chance, were none true.
 
-    counts = tally(found)
-    predicted = Counter(one.group for one in found if one.spec.prediction(corpus) != NO_PREDICTION)
-    kept = Counter(one.group for one in found if one.predicted_as_measured(corpus))
+    A claim falsely *seen* errs on one side: an interval of level 1 − a lies wholly above a threshold that the mean does
+    not exceed with probability at most a/2.  An interval inside ±margin, of a mean outside, errs at one end likewise.
+    So ``expected``, Σ (1 − level)/2 over the statistical claims, bounds the mean number of false ones, and by the union
+    bound the probability that there is any.
+    """
+    must_hold = [row for row in rows if row.gates]
+    drawn = [row for row in must_hold if row.spec.kind not in EXACT]
+    return {
+        "due": len(drawn),
+        "exact": len(must_hold) - len(drawn),
+        "chapters": len({row.spec.chapter for row in drawn}),
+        "supported": sum(row.verdict == "supported" for row in drawn),
+        "expected": sum((1.0 - level_of(row.spec)) / 2 for row in drawn),
+    }
 
-    def rows(nature: str, outcomes: tuple[str, ...]) -> list[list[str]]:
-        groups = [(name, (role, nature)) for role, name in ROLES.items()]
-        groups = groups if nature else [("Controls", ("control", ""))]
-        lines = []
-        for name, group in groups:
-            have = counts.get(group, Counter())
-            rest = have.total() - sum(have[outcome] for outcome in outcomes)
-            listed = [str(have[outcome]) for outcome in outcomes]
-            lines.append([name, str(have.total()), *listed, str(rest), f"{kept[group]} of {predicted[group]}"])
-        return lines
 
-    parts = []
+def function_of(row: ClaimRow, origin: Origin) -> str | None:
+    """Say which function measured a claim, with a link to its source where the repository is on GitHub."""
+    measure = measure_of(row.spec.id)
+    if measure is None:
+        return None
+    path, line = measure.place
+    name = f"<code>{measure.function.__name__}</code> in <code>{path}</code>, line {line}"
+    if origin.repository is None or origin.repository.github is None or origin.revision is None:
+        return f"function {name}"
+    owner, project = origin.repository.github
+    return f'function <a href="https://github.com/{owner}/{project}/blob/{origin.revision}/{path}#L{line}">{name}</a>'
+
+
+def _totals(rows: Sequence[ClaimRow], corpus: str) -> list[tuple[list[str], list[list[str]]]]:
+    """Return the head and the lines of a table of outcomes for each nature of claims."""
+    counts = tally(rows)
+    predicted = Counter(row.group for row in rows if row.prediction)
+    came_true = Counter(row.group for row in rows if row.is_as_predicted)
+    tables = []
     for kind, nature, outcomes in (
         ("Mathematical claims", "mathematical", MATHEMATICAL),
         (f"Empirical claims, on {corpus}", "empirical", EMPIRICAL),
         ("Controls", "", CONTROLS),
     ):
+        lines = []
+        for role, name in (ROLES if nature else {CONTROL: "Controls"}).items():
+            group = role, nature
+            found = counts.get(group, Counter())
+            listed = [found.total(), *(found[outcome] for outcome in outcomes)]
+            rest = 2 * found.total() - sum(listed)
+            lines.append([name, *map(str, listed), str(rest), f"{came_true[group]} of {predicted[group]}"])
         heads = [outcome.capitalize() for outcome in outcomes]
-        parts.append(table([kind, "All", *heads, "Without a verdict", "As predicted"], rows(nature, outcomes)))
-    parts.append(
-        "*As predicted* counts verdicts that came out as they had been predicted, *of* those claims of the row of "
-        "which a verdict had been predicted. The others were written, or set, after a first measurement.\n"
-    )
-    return "\n".join(parts)
+        tables.append(([kind, "All", *heads, "Without a verdict", "As predicted"], lines))
+    return tables
 
 
-def _filter(found: list[Standing], gone: list[Claim], corpus: str) -> str:
-    """Return two rows of buttons that leave only some claims to be seen; the style sheet does it, without a script."""
-    from cfltr_book.reporting.wording import CONTROL, OWN, SOURCES, outcome, source_of
-
-    outcomes = {one.outcome for one in found} | {outcome(spec, spec.recorded(spec.scale, corpus)) for spec in gone}
-    used = {one.source for one in found} | {source_of(spec.id) for spec in gone}
-    sources = {class_of(code): "our own" if code == OWN else name for code, name in SOURCES.items() if code in used}
-    if CONTROL in used:
-        sources[CONTROL] = "controls"
-    # Only of withdrawn claims no more is known than this verdict.
-    more = {"contradicted": "contradicted (withdrawn)"}
-    verdicts = {class_of(name): more.get(name, name) for name in OUTCOMES if name in outcomes}
-    if any(not one.predicted_as_measured(corpus) for one in found):
-        verdicts["surprise"] = "not as predicted"
-    return _buttons("verdict", verdicts) + _buttons("source", sources)
+def _buttons(rows: Sequence[ClaimRow], has_surprises: bool) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the buttons that leave only some claims to be seen, by class: of verdicts, and of sources."""
+    outcomes, used = {row.outcome for row in rows}, {row.source for row in rows}
+    # Of withdrawn claims no more is known than this verdict.
+    words = {"contradicted": "contradicted (withdrawn)"}
+    verdicts = {_class_of(name): words.get(name, name) for name in OUTCOMES if name in outcomes}
+    names = {**SOURCES, OWN: "our own", CONTROL: "controls"}
+    sources = {_class_of(code): name for code, name in names.items() if code in used}
+    surprise = {"surprise": "not as predicted"} if has_surprises else {}
+    return {"all": "all", **verdicts, **surprise}, {"all": "all", **sources}
 
 
-def _buttons(name: str, choices: dict[str, str]) -> str:
-    buttons = "".join(
-        f'<label><input type="radio" name="{name}" id="{name}-{key}"'
-        f"{' checked' if key == 'all' else ''}> {escape(words)}</label>\n"
-        for key, words in {"all": "all", **choices}.items()
-    )
-    return f'<fieldset class="claim-filter"><legend>{name.capitalize()}</legend>\n{buttons}</fieldset>\n\n'
+def _class_of(words: Any) -> str:
+    """Return words as the name of a class of the style sheet."""
+    return str(words).lower().replace(" ", "-")

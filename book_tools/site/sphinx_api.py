@@ -1,30 +1,26 @@
 """A Sphinx extension: what the pages about the packages need besides autodoc and napoleon.
 
-References in docstrings are written for readers of the source, who name modules and helpers without a page: those
-become plain code, as long as they name something that is there.  Formulas are lines of their own.
+Docstrings are written for readers of the source.  Their formulas keep their lines here, signs of formulas are no
+mark-up, and a reference may name a function by its last name or by the module that defines it.
 """
 
 from __future__ import annotations
 
-import ast
-import importlib
 import re
-from functools import cache
-from pathlib import Path
 from typing import Any
 
+from docutils.nodes import Node  # type: ignore[import-untyped]
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.nodes import make_refnode
 
-PACKAGES = ("cfltr_core", "cfltr_book")
-OURS = tuple(f"{name}." for name in PACKAGES)
+from book_tools.book import PACKAGES
+
 UNDERLINE = re.compile(r"\s*-{3,}\s*$")
 RULE = re.compile(r"=+( +=+)+$")
-# A bar that is as wide as a bar: in a table an escaped one would move what follows.
+# A sign that looks like a bar: an escaped bar would move the columns of a table.
 DIVIDES = "\N{DIVIDES}"
-ROLE = re.compile(r"(:(?:func|class|meth|attr|data|mod):)`([\w.]+)`")
 # What is mark-up already, and examples with what they print.
 MARKED = r"``(?:(?!``|\n\s*\n).)*``|:\w+:`[^`]*`|^ *>>>(?:(?!\n\s*\n).)*"
 # A formula on lines of its own.
@@ -34,7 +30,7 @@ SYMBOL = re.compile(r"\|(?=\S)|(?<=\w)_(?!\w)")
 
 
 def prepare_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Let formulas that stand apart keep their lines, and symbols be no mark-up, in place."""
+    """Show formulas that stand apart line by line, and let symbols be no mark-up, in place."""
     section = next((index - 1 for index, line in enumerate(lines) if index and UNDERLINE.match(line)), len(lines))
     out: list[str] = []
     before = ""  # the last line with something in it
@@ -44,19 +40,12 @@ def prepare_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any,
         if rules % 3:
             line = line.replace("|", DIVIDES)
         elif line.startswith("    ") and not before.startswith("    ") and not before.endswith("::"):
-            out += ["::", ""]
+            out += [".. code-block:: text", ""]
         before = line.rstrip() or before
         out.append(line)
     head = _escaped("\n".join(out), rf"{MARKED}|{APART}").split("\n")
     rest = _escaped("\n".join(lines[section:]), MARKED).split("\n") if section < len(lines) else []
-    place = f"{getattr(obj, '__module__', name)}.{getattr(obj, '__qualname__', '')}"
-    lines[:] = [ROLE.sub(lambda role: _whole(role, place), line) for line in [*head, *rest]]
-
-
-def _whole(role: re.Match[str], place: str) -> str:
-    """Return a reference with the whole name of its target, as it is meant where the docstring was written."""
-    target = _home(role[2], place) if not role[2].startswith(OURS) else None
-    return f"{role[1]}`{role[2]} <{target}>`" if target else role[0]
+    lines[:] = [*head, *rest]
 
 
 def _escaped(text: str, kept: str) -> str:
@@ -65,74 +54,20 @@ def _escaped(text: str, kept: str) -> str:
     return "".join(part if index % 2 else SYMBOL.sub(r"\\\g<0>", part) for index, part in enumerate(parts))
 
 
-def resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, contnode: Any) -> Any:
-    """Lead a reference to a public name to where that is described, and let others be code; None for a wrong one."""
+def resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, contnode: Node) -> Node | None:
+    """Lead a reference to the public name, or to the class, that ends as it does; show any other one as code."""
     if node.get("refdomain") != "py":
         return None
-    target: str = node["reftarget"]
-    if not target.startswith(OURS):
-        home = _home(target, f"{node.get('py:module')}.{node.get('py:class')}")
-        if home is None:
-            # Annotations and lists of errors name types of other packages, which have no page here.
-            return contnode if node["reftype"] in ("class", "exc", "obj") else None
-        target = home
-    value = _find(target)
-    if value is None:
-        return None
-    public = _public_path(target, value)
-    found = env.get_domain("py").objects.get(public)  # type: ignore[attr-defined]
+    described = env.get_domain("py").objects  # type: ignore[attr-defined]
+    ending = re.sub(r"^.*?((?:[A-Z]\w*\.)?\w+)$", r"\1", node["reftarget"])
+    names = [f"{package}.{ending}" for package in PACKAGES]
+    if ending[0].isupper():
+        names += [name for name in described if name.endswith(f".{ending}")]
+    found = next((name for name in names if name in described), None)
     if found is None:
         return contnode
-    return make_refnode(app.builder, node["refdoc"], found.docname, found.node_id, contnode, public)
-
-
-def _home(target: str, place: str) -> str | None:
-    """Return the whole name of what a docstring at ``place``, a module, a class or a function, calls ``target``."""
-    within = place.split(".")
-    names = [".".join([*within[:length], target]) for length in range(len(within), 0, -1)]
-    head, _, rest = target.partition(".")
-    if head in _defined():
-        names.append(f"{_defined()[head]}.{rest}".rstrip("."))
-    return next((name for name in names if _find(name) is not None), None)
-
-
-@cache
-def _defined() -> dict[str, str]:
-    """Return where each class and function of the packages is defined; one of several of the same name."""
-    roots = [Path(str(importlib.import_module(name).__file__)).parent for name in PACKAGES]
-    return {
-        node.name: ".".join([*path.relative_to(root.parent).with_suffix("").parts, node.name])
-        for root in roots
-        for path in sorted(root.rglob("*.py"))
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.ClassDef | ast.FunctionDef)
-    }
-
-
-@cache
-def _find(path: str) -> Any:
-    """Return what is called ``path``, or None when nothing is."""
-    parts = path.split(".")
-    for length in range(len(parts), 0, -1):
-        try:
-            value: Any = importlib.import_module(".".join(parts[:length]))
-        except ImportError:
-            continue
-        for part in parts[length:]:
-            fields = getattr(value, "__annotations__", {})
-            value = getattr(value, part, fields.get(part))
-        return value
-    return None
-
-
-def _public_path(path: str, value: Any) -> str:
-    """Return the name under which ``path``, or what it is a part of, is described."""
-    package = importlib.import_module(path.partition(".")[0])
-    head, _, name = path.rpartition(".")
-    if name in package.__all__ and getattr(package, name) is value:
-        return f"{package.__name__}.{name}"
-    owner = head.rpartition(".")[2]
-    return f"{package.__name__}.{owner}.{name}" if owner in package.__all__ else path
+    place = described[found]
+    return make_refnode(app.builder, node["refdoc"], place.docname, place.node_id, contnode, found)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from book_tools.execution.artefacts import claims_in, figures_in, records_in
 from book_tools.files import remove_tree
 from book_tools.notebooks import write_notebook
 from book_tools.parameters import Parameters
+from book_tools.site.citations import BOOK, add_closing, bibtex, closing
 from book_tools.site.dress import (
     DATA_FOLDER,
     dress,
@@ -27,7 +28,6 @@ from book_tools.site.dress import (
     quote_records,
     rewrite_claims,
 )
-from book_tools.site.found import BOOK, add_closing, bibtex, closing
 from cfltr_core.files import write_whole
 
 # What the builder reads beside the pages; each may be absent in a small book.

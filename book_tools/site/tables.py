@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -40,3 +43,11 @@ def duration(seconds: float | None) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest:02d} s"
+
+
+def render(template: str, **values: object) -> str:
+    """Return one of the Jinja templates of ``book_tools/site/templates``, filled in; a missing value is an error."""
+    loader = FileSystemLoader(Path(__file__).with_name("templates"))
+    environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["table"] = lambda rows, header: table(header, rows)
+    return environment.get_template(template).render(values)

@@ -9,6 +9,7 @@ from html import unescape
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from book_tools.site.html import built_pages
 from cfltr_core.files import write_whole
 
 # Of a page with its pictures, as a server sends it; scripts and styles, which all pages share, are not counted.
@@ -26,8 +27,7 @@ IMAGE = re.compile(r'<img\b[^>]*?\ssrc="([^"]+)"')
 
 def drop_unused(site: Path) -> None:
     """Remove from ``site`` the scripts for formulas that no page loads, and the maps of scripts and styles."""
-    pages = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.relative_to(site).parts]
-    used = {name for page in pages for name in COMBINED.findall(page.read_text(encoding="utf-8"))}
+    used = {name for page in built_pages(site) for name in COMBINED.findall(page.read_text(encoding="utf-8"))}
     for path in sorted((site / MATHJAX).glob("*.js")):
         if COMBINED.fullmatch(path.name) and path.name not in used:
             path.unlink()
@@ -41,15 +41,14 @@ def drop_unused(site: Path) -> None:
 def weight_problems(site: Path) -> list[str]:
     """Return which pages, with their pictures, and whether the site are heavier than they may be."""
     problems = []
-    for path in sorted(site.rglob("*.html")):
-        if "_static" not in path.relative_to(site).parts:
-            weight = page_weight(path)
-            if weight > HEAVIEST_PAGE:
-                name = path.relative_to(site).as_posix()
-                problems.append(
-                    f"{name}: {weight / 1e3:.0f} kB with its pictures, compressed; at most {HEAVIEST_PAGE / 1e3:.0f} "
-                    "are wanted: show figures of thousands of marks with dense=True, or leave some marks out"
-                )
+    for path in built_pages(site):
+        weight = page_weight(path)
+        if weight > HEAVIEST_PAGE:
+            name = path.relative_to(site).as_posix()
+            problems.append(
+                f"{name}: {weight / 1e3:.0f} kB with its pictures, compressed; at most {HEAVIEST_PAGE / 1e3:.0f} "
+                "are wanted: show figures of thousands of marks with dense=True, or leave some marks out"
+            )
     whole = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
     if whole > HEAVIEST_SITE:
         problems.append(f"the site has {whole / 1e6:.1f} MB; at most {HEAVIEST_SITE / 1e6:.0f} are wanted")

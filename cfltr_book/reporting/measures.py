@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
@@ -87,6 +88,14 @@ def measures(id: str, *, section: str) -> Callable[[Measuring], Measuring]:
         return function
 
     return register
+
+
+def measure_of(id: str) -> Measure | None:
+    """The measure of the claim ``id``, or None where a cell of its chapter measures it."""
+    module = f"{PACKAGE}.ch{claim_registry.registry()[id].chapter}"
+    if find_spec(module):
+        import_module(module)
+    return _measures.get(id)
 
 
 def measures_of(module: str, section: str) -> list[Measure]:

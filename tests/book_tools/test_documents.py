@@ -22,7 +22,7 @@ from book_tools.book import Book
 from book_tools.checks.reference import Tolerance, compare_csv
 from book_tools.cli import main
 from book_tools.site.front import FIGURE, PICTURE, numbers_of
-from book_tools.site.map import drawn, stops
+from book_tools.site.map import map_entries, map_of
 from cfltr_book.reporting.claim_registry import parse_registry
 from cfltr_book.reporting.claims import judge
 
@@ -168,8 +168,8 @@ def test_the_walk_to_a_chapter_ends_with_one_that_can_be_run_and_stands_on_the_m
     book = Book(tmp_path)
     assert main(["--root", str(tmp_path), "check"]) == 0
     assert len(book.chapters()) == len(Book(REPOSITORY).chapters()) + 1
-    assert "Which of two wanted documents is seen to be wanted?" in drawn(book)
-    assert stops(book)[-1].on == {"02_inverse_propensity_scoring": True}
+    assert "Which of two wanted documents is seen to be wanted?" in map_of(book)
+    assert map_entries(book)[-1].builds_on == ["02_inverse_propensity_scoring"]
 
 
 def test_the_collection_of_the_walk_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

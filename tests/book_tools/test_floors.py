@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from floors import REST, floor_problems, modules_of, plan_of
 from toy import REPOSITORY
-
-from book_tools.site.floors import REST, floor_problems, modules_of, plan_of
 
 PIPELINE = REPOSITORY / "book_tools"
 WINGS = ("execution", "colab", "site", "checks")
@@ -95,7 +94,6 @@ def test_the_plan_is_read_from_the_docstring(package: Path) -> None:
     path.write_text(f'"""A house.\n\n{table}\nOnly ``left``\nmay import ``right``.\n"""\n')
     plan = plan_of(package)
     assert plan.floors == {"__init__": 2, "__main__": 2, "left": 1, "right": 1, REST: 0}
-    assert plan.rows[1] == (1, ("left", "right"), "b c")
     assert plan.beside == {("left", "right")}
     # The door is one of the other files here, on the ground.
     problems = floor_problems(package, plan.floors, plan.beside)

@@ -23,11 +23,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from floors import floor_problems, plan_of
 
 import cfltr_book
 import cfltr_book.data.letor
 import cfltr_core
-from book_tools.site.floors import floor_problems, plan_of
 
 PACKAGES = [Path(package.__file__).parent for package in (cfltr_core, cfltr_book)]
 PACKAGE = PACKAGES[0]

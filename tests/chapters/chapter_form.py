@@ -14,9 +14,10 @@ from collections.abc import Iterator, Mapping
 from statistics import median
 from typing import Any
 
+from visible import TITLE, Cell, path_words, prose_of
+
 from book_tools.colab.myst import Directive, blocks_of
 from book_tools.notebooks import KEPT
-from book_tools.site.visible import TITLE, Cell, path_words, prose_of
 
 WORDS, VISIBLE_CELLS, FIGURES = (1_500, 2_500), (8, 16), (3, 5)
 MEDIAN_LINES, VISIBLE_LINES, FOLDED_LINES, COLUMNS, NUMBERS = 8, 16, 40, 88, 10

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import yaml
 from chapter_form import form_problems_of, names_of, path_problems_of, problems_of
+from visible import Cell, cells_of, path_words, prose_of
 
-from book_tools.site.visible import Cell, cells_of, path_words, prose_of
 from cfltr_book.reporting.claim_registry import registry
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from bs4 import BeautifulSoup
 from toy import Toy
+from visible import path_words
 
 from book_tools.book import Book
 from book_tools.colab.marks import Mark, box_of, mark_of
@@ -17,7 +18,6 @@ from book_tools.messages import PARSER
 from book_tools.notebooks import source_line
 from book_tools.parameters import Parameters
 from book_tools.site.stage import stage
-from book_tools.site.visible import path_words
 from cfltr_book.reporting import claim_registry
 from cfltr_book.reporting.claims import Measurement, judge
 

@@ -14,7 +14,7 @@ from toy import Toy
 
 from book_tools.book import Book
 from book_tools.errors import UsageError
-from book_tools.site import editions, offered
+from book_tools.site import edition_links, editions
 
 
 def test_without_tex_the_message_names_what_to_install(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +43,7 @@ def test_the_archive_is_the_site_and_the_same_twice(built: Toy, tmp_path: Path) 
 
 def test_the_front_page_leads_to_what_was_made_from_the_same_run(executed: Toy, tmp_path: Path) -> None:
     """After the next build, of the same run; not to one of another run, and not in the archive, which holds none."""
-    (executed.root / "index.md").write_text(f"# Toy\n\nA book.\n\n:::{{include}} {offered.INCLUDED}\n:::\n")
+    (executed.root / "index.md").write_text(f"# Toy\n\nA book.\n\n:::{{include}} {edition_links.INCLUDED}\n:::\n")
     book = Book(executed.root)
     site, made = book.html, book.build / f"{editions.NAME}.zip"
 
@@ -77,11 +77,11 @@ def test_the_front_page_leads_to_what_was_made_from_the_same_run(executed: Toy, 
     # Another run: its numbers may be others.
     manifest = book.manifest.read_text()
     book.manifest.write_text(manifest + "\n")
-    assert offered.offered(book) == []
+    assert edition_links.current_editions(book) == []
     book.manifest.write_text(manifest)
-    assert offered.offered(book) == [made]
+    assert edition_links.current_editions(book) == [made]
     made.unlink()
-    assert offered.offered(book) == []
+    assert edition_links.current_editions(book) == []
 
 
 def test_an_archive_needs_a_site(toy: Toy) -> None:

@@ -8,6 +8,7 @@ import math
 import re
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,15 @@ from claim_files import registry_of
 from toy import REPOSITORY, Toy
 
 from book_tools.book import Book
+from book_tools.colab.repository import Origin, Repository
 from book_tools.parameters import Parameters
-from book_tools.site.false_alarms import budget
-from book_tools.site.scoreboard import OUTCOMES, scoreboard
-from book_tools.site.standings import numbers_of, standings, tally
+from book_tools.site.claim_rows import ClaimRow, claim_rows, numbers_of, tally
+from book_tools.site.scoreboard import OUTCOMES, budget, function_of, scoreboard
 from cfltr_book.reporting import claim_registry, claims
+from cfltr_book.reporting.accepted import Accepted
 from cfltr_book.reporting.claim_registry import VERDICTS
 from cfltr_book.reporting.intervals import FEW_UNITS
+from cfltr_book.reporting.measures import measure_of
 from cfltr_book.reporting.wording import SOURCES, is_published, outcome, source_of, spelt_out
 from cfltr_core.files import write_json
 
@@ -152,7 +155,7 @@ def test_an_outcome_is_named_by_nature() -> None:
 
 
 def test_what_is_counted_together(measured: Toy) -> None:
-    counts = tally(standings(Book(measured.root)))
+    counts = tally(claim_rows(Book(measured.root), SMOKE))
     assert {group: dict(counter) for group, counter in counts.items()} == {
         ("published", "mathematical"): {"true": 1, "false": 1},
         ("published", "empirical"): {"seen": 1, "smaller than asked": 1, "not seen": 1, "opposite seen": 1},
@@ -234,16 +237,15 @@ def test_how_to_check_that_a_prediction_came_first(measured: Toy, tmp_path: Path
 
 
 def test_the_false_alarms_of_the_whole_book(measured: Toy) -> None:
-    found = standings(Book(measured.root))
+    found = claim_rows(Book(measured.root), SMOKE)
     due = [one.spec for one in found if one.spec.kind != "identity" and one.spec.scale == "smoke"]
     family = [one.spec for one in found if one.spec.kind != "identity"]
-    allowed = budget(found, SMOKE)
+    allowed = budget(found)
     # One chapter, whose correction is for all its statistical claims, due or not: 0.05 / 8 each, and half of that.
-    assert (allowed.due, allowed.exact, allowed.chapters, allowed.supported) == (len(due), 2, 1, 2)
-    assert allowed.expected == pytest.approx(0.05 / len(family) / 2 * len(due))
-    assert f"Were *none* of the {len(due)} true, at most {allowed.expected:.2g} of them" in allowed.words()
-    assert f"## How many false alarms to expect\n\n{allowed.words()}" in scoreboard(Book(measured.root), SMOKE)
-    assert "none can be a false alarm" in budget(found[:0], SMOKE).words()
+    assert [allowed[name] for name in ("due", "exact", "chapters", "supported")] == [len(due), 2, 1, 2]
+    assert allowed["expected"] == pytest.approx(0.05 / len(family) / 2 * len(due))
+    text = scoreboard(Book(measured.root), SMOKE).partition("## How many false alarms to expect")[2]
+    assert f"Were *none* of the {len(due)} true, at most {allowed['expected']:.2g} of them" in text
 
 
 def test_the_rows(measured: Toy) -> None:
@@ -281,6 +283,33 @@ def test_the_rows(measured: Toy) -> None:
     assert "download" not in missing
     assert '<span class="verdict">Held</span>' in row(text, "control-one")
     assert "N-elsewhere" not in text, "its chapter is not in the book"
+
+
+def test_verdicts_of_other_corpora_stand_beside(measured: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = claim_registry.registry()["J20-small"]
+    accepted = [
+        Accepted(spec.id, "yahoo-like", "smoke", "supported"),
+        Accepted(spec.id, "digits", "ci", "contradicted", 0.2, 0.1, 0.3),
+        Accepted(spec.id, "digits", "smoke", "inconclusive"),
+        Accepted(spec.id, "letor", "smoke", "supported"),
+    ]
+    changed = {**claim_registry.registry(), spec.id: replace(spec, accepted=tuple(accepted))}
+    monkeypatch.setattr(claim_registry, "registry", lambda: changed)
+    small = row(scoreboard(Book(measured.root), SMOKE), spec.id)
+    assert "On record elsewhere: smaller than asked on `digits`, seen on `letor`." in small
+
+
+def test_the_function_that_measures_a_claim_is_named_and_linked() -> None:
+    measure = measure_of("N-naive-expectation")
+    assert measure is not None
+    spec = claim_registry.registry()[measure.id]
+    path, line = measure.place
+    here = ClaimRow(spec, SMOKE)
+    named = f"<code>{measure.function.__name__}</code> in <code>{path}</code>, line {line}"
+    assert function_of(here, Origin(None, None, None)) == f"function {named}"
+    origin = Origin(Repository("https://github.com/someone/toy-book"), "0123", False)
+    address = f"https://github.com/someone/toy-book/blob/0123/{path}#L{line}"
+    assert function_of(here, origin) == f'function <a href="{address}">{named}</a>'
 
 
 def test_a_changed_verdict_is_set_beside_the_last_accepted_one(measured: Toy, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,8 @@ from toy import REPOSITORY, Toy
 
 from book_tools.book import Book
 from book_tools.errors import BookError
+from book_tools.site.front import COUNTS, write_source_counts
 from book_tools.site.scoreboard import SOURCES_PAGE
-from book_tools.site.source_counts import INCLUDED, write_source_counts
 from cfltr_book.reporting.wording import OWN, SOURCES
 from cfltr_core.files import write_whole
 
@@ -49,5 +49,5 @@ def test_a_page_that_includes_nothing_gets_nothing_and_an_unknown_code_is_named(
 
 def test_the_books_own_page_includes_them_for_each_source() -> None:
     text = (REPOSITORY / f"{SOURCES_PAGE}.md").read_text()
-    assert [code for _, code in INCLUDED.findall(text)] == [code.lower() for code in SOURCES if code != OWN]
-    assert text.count("{include}") == len(INCLUDED.findall(text))
+    assert [code for _, code in COUNTS.findall(text)] == [code.lower() for code in SOURCES if code != OWN]
+    assert text.count("{include}") == len(COUNTS.findall(text))

@@ -1,6 +1,6 @@
 """What of a chapter a reader meets who opens nothing: its words and its lines of code.
 
-The form of chapters, which tests hold them to, and the time that reading takes are both measured by this.
+The form of chapters and the time that reading takes are both measured by this.
 """
 
 from __future__ import annotations

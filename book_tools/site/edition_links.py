@@ -35,21 +35,21 @@ def note_edition(book: Book, made: Path) -> None:
     write_whole(_notes(book), json_text({**notes, made.name: _run_of(book)}))
 
 
-def offered(book: Book) -> list[Path]:
+def current_editions(book: Book) -> list[Path]:
     """Return the editions that were made from the present run."""
     notes, run = read_json(_notes(book)), _run_of(book)
     paths = [book.build / f"{NAME}{ending}" for ending in KINDS]
     return [path for path in paths if path.is_file() and run is not None and notes.get(path.name) == run]
 
 
-def write_offered(book: Book, editions: Sequence[Path] = ()) -> None:
+def write_edition_links(book: Book, editions: Sequence[Path] = ()) -> None:
     """Lay the words about editions beside the staged front page, if that includes them."""
     page = book.stage / f"{book.pages()[0]}.md"
     if page.is_file() and f"{{include}} {INCLUDED}" in page.read_text(encoding="utf-8"):
         write_whole(book.stage / INCLUDED, words(editions))
 
 
-def copy_offered(editions: Sequence[Path], site: Path) -> None:
+def copy_editions(editions: Sequence[Path], site: Path) -> None:
     """Copy the editions into the site."""
     for path in editions:
         (site / FOLDER).mkdir(exist_ok=True)

@@ -1,8 +1,7 @@
 """The folders of a package are floors: this reads its imports and tells where they break the plan.
 
-The plan is a table in the docstring of the package; the page about the architecture draws it, and tests compare it with
-the imports.  Nothing is imported: the sources are parsed, so that an import inside a function or under
-``TYPE_CHECKING`` counts too.
+The plan is a table in the docstring of the package; the page about the architecture shows it.  Nothing is imported:
+the sources are parsed, so that an import inside a function or under ``TYPE_CHECKING`` counts too.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ REST = "*"
 DOOR = ("__init__", "__main__")
 # What a row of the table may say in place of names: the file in which it stands, and the rooms that no row names.
 WORDS = {"this file": DOOR, "other files": (REST,)}
-ROW = re.compile(r"^(\d+) +(\S.*?) {2,}(\S.*)$", re.MULTILINE)
+ROW = re.compile(r"^(\d+) +(\S.*?) {2,}\S.*$", re.MULTILINE)
 BESIDE = re.compile(r"``(\w+)`` may import ``(\w+)``")
 
 
@@ -28,12 +27,11 @@ BESIDE = re.compile(r"``(\w+)`` may import ``(\w+)``")
 class Plan:
     """The floors of a package as its docstring gives them.
 
-    ``floors`` has the floor of each room, ``rows`` the table from the top (floor, rooms, what lives there), and
-    ``beside`` the pairs of rooms on one floor of which the first may import the second.
+    ``floors`` has the floor of each room, ``beside`` the pairs of rooms on one floor of which the first may import
+    the second.
     """
 
     floors: dict[str, int]
-    rows: list[tuple[int, tuple[str, ...], str]]
     beside: frozenset[tuple[str, str]]
 
 
@@ -56,17 +54,16 @@ def plan_of(package: Path) -> Plan:
     ValueError
         Where there is no table, or a row names no room.
     """
-    said = docstring(package / "__init__.py")
-    rows = []
-    for floor, names, what in ROW.findall(said):
+    text = ast.get_docstring(_tree(package / "__init__.py")) or ""
+    floors = {}
+    for floor, names in ROW.findall(text):
         rooms = WORDS.get(names) or tuple(re.findall(r"``(\w+)``", names))
         if not rooms:
             raise ValueError(f"{package.name}/__init__.py: floor {floor} names no room: {names!r}")
-        rows.append((int(floor), rooms, what))
-    if not rows:
+        floors |= dict.fromkeys(rooms, int(floor))
+    if not floors:
         raise ValueError(f"{package.name}/__init__.py: its docstring has no table of floors")
-    floors = {room: floor for floor, rooms, _ in rows for room in rooms}
-    return Plan(floors, rows, frozenset(BESIDE.findall(" ".join(said.split()))))
+    return Plan(floors, frozenset(BESIDE.findall(" ".join(text.split()))))
 
 
 def floor_problems(
@@ -173,11 +170,6 @@ def room_of(module: str) -> str:
 
 def _private(name: str) -> bool:
     return name.startswith("_") and not (name.startswith("__") and name.endswith("__"))
-
-
-def docstring(path: Path) -> str:
-    """Return what a module says of itself."""
-    return ast.get_docstring(_tree(path)) or ""
 
 
 def _tree(path: Path) -> ast.Module:
