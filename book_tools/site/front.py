@@ -10,7 +10,7 @@ import shutil
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from cfltr_book.reporting.kept_questions import number_of
+from cfltr_book.legacy.kept_questions import number_of
 
 from book_tools.book import Book, Chapter
 from book_tools.errors import BookError
