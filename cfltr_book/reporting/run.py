@@ -146,7 +146,8 @@ class Run(Experiments):
         ValueError
             With a kept table: when it is about other seeds or settings, when a cell that is computed again differs by
             more than the experiment's tolerance, or when its two files do not belong together.  Each message names
-            the table and what to type.  Without one: as :func:`cfltr_book.reporting.tables.compute`.
+            the table and what to type.  Without one: for a seed or a setting that stands twice, and for results whose
+            names differ.
         """
         return tables.table(experiment, self)
 
