@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from book_tools.site.serve import serving
 
 WIDTHS = {390: 844, 1280: 900}
 THEMES = ("light", "dark")
+BROWSERS_AT_A_TIME = 2
 # Seconds until a page must have come to rest; on a slow machine the largest takes about two.
 PATIENCE = 30.0
 
@@ -68,23 +70,33 @@ def check_in_browser(book: Book) -> None:
 def site_problems(site: Path, patience: float = PATIENCE) -> list[str]:
     """Return everything wrong with the pages below ``site``, as ``page, width, theme: reason``."""
     pages = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.relative_to(site).parts]
-    found: list[str] = []
     axe = find_axe().read_text(encoding="utf-8")
-    with serving(site) as origin, chromium() as browser:
-        # The patience is for pages: what a cold browser takes for its own start is none of theirs.
-        _prepare(browser)
-        browser.set_page_load_timeout(patience)
-        browser.set_script_timeout(patience)
-        for path in pages:
-            name = path.relative_to(site).as_posix()
-            written = len(BeautifulSoup(path.read_text(encoding="utf-8"), PARSER).select(".math"))
-            problems = []
-            for view in VIEWS:
-                seen = _visit(browser, f"{origin}/{quote(name)}", origin, view, written, axe)
-                problems += [f"{name}, {view}: {problem}" for problem in dict.fromkeys(seen)]
-            print(f"  {name}: {f'{len(problems)} problems' if problems else 'ok'}, {written} formulas", flush=True)
-            found += problems
-        found += search_problems(browser, site, origin)
+    waiting = iter(pages)
+
+    def problems_of_some(origin: str) -> list[str]:
+        """Take the next page in a browser of its own, until none is left."""
+        found: list[str] = []
+        with chromium() as browser:
+            # The patience is for pages: what a cold browser takes for its own start is none of theirs.
+            _prepare(browser)
+            browser.set_page_load_timeout(patience)
+            browser.set_script_timeout(patience)
+            for path in waiting:
+                name = path.relative_to(site).as_posix()
+                written = len(BeautifulSoup(path.read_text(encoding="utf-8"), PARSER).select(".math"))
+                problems = []
+                for view in VIEWS:
+                    seen = _visit(browser, f"{origin}/{quote(name)}", origin, view, written, axe)
+                    problems += [f"{name}, {view}: {problem}" for problem in dict.fromkeys(seen)]
+                if name == "search.html":
+                    problems += search_problems(browser, site, origin)
+                print(f"  {name}: {f'{len(problems)} problems' if problems else 'ok'}, {written} formulas", flush=True)
+                found += problems
+        return found
+
+    with serving(site) as origin, ThreadPoolExecutor(BROWSERS_AT_A_TIME) as pool:
+        parts = pool.map(problems_of_some, [origin] * min(BROWSERS_AT_A_TIME, len(pages)))
+        found = [problem for part in parts for problem in part]
     print(f"browser: {len(pages)} pages in {len(VIEWS)} views each: {len(found)} problems", flush=True)
     return found
 

@@ -11,6 +11,8 @@ import json
 import shutil
 import subprocess
 import tempfile
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,21 +50,33 @@ def check_copies(book: Book, scale: str, wanted: list[str], torch_index: str) ->
     bare = BareEnvironment(book, torch_index)
     tolerances = read_tolerances(book.tolerances)
     problems: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="cfltr-colab-", ignore_cleanup_errors=True) as temporary:
+    children = Children()
+    with (
+        tempfile.TemporaryDirectory(prefix="cfltr-colab-", ignore_cleanup_errors=True) as temporary,
+        ThreadPoolExecutor(1) as beside,
+        ExitStack() as stack,
+    ):
+        # However this ends, no chapter goes on computing for nobody.
+        stack.callback(children.stop)
         scratch = Path(temporary)
         copies = book.html / FOLDER
         if origin.repository is None:
             origin, copies = replace(origin, repository=STAND_IN), scratch / "copies"
             write_copies(book, read_labels(book.html), copies, origin, state.parameters)
-        for chapter in chapters:
-            start = start_of(read_notebook(chapter.source), parameters)
-            expected = book.folder_of(chapter)
+        starts = [start_of(read_notebook(chapter.source), parameters) for chapter in chapters]
+        # Copies share one environment, so that they take turns; the chapters themselves run beside them.
+        running: dict[str, Future[float]] = {}
+        for chapter, start in zip(chapters, starts, strict=True):
             # Kept tables stay in the repository: what a copy can give is what the chapter gives without them.
             if state.parameters != start or book.kept(chapter).is_dir():
-                expected = scratch / "expected" / chapter.name
-                execute(chapter, start, expected, Children())
-            found = scratch / "found" / chapter.name
+                own = scratch / "expected" / chapter.name
+                running[chapter.name] = beside.submit(execute, chapter, start, own, children)
+        for chapter, start in zip(chapters, starts, strict=True):
+            found, expected = scratch / "found" / chapter.name, book.folder_of(chapter)
             seen = _run_copy(book, Chapter(copies / chapter.source.name), start, found, bare, origin)
+            if chapter.name in running:
+                running[chapter.name].result()
+                expected = scratch / "expected" / chapter.name
             if not seen:
                 seen = differences(found, expected, tolerances)
             result = "FAILED" if seen else f"as the chapter at scale {start.scale}"

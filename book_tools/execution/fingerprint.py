@@ -145,10 +145,10 @@ def _kept_tables(folder: Path) -> str:
 
 def _claims(path: Path | None) -> list[dict[str, Any]]:
     """Return what measurements depend on of the claims in one file; a withdrawn claim is measured no more."""
-    from cfltr_book.reporting.claim_registry import MEASURED_BY
+    from cfltr_book.reporting.claim_registry import MEASURED_BY, entries_of
 
     try:
-        entries = yaml.safe_load(path.read_text(encoding="utf-8")) or [] if path else []
+        entries = entries_of(path.read_text(encoding="utf-8")) if path else []
     except yaml.YAMLError as error:
         raise UsageError(f"{path and path.name}: not valid YAML: {error}") from None
     standing = [entry for entry in entries if "withdrawn" not in entry]

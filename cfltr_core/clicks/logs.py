@@ -38,7 +38,8 @@ def _rows(documents: ArrayLike, n_docs: int, name: str) -> np.ndarray:
 
 def _again(document: IntArray, rank: IntArray) -> tuple[int, int] | None:
     """The first term whose document and rank an earlier one has, after that one; None if there is none."""
-    if (np.diff(document) > 0).all():
+    above, below = document[:-1], document[1:]
+    if ((above < below) | ((above == below) & (rank[:-1] < rank[1:]))).all():
         return None
     order = np.lexsort((rank, document))
     same = (document[order][1:] == document[order][:-1]) & (rank[order][1:] == rank[order][:-1])

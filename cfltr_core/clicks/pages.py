@@ -81,8 +81,9 @@ class PageCounts:
         first = np.append(True, page[1:] != page[:-1])
         start = np.flatnonzero(first)
         number = np.cumsum(first) - 1
-        twice = np.ones(n_rows, dtype=bool)
-        twice[np.unique(np.stack([number, columns["document"]]), axis=1, return_index=True)[1]] = False
+        order = np.lexsort((columns["document"], number))
+        twice = np.zeros(n_rows, dtype=bool)
+        twice[order[1:]] = ~np.diff(number[order]).astype(bool) & ~np.diff(columns["document"][order]).astype(bool)
         same = np.append(False, (columns["impressions"][1:] != columns["impressions"][:-1]).any(axis=1))
         for bad, name, why in (
             (page != number, "page", "number pages 0, 1, 2, … and keep the rows of a page together"),
@@ -182,7 +183,7 @@ def count_pages(query: ArrayLike, shown: ArrayLike, *, clicked: ArrayLike) -> Pa
     if not full.any():
         raise ValueError("shown: no session was shown anything")
     asked, ranking, clicks, there = asked[full], ranking[full], clicks[full].astype(np.int64), there[full]
-    pages, page = _number(np.column_stack([asked, ranking]))
+    pages, page = distinct_rows(np.column_stack([asked, ranking]))
     # How many sessions of the same page came before decides the half.
     order = np.argsort(page, kind="stable")
     sizes = np.bincount(page)
@@ -224,8 +225,19 @@ def _again(ranking: IntArray) -> BoolArray:
     return again
 
 
-def _number(rows: IntArray) -> tuple[IntArray, IntArray]:
-    """The different rows, in order, and which of them each row is."""
+def distinct_rows(rows: IntArray) -> tuple[IntArray, IntArray]:
+    """The different rows of a table, in ascending order, and which of them each row is.
+
+    What ``np.unique(rows, axis=0, return_inverse=True)`` gives, several times as fast.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cfltr_core.clicks.pages import distinct_rows
+    >>> distinct_rows(np.array([[1, 0], [0, 2], [1, 0]]))
+    (array([[0, 2],
+           [1, 0]]), array([1, 0, 1]))
+    """
     order = np.lexsort(rows.T[::-1])
     new = np.append(True, (rows[order][1:] != rows[order][:-1]).any(axis=1))
     which = np.empty(len(rows), dtype=np.int64)

@@ -132,8 +132,11 @@ def count_displays(sample: Callable[[IntArray], IntArray], sessions: IntArray, p
 
 def nonzero_counts(counts: IntArray) -> Impressions:
     """The positive entries of a table (n_docs, cutoff) as (document, rank, count), in document order."""
-    document, place = np.nonzero(counts)
-    return document, place + 1, counts[document, place]
+    flat = counts.ravel()
+    # Of a flat table of truth values NumPy finds the true ones several times as fast as of a table of numbers.
+    cell = np.flatnonzero(flat > 0)
+    document, place = np.divmod(cell, counts.shape[1])
+    return document, place + 1, flat[cell]
 
 
 def every_page(

@@ -19,7 +19,7 @@ import numpy as np
 
 from cfltr_core import checks
 from cfltr_core.checks import BoolArray, FloatArray, IntArray
-from cfltr_core.clicks.pages import PageCounts
+from cfltr_core.clicks.pages import PageCounts, distinct_rows
 from cfltr_core.propensity.concave import maximise
 from cfltr_core.propensity.conditional_poisson import clustered_covariance, conditional_poisson, fit_ranks, linked_terms
 from cfltr_core.propensity.curves import PropensityCurve
@@ -201,20 +201,21 @@ def clicks_above_test(pages: PageCounts, *, half: int = 0) -> ClicksAboveTest:
 
 def _displays(pages: PageCounts, use: BoolArray, halves: list[int]) -> DisplayCounts:
     """Strata of the rows that are used, over the sessions of some halves."""
-    keys = np.stack([pages.query, pages.document, pages.rank])[:, use]
-    found, which = np.unique(keys, axis=1, return_inverse=True)
+    found, which = distinct_rows(np.column_stack([pages.query, pages.document, pages.rank])[use])
     impressions, clicks = (
-        np.bincount(which.ravel(), table[use][:, halves].sum(axis=1)).astype(np.int64)
+        np.bincount(which, table[use][:, halves].sum(axis=1)).astype(np.int64)
         for table in (pages.impressions, pages.clicks)
     )
-    return DisplayCounts(query=found[0], document=found[1], rank=found[2], impressions=impressions, clicks=clicks)
+    return DisplayCounts(
+        query=found[:, 0], document=found[:, 1], rank=found[:, 2], impressions=impressions, clicks=clicks
+    )
 
 
 def _rows(pages: PageCounts, use: BoolArray, ranks: IntArray, half: int) -> _Rows:
     """The rows at ``ranks`` (from 1) of documents that were clicked there and stand on two pages, or more."""
     fitted = 1 - half
     use = use & np.isin(pages.rank, ranks)
-    stratum = np.unique(np.stack([pages.query, pages.document])[:, use], axis=1, return_inverse=True)[1].ravel()
+    stratum = distinct_rows(np.column_stack([pages.query, pages.document])[use])[1]
     clicks = pages.clicks[use, fitted].astype(np.float64)
     says = ((np.bincount(stratum) > 1) & (np.bincount(stratum, clicks) > 0))[stratum]
     index = np.flatnonzero(use)[says]

@@ -196,7 +196,7 @@ def curvature(terms: LinkedTerms, share: FloatArray, weight: FloatArray) -> Floa
         left, right = (csr_matrix((x, terms.place, terms.start), shape=(n_strata, n)) for x in (share, weight))
         together += (left.T @ right).toarray()
     else:
-        step = max(1, CELLS // n)
+        step = max(1, min(CELLS // n, n_strata))
         for low in range(0, n_strata, step):
             first, last = terms.start[low], terms.start[min(low + step, n_strata)]
             cell = (terms.stratum[first:last] - low) * n + terms.place[first:last]

@@ -305,20 +305,22 @@ def _weakest_cut(patterns: _Patterns, clicked: IntArray, ranks: IntArray) -> tup
     # A pair is as strong as the weaker of its two directions; the tree of the strongest links has no stronger cut-edge.
     strength = np.minimum(clicked, clicked.T)[np.ix_(ranks, ranks)].astype(np.float64)
     tree = minimum_spanning_tree(np.where(strength > 0, -strength, 0.0)).toarray()
-    for k, j in np.argwhere(tree):
-        rest = -tree
-        rest[k, j] = 0.0
-        label = components_of(rest, strong=False)
-        side = ranks[label == label[j]]
-        if 1 < len(side) < len(ranks) - 1:
-            sides.append(side)
+    joined = [np.flatnonzero(row).tolist() for row in tree + tree.T]
+    for k, j in np.argwhere(tree).tolist():
+        # What hangs on j when the edge to k is cut; in a tree no other way leads there.
+        beyond = [j]
+        for node in beyond:
+            beyond += [other for other in joined[node] if other != k and other not in beyond]
+        if 1 < len(beyond) < len(ranks) - 1:
+            sides.append(ranks[np.sort(beyond)])
     best: tuple[int, ...] = ()
     fewest = np.iinfo(np.int64).max
     starts, sizes = patterns.start[:-1], np.diff(patterns.start)
-    within = np.isin(patterns.place, ranks)
     for side in sides:
-        inside = np.isin(patterns.place, side)
-        outside = within & ~inside
+        # 1 on the side, −1 on the other, 0 for a rank that is on neither.
+        where = np.zeros(len(clicked), dtype=np.int8)
+        where[ranks], where[side] = -1, 1
+        inside, outside = where[patterns.place] > 0, where[patterns.place] < 0
         both = np.logical_or.reduceat(inside, starts) & np.logical_or.reduceat(outside, starts)
         counted = np.where(np.repeat(both, sizes), patterns.clicks, 0)
         number = int(min(counted[inside].sum(), counted[outside].sum()))

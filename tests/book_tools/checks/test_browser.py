@@ -206,7 +206,8 @@ def found(_browser: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
         tmp_path_factory.mktemp("browser") / "site", {"index": CLEAN} | {name: FAULTS[name][0] for name in FAULTS}
     )
     by_page: dict[str, list[tuple[str, str]]] = {}
-    for problem in site_problems(site):
+    # What never comes is waited for as long as there is patience: the default is for the pages of the book.
+    for problem in site_problems(site, patience=8.0):
         match = re.fullmatch(r"(\S+)\.html, (\d+ px, \w+): (.*)", problem, re.DOTALL)
         assert match is not None, problem
         by_page.setdefault(match[1], []).append((match[2].replace(" px,", ""), match[3]))

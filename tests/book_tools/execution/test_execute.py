@@ -332,11 +332,28 @@ def test_one_run_at_a_time(executed: Toy) -> None:
     assert "another run of this book is in progress" in result.stdout
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_an_interrupted_run_loses_nothing_and_leaves_no_half(toy: Toy, tmp_path: Path, how: signal.Signals) -> None:
+def with_a_gate(toy: Toy) -> Toy:
+    """Give the book two chapters, of which the later is executed first, and the other waits for the gate."""
     toy.chapter("92_beta", FIGURE)
     toy.chapter("91_alpha", RECORD, WAIT)
-    toy.contents("91_alpha", "92_beta")  # of which the later is executed first
+    toy.contents("91_alpha", "92_beta")
+    return toy
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The artefacts of these chapters when nothing stops them."""
+    folder = tmp_path_factory.mktemp("uninterrupted")
+    toy = with_a_gate(Toy(folder / "book"))
+    assert toy.cli("run", "--scale", "smoke", TOY_GATE=str(folder)).returncode == 0
+    return toy.artefacts()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_an_interrupted_run_loses_nothing_and_leaves_no_half(
+    toy: Toy, uninterrupted: dict[str, bytes], tmp_path: Path, how: signal.Signals
+) -> None:
+    with_a_gate(toy)
     gate = tmp_path / "gate"
     process = subprocess.Popen(
         [sys.executable, "-c", LISTENING, *toy.command("run", "--scale", "smoke", "--jobs", "1")],
@@ -363,9 +380,7 @@ def test_an_interrupted_run_loses_nothing_and_leaves_no_half(toy: Toy, tmp_path:
     assert "kept  92_beta" in result.stdout
     assert toy.done("92_beta").stat().st_mtime_ns == first
     assert not list(partial.glob("*"))
-    resumed = toy.artefacts()
-    assert toy.cli("run", "--scale", "smoke", "--force", TOY_GATE=str(gate)).returncode == 0
-    assert toy.artefacts() == resumed
+    assert toy.artefacts() == uninterrupted
 
 
 def processes_naming(text: str) -> list[str]:
