@@ -1,4 +1,4 @@
-// Gives every figure that has frames a slider, between the picture and its caption.  The pictures of the frames are
+// Gives every figure that has frames a slider, above the picture.  The pictures of the frames are
 // fetched when the slider is first touched or focused.  The still stays where it is, out of sight while another frame
 // is shown, so that it is what is printed.
 (() => {
@@ -97,7 +97,7 @@
     still.classList.add("slider-still");
     figure.dataset.frame = start;
     say(start);
-    place.after(box);
+    place.before(box);
   };
 
   document.addEventListener("DOMContentLoaded", () => {

@@ -19,13 +19,15 @@ Matplotlib, seaborn, joblib and PyYAML, which nothing in ``cfltr_core`` needs, c
 from cfltr_book.data.corpora import load_corpus
 from cfltr_book.data.scales import SCALES
 from cfltr_book.reporting.claims import claim
-from cfltr_book.reporting.figures import METHODS, band, curves, figure, record, style
+from cfltr_book.reporting.figures import MARKERS, METHODS, PALETTE, band, curves, figure, record, style
 from cfltr_book.reporting.intervals import mean_interval
 from cfltr_book.reporting.run import Run
 from cfltr_book.reporting.tables import Experiment
 
 __all__ = [
+    "MARKERS",
     "METHODS",
+    "PALETTE",
     "SCALES",
     "Experiment",
     "Run",

@@ -45,7 +45,7 @@ FLAGS = (
 )
 
 # Remarks by which the theme and the folding of solutions say that they work; anything else is a finding.
-REMARK = re.compile(r'\S+ \d+:\d+ "\[(PST|togglebutton)\]: ')
+REMARK = re.compile(r'\S+ \d+:\d+ "\[PST\]: ')
 
 
 def find_programs() -> tuple[str, str]:

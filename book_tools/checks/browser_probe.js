@@ -62,7 +62,6 @@ function cutCells() {
 
 function unfold() {
   for (const fold of article.querySelectorAll("details")) fold.open = true;
-  for (const button of article.querySelectorAll("button.toggle-button-hidden")) button.click();
 }
 
 // Where the buttons end that choose what is shown: whoever opens the page must see that there are some.

@@ -22,6 +22,7 @@ const about = arguments[0], figure = document.getElementById(JSON.parse(about.te
 const input = figure.querySelector("input[type=range]");
 const seen = [...figure.querySelectorAll("img")].filter((image) => image.checkVisibility());
 const box = input.getBoundingClientRect();
+const still = seen[0].getBoundingClientRect();
 return {
   written: JSON.parse(about.textContent),
   frame: Number(figure.dataset.frame),
@@ -33,6 +34,7 @@ return {
     height: Math.round(image.getBoundingClientRect().height),
   })),
   inside: box.left >= 0 && box.right <= document.documentElement.clientWidth,
+  above: box.bottom <= still.top,
 };
 """
 # Shown first in a fold, a slider would have no size; whoever can reach it has opened the fold.
@@ -59,6 +61,8 @@ def slider_problems(browser: Chrome, patience: float) -> Iterator[str]:
                 yield f"{name} starts at frame {before['frame']}, not at {written['start']}"
             if not before["inside"]:
                 yield f"{name} is wider than the screen"
+            if not before["above"]:
+                yield f"{name} stands below its picture"
             heights = {image["height"] for image in before["images"]}
             sources = [image["source"] for image in before["images"]]
             for key, wanted in ((Keys.HOME, 0), (Keys.END, last), (Keys.ARROW_LEFT, last - 1)):

@@ -77,7 +77,7 @@ def keep_picture(book: Book) -> None:
         numbers = figure.data.read_text(encoding="utf-8")
         comment = f"<!-- {HEADING}\n{numbers}-->\n"
         image = figure.image.read_text(encoding="utf-8")
-        write_whole(book.root / PICTURE, image.replace("<svg ", f"{comment}<svg ", 1))
+        write_whole(book.root / PICTURE, image.replace("<svg ", f'{comment}<svg style="background: white" ', 1))
 
 
 def numbers_of(picture: Path) -> str:

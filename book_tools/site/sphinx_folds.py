@@ -1,7 +1,8 @@
-"""A Sphinx extension: a folded cell is a ``<details>`` whose ``<summary>`` is valid HTML and is read out.
+"""A Sphinx extension: folded cells and solutions are a ``<details>`` whose ``<summary>`` is valid HTML and is read out.
 
-myst-nb puts two paragraphs into the summary, which HTML does not allow, under an ``aria-label`` that is the same for
-every fold and that a screen reader reads in place of them.
+So is every other fold of the book; all have one look, one key, and need no script.  myst-nb puts two paragraphs into
+the summary, which HTML does not allow, under an ``aria-label`` that is the same for every fold and that a screen
+reader reads in place of them; sphinx-exercise leaves solutions to a script, without which they would stand open.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxTranslator
+from sphinx_exercise.nodes import solution_node  # type: ignore[import-untyped]
 
 
 def visit_fold(self: SphinxTranslator, node: HideCodeCellNode) -> None:
@@ -32,8 +34,18 @@ def depart_fold(self: SphinxTranslator, node: HideCodeCellNode) -> None:
     self.body.append("</details>\n")
 
 
+def visit_solution(self: SphinxTranslator, node: solution_node) -> None:
+    """Open the fold of a solution under its title, which leads to the exercise."""
+    self.body.append(f"{self.starttag(node, 'details')}<summary>")
+    for part in node.pop(0).children:
+        part.walkabout(self)
+    self.body.append("</summary>\n")
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Put these visitors in the place of myst-nb's."""
+    """Put these visitors in the place of those of myst-nb and of sphinx-exercise."""
     app.setup_extension("myst_nb")
+    app.setup_extension("sphinx_exercise")
     app.add_node(HideCodeCellNode, override=True, html=(visit_fold, depart_fold))
+    app.add_node(solution_node, override=True, html=(visit_solution, depart_fold))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -255,12 +255,12 @@ def draw_page(examined: BoolArray, clicked: BoolArray) -> Figure:
 
     fig, ax = plt.subplots(figsize=(5.2, 3.2))
     for row, (name, wanted) in enumerate(zip("ABC", ("wanted", "not wanted", "wanted"), strict=True)):
-        ax.add_patch(Rectangle((-7.1, -row - 0.4), 7.3, 0.8, fc="#F4F4F4", ec="#666666"))
+        ax.add_patch(Rectangle((-7.1, -row - 0.4), 7.3, 0.8, fc="none", ec="#666666"))
         ax.text(-6.7, -row, f"{row + 1}", va="center", color="#666666")
         ax.text(-5.7, -row, f"{name}   {wanted}", va="center")
     looks: dict[str, dict[str, Any]] = {
-        "did not look": {"marker": ".", "color": "#BBBBBB"},
-        "looked": {"marker": "o", "s": 90, "fc": "white", "ec": "#0072B2", "lw": 1.5},
+        "did not look": {"marker": ".", "color": "#888888"},
+        "looked": {"marker": "o", "s": 90, "fc": "none", "ec": "#0072B2", "lw": 1.5},
         "looked and clicked": {"marker": "o", "s": 90, "color": "#0072B2"},
     }
     for state, (label, look) in enumerate(looks.items()):

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: One colour and one marker per method, through the whole book (Okabe-Ito, safe for colour-blind readers).
+#: One colour and one marker per method, through the whole book: safe for colour-blind readers, and at a contrast of
+#: at least 3 with a white page and, as the style of the site turns them, with a dark one.
 METHODS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "truth": {"color": "#000000", "marker": "*"},
@@ -31,15 +32,19 @@ METHODS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "ips": {"color": "#0072B2", "marker": "o"},
         "policy-aware": {"color": "#CC79A7", "marker": "^"},
         "self-normalised": {"color": "#009E73", "marker": "s"},
-        "clipped": {"color": "#E69F00", "marker": "D"},
+        "clipped": {"color": "#B87A00", "marker": "D"},
         "countersample": {"color": "#882255", "marker": "X"},
         "logger": {"color": "#666666", "marker": "P"},
-        "random": {"color": "#999999", "marker": "x"},
+        "random": {"color": "#888888", "marker": "<"},
         "propdcg": {"color": "#332288", "marker": "d"},
-        "hinge": {"color": "#56B4E9", "marker": "h"},
+        "hinge": {"color": "#3A94CC", "marker": "h"},
         "logistic": {"color": "#999933", "marker": "p"},
+        "ever clicked": {"color": "#117733", "marker": ">"},
     }
 )
+#: The colours and the markers alone, as dicts, which is what seaborn takes: ``hue="method", palette=book.PALETTE``.
+PALETTE: dict[str, str] = {name: look["color"] for name, look in METHODS.items()}
+MARKERS: dict[str, str] = {name: look["marker"] for name, look in METHODS.items()}
 # Markers of lines that are no method's.
 _MARKERS = "ovsD^P<>X8"
 
@@ -53,7 +58,7 @@ _MARKUP = re.compile(r"[*`$<\[\]{}\\|~]|(?<![^\W_])_|_(?![^\W_])")
 
 
 def style() -> None:
-    """The book's plotting style: light face, fixed sizes, reproducible SVG.  Call it once per chapter.
+    """The book's plotting style: no face of its own, fixed sizes, reproducible SVG.  Call it once per chapter.
 
     It changes matplotlib's ``rcParams`` for all figures that follow.
 
@@ -74,9 +79,7 @@ def style() -> None:
         {
             # A phone shows 5.2 inches with letters that can be read; more would be shrunk.
             "figure.figsize": (5.2, 3.6),
-            "figure.facecolor": "white",
-            "axes.facecolor": "white",
-            "savefig.facecolor": "white",
+            "axes.facecolor": "none",
             "figure.constrained_layout.use": True,
             "svg.fonttype": "path",
             "lines.markersize": 6,
@@ -267,7 +270,7 @@ def figure(fig: Figure, id: str, *, caption: str, alt: str, data: Any, dense: bo
     check_texts(id, caption=caption, alt=alt)
     table, kind = table_of(data, id), "png" if dense else "svg"
     image = drawn(fig, kind)
-    card = card_of(fig, image, kind)
+    card = card_of(fig)
     plt.close(fig)
     publish(id, image, caption=caption, alt=alt, table=table, kind=kind, card=card)
 

@@ -68,8 +68,10 @@ def table_of(data: Any, id: str) -> pd.DataFrame:
     return table
 
 
-def drawn(fig: Figure, kind: str) -> bytes:
+def drawn(fig: Figure, kind: str, face: str | None = None) -> bytes:
     """The figure as the content of a file of this ``kind``, "svg" or "png": the same bytes in every run.
+
+    Its ``face`` is that of the page in the book, none of its own, and white in a notebook, whose ground may be dark.
 
     Examples
     --------
@@ -85,24 +87,23 @@ def drawn(fig: Figure, kind: str) -> bytes:
     metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
     # The fixed salt makes the names inside the SVG, and so its bytes, the same in every run.
     with mpl.rc_context({"svg.hashsalt": "cfltr"}):
-        fig.savefig(buffer, format=kind, dpi=150, metadata=metadata)
+        face = face or ("none" if os.environ.get("CFLTR_RUN_DIR") else "white")
+        fig.savefig(buffer, format=kind, dpi=150, metadata=metadata, facecolor=face)
     return buffer.getvalue()
 
 
-def card_of(fig: Figure, image: bytes, kind: str) -> bytes | None:
-    """The picture for the card of a page, a PNG, of a figure whose ``image`` has this ``kind``; None outside a run.
+def card_of(fig: Figure) -> bytes | None:
+    """The picture for the card of a page, a PNG on white; None outside a run.
 
     Examples
     --------
     >>> import matplotlib.pyplot as plt
     >>> fig = plt.figure()
-    >>> card_of(fig, b"<svg/>", "svg") is None  # no book is being run
+    >>> card_of(fig) is None  # no book is being run
     True
     >>> plt.close(fig)
     """
-    if not os.environ.get("CFLTR_RUN_DIR"):
-        return None
-    return image if kind == "png" else drawn(fig, "png")
+    return drawn(fig, "png", "white") if os.environ.get("CFLTR_RUN_DIR") else None
 
 
 def numbered_caption(caption: str, number: str | None) -> str:

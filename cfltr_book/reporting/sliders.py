@@ -86,7 +86,7 @@ def slider(
         _same_axes([frame.figure for frame in frames], texts, id)
         kind = "png" if dense else "svg"
         images = [drawn(frame.figure, kind) for frame in frames]
-        card = card_of(frames[first].figure, images[first], kind)
+        card = card_of(frames[first].figure)
     finally:
         for number in set(plt.get_fignums()) - open_before:
             plt.close(number)

@@ -154,6 +154,11 @@ FAULTS = {
         "* light",
         ["fig-x: its pictures are .* px high, and the"],
     ),
+    "slider-below": (
+        f"<style>#fig-x {{display: flex; flex-direction: column-reverse}}</style>{with_slider()}",
+        "* light",
+        ["slider fig-x stands below its picture"],
+    ),
     "slider-twice": (
         with_slider(source="_static/logo.svg?2"),
         "* light",
@@ -381,6 +386,23 @@ def test_a_slider_by_its_keys_without_scripts_and_on_paper(tmp_path: Path) -> No
         assert [image.accessible_name for image in figure.find_elements(By.TAG_NAME, "img")] == [TOLD[1]["alt"]]
         assert figure.find_elements(By.TAG_NAME, "input") == []
         assert figure.text == "Bars."
+
+
+@pytest.mark.usefixtures("_browser")
+def test_paper_shows_the_path(tmp_path: Path) -> None:
+    body = (
+        '<link rel="stylesheet" href="_static/book.css"><div class="bd-header">H</div><div class="bd-article">'
+        '<p id="path">P</p><button>B</button><details id="shut"><summary>S</summary>x</details>'
+        '<details id="open" open><summary>O</summary>y</details></div>'
+    )
+    site = write_site(tmp_path / "site", {"index": body})
+    with serving(site) as origin, chromium() as browser:
+        browser.get(f"{origin}/index.html")
+        parts = [browser.find_element(By.CSS_SELECTOR, part) for part in ("#path", "#open", "#shut", "button")]
+        assert all(part.is_displayed() for part in parts)
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        assert [part.is_displayed() for part in parts] == [True, True, False, False]
+        assert not browser.find_element(By.CSS_SELECTOR, ".bd-header").is_displayed()
 
 
 def seen(browser: Chrome) -> list[tuple[str, str]]:

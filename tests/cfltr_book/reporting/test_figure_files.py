@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
+import re
 import sys
 import types
 from collections.abc import Iterator
@@ -19,6 +21,7 @@ import pytest
 from matplotlib.markers import MarkerStyle
 
 from cfltr_book import METHODS, curves, figure, record, style
+from cfltr_book.reporting import pictures
 from cfltr_book.reporting.figures import band
 from cfltr_book.reporting.pictures import numbered_caption
 
@@ -28,6 +31,7 @@ CSV = "clicks,ips,method\n10,2.5,a\n100,0.333333333333,b\n1000,1e-09,c\n"
 DATA = {"clicks": [10, 100, 1000], "ips": [2.5, 1 / 3, 1e-9], "method": ["a", "b", "c"]}
 
 
+STYLE_SHEET = Path(__file__).resolve().parents[3] / "_static" / "book.css"
 # Okabe and Ito's palette, and black; a grey has three equal channels.
 OKABE_ITO = {"#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7"}
 
@@ -35,16 +39,18 @@ OKABE_ITO = {"#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "
 TOL_MUTED = {"#332288", "#88CCEE", "#44AA99", "#117733", "#999933", "#DDCC77", "#CC6677", "#882255", "#AA4499"}
 
 
+# The orange and the sky blue of the first, darkened until a line of them is seen on white.
+DARKENED = {"#B87A00", "#3A94CC"}
+
+
 def is_safe_colour(colour: str) -> bool:
-    return colour in OKABE_ITO | TOL_MUTED or colour[1:3] == colour[3:5] == colour[5:7]
+    return colour in OKABE_ITO | TOL_MUTED | DARKENED or colour[1:3] == colour[3:5] == colour[5:7]
 
 
-# What makes figures alike, light in dark mode and the same in every run.
+# What makes figures alike, and the same in every run.
 STYLE = {
     "figure.figsize": [5.2, 3.6],
-    "figure.facecolor": "white",
-    "axes.facecolor": "white",
-    "savefig.facecolor": "white",
+    "axes.facecolor": "none",
     "svg.fonttype": "path",
 }
 
@@ -107,6 +113,56 @@ def test_methods_differ_in_colour_and_in_marker() -> None:
         MarkerStyle(marker)  # or Matplotlib does not know it
     with pytest.raises(TypeError):
         METHODS["mine"] = {}
+
+
+def contrast(one: np.ndarray, other: np.ndarray) -> float:
+    """The contrast of two colours, as WCAG defines it."""
+    linear = [np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4) for c in (one, other)]
+    low, high = sorted(float(c @ [0.2126, 0.7152, 0.0722]) for c in linear)
+    return (high + 0.05) / (low + 0.05)
+
+
+def turned(colour: np.ndarray) -> np.ndarray:
+    """A colour as the filter of the style sheet shows it in dark mode."""
+    rule = re.search(r"filter: invert\(([\d.]+)\) hue-rotate\(180deg\)", STYLE_SHEET.read_text())
+    assert rule is not None
+    share = float(rule[1])
+    grey = np.array([0.213, 0.715, 0.072])
+    return np.clip((2 * np.tile(grey, (3, 1)) - np.eye(3)) @ (share + (1 - 2 * share) * colour), 0, 1)
+
+
+def test_methods_and_text_are_seen_on_a_light_and_on_a_dark_page() -> None:
+    style()
+    white, dark = np.ones(3), np.full(3, 0x12 / 255)
+    text = [mpl.rcParams[name] for name in ("text.color", "axes.labelcolor", "xtick.color")]
+    for colours, least in (([look["color"] for look in METHODS.values()], 3), (text, 4.5)):
+        for colour in colours:
+            rgb = np.array(mpl.colors.to_rgb(colour))
+            assert contrast(rgb, white) >= least, colour
+            assert contrast(turned(rgb), dark) >= least, colour
+    # What is too pale is found, on either page.
+    assert contrast(np.array(mpl.colors.to_rgb("#E69F00")), white) < 3
+    assert contrast(turned(np.array(mpl.colors.to_rgb("#DDDDDD"))), dark) < 3
+
+
+def test_a_figure_of_the_book_has_no_face_and_one_of_a_notebook_is_white(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from PIL import Image
+
+    style()
+
+    def corner(image: bytes | None) -> tuple[int, ...]:
+        assert image is not None
+        with Image.open(io.BytesIO(image)) as opened:
+            return opened.convert("RGBA").getpixel((0, 0))
+
+    fig = plot()
+    monkeypatch.delenv("CFLTR_RUN_DIR", raising=False)
+    assert corner(pictures.drawn(fig, "png")) == (255, 255, 255, 255)
+    monkeypatch.setenv("CFLTR_RUN_DIR", str(tmp_path))
+    assert corner(pictures.drawn(fig, "png"))[3] == 0
+    assert corner(pictures.card_of(fig)) == (255, 255, 255, 255)
 
 
 def test_style_sets_what_the_book_promises() -> None:

@@ -245,7 +245,7 @@ def test_what_figures_and_sliders_share(run: Path, dense: bool) -> None:
     pictures.check_texts("fig-x", caption=CAPTION, alt=alt)
     table = pictures.table_of(data, "fig-x")
     image = pictures.drawn(fig, kind)
-    card = pictures.card_of(fig, image, kind)
+    card = pictures.card_of(fig)
     assert card is not None
     assert card.startswith(b"\x89PNG")
     assert pictures.publish("fig-x", image, caption=CAPTION, alt=alt, table=table, kind=kind, card=card, more=1) == run
