@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
+from sphinx_external_toc.parsing import MalformedError, parse_toc_yaml
 
-from book_tools.errors import BookError, UsageError
+from book_tools.errors import BookError, Problems, UsageError
 
 # What chapters import: the methods, and what a chapter leans on besides.
 PACKAGES = ("cfltr_core", "cfltr_book")
@@ -38,71 +38,35 @@ class Chapter:
         return self.name.partition("_")[0]
 
 
-@dataclass(frozen=True)
 class Book:
     """The paths of one book; everything the pipeline writes lies under ``_build``."""
 
-    root: Path
-
-    @property
-    def config(self) -> Path:
-        """Jupyter Book's configuration."""
-        return self.root / "_config.yml"
-
-    @property
-    def toc(self) -> Path:
-        """The table of contents."""
-        return self.root / "_toc.yml"
-
-    @property
-    def packages(self) -> tuple[Path, ...]:
-        """What the chapters import, and what that reads files with; a change in them makes every run stale."""
-        return tuple(self.root / name for name in PACKAGES)
-
-    @property
-    def build(self) -> Path:
-        """Everything that is made; safe to remove at any time."""
-        return self.root / "_build"
-
-    @property
-    def run(self) -> Path:
-        """What executing the chapters produced."""
-        return self.build / "run"
-
-    @property
-    def executed(self) -> Path:
-        """One folder per finished chapter, each put there by a single rename."""
-        return self.run / "chapters"
-
-    @property
-    def partial(self) -> Path:
-        """Scratch folders of chapters in progress; leftovers are removed at the next start."""
-        return self.run / ".partial"
-
-    @property
-    def manifest(self) -> Path:
-        """What was run, with which versions."""
-        return self.run / "manifest.json"
-
-    @property
-    def timings(self) -> Path:
-        """Wall-clock seconds, kept apart from everything that is compared."""
-        return self.run / "timings.json"
-
-    @property
-    def machines(self) -> Path:
-        """On which machine each chapter was executed, and how many at a time; kept apart likewise."""
-        return self.run / "machines.json"
-
-    @property
-    def stage(self) -> Path:
-        """The Jupyter Book source made from a run."""
-        return self.build / "stage"
-
-    @property
-    def html(self) -> Path:
-        """The finished site."""
-        return self.build / "html"
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        # Jupyter Book's configuration, and the table of contents.
+        self.config = root / "_config.yml"
+        self.toc = root / "_toc.yml"
+        # What the chapters import, and what that reads files with; a change in them makes every run stale.
+        self.packages = tuple(root / name for name in PACKAGES)
+        # Everything that is made; safe to remove at any time.
+        self.build = root / "_build"
+        # What executing the chapters produced: one folder per finished chapter, each put there by a single rename, and
+        # scratch folders of chapters in progress, of which leftovers are removed at the next start.
+        self.run = self.build / "run"
+        self.executed = self.run / "chapters"
+        self.partial = self.run / ".partial"
+        # What was run, with which versions; and, kept apart from everything that is compared, wall-clock seconds, and
+        # on which machine each chapter was executed, and how many at a time.
+        self.manifest = self.run / "manifest.json"
+        self.timings = self.run / "timings.json"
+        self.machines = self.run / "machines.json"
+        # The Jupyter Book source made from a run, and the finished site.
+        self.stage = self.build / "stage"
+        self.html = self.build / "html"
+        # The verdicts of the last accepted runs; the package ships them, so that a chapter shows them anywhere.
+        self.verdicts = root / "cfltr_book" / "claims" / "verdicts.csv"
+        # How closely the committed numbers must be met, with reasons.
+        self.tolerances = root / "tests" / "reference" / "tolerances.yml"
 
     def reference(self, scale: str) -> Path:
         """The committed numbers that a run at ``scale`` is compared with."""
@@ -120,16 +84,6 @@ class Book:
         """The finished cells of the chapter's kept tables, so that an interrupted ``paper`` goes on."""
         return self.build / "kept" / chapter.number
 
-    @property
-    def verdicts(self) -> Path:
-        """The verdicts of the last accepted runs; the package ships them, so that a chapter shows them anywhere."""
-        return self.root / "cfltr_book" / "claims" / "verdicts.csv"
-
-    @property
-    def tolerances(self) -> Path:
-        """How closely the committed numbers must be met, with reasons."""
-        return self.root / "tests" / "reference" / "tolerances.yml"
-
     def folder_of(self, chapter: Chapter) -> Path:
         """Where the artefacts of an executed chapter lie."""
         return self.executed / chapter.name
@@ -137,14 +91,11 @@ class Book:
     def pages(self) -> list[str]:
         """Return every page of the table of contents, root first, as written there (without an ending)."""
         try:
-            toc = yaml.safe_load(self.toc.read_text(encoding="utf-8"))
+            return list(parse_toc_yaml(self.toc))
         except FileNotFoundError:
             raise UsageError(f"{self.toc.name}: not found in {self.root}; is --root right?") from None
-        except yaml.YAMLError as error:
-            raise UsageError(f"{self.toc.name}: not valid YAML: {error}") from None
-        if not isinstance(toc, dict) or "root" not in toc:
-            raise UsageError(f"{self.toc.name}: expected a mapping with 'root'; see the jb-book format")
-        return [str(toc["root"]), *_files_in({key: toc[key] for key in toc if key != "root"})]
+        except (yaml.YAMLError, MalformedError) as error:
+            raise UsageError(f"{self.toc.name}: {error}") from None
 
     def source_of(self, page: str) -> Path | None:
         """Return the source file of a page, or None when the pipeline generates it; raise when missing."""
@@ -162,22 +113,18 @@ class Book:
     def chapters(self) -> list[Chapter]:
         """Return the executable chapters in the order of the table of contents."""
         chapters: list[Chapter] = []
-        problems: list[str] = []
+        problems = Problems()
         for page in self.pages():
-            try:
+            with problems.collected():
                 source = self.source_of(page)
-            except BookError as error:
-                problems.extend(error.problems)
-                continue
-            if source is not None and source.suffix == ".ipynb":
-                chapters.append(Chapter(source))
-        names = [chapter.name for chapter in chapters]
+                if source is not None and source.suffix == ".ipynb":
+                    chapters.append(Chapter(source))
         problems += [
             f"{self.toc.name}: two chapters are called {name}; file names must differ"
-            for name in sorted({name for name in names if names.count(name) > 1})
+            for name, times in sorted(Counter(chapter.name for chapter in chapters).items())
+            if times > 1
         ]
-        if problems:
-            raise UsageError(*problems)
+        problems.raise_any(UsageError)
         return chapters
 
     def select(self, wanted: list[str]) -> list[Chapter]:
@@ -188,22 +135,7 @@ class Book:
         wanted = [name.zfill(2) if name.isdecimal() else name for name in wanted]
         known = {key for chapter in chapters for key in (chapter.number, chapter.name)}
         listed = ", ".join(chapter.name for chapter in chapters) or "nothing: it lists no chapter"
-        problems = [
+        Problems(
             f"--chapter {name}: not in {self.toc.name}; choose from {listed}" for name in wanted if name not in known
-        ]
-        if problems:
-            raise UsageError(*problems)
+        ).raise_any(UsageError)
         return [chapter for chapter in chapters if {chapter.number, chapter.name} & set(wanted)]
-
-
-def _files_in(node: Any) -> Iterator[str]:
-    """Yield the ``file`` entries below a node of the table of contents, in reading order."""
-    if isinstance(node, list):
-        for item in node:
-            yield from _files_in(item)
-    elif isinstance(node, dict):
-        if "file" in node:
-            yield str(node["file"])
-        for key, value in node.items():
-            if key != "file":
-                yield from _files_in(value)

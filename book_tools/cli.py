@@ -7,16 +7,14 @@ cannot be carried out and nothing was changed; 130 interrupted.
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
+from pkgutil import resolve_name
 
 from book_tools.book import Book
 from book_tools.errors import BookError, Interrupted, UsageError
-from book_tools.parameters import Parameters, with_assignments
+from book_tools.parameters import Parameters
 
-Command = Callable[[Book, argparse.Namespace], None]
 HERE = Path(__file__).resolve().parent.parent
 # Written out, because the package that knows them takes a while to import; a test compares.
 CORPORA = (
@@ -34,10 +32,13 @@ def main(arguments: list[str] | None = None) -> int:
     if sys.platform == "win32":
         print(ON_WINDOWS, file=sys.stderr)
         return UsageError.exit_code
-    options = _parser().parse_args(arguments)
-    command: Command = options.command
+    options = vars(_parser().parse_args(arguments))
+    book, function = Book(options.pop("root").resolve()), options.pop("function")
+    if "corpus" in options:
+        options["parameters"] = Parameters(*(options.pop(name) for name in ("scale", "corpus", "seed")))
     try:
-        command(Book(options.root.resolve()), options)
+        # A function is imported when its command is given, so that --help and small commands answer at once.
+        resolve_name(function)(book, **options)
     except BookError as error:
         print("\n".join(error.problems), file=sys.stderr, flush=True)
         return error.exit_code
@@ -46,10 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-# Each command imports what it needs, so that --help and small commands answer at once.
-
-
-def _check(book: Book, options: argparse.Namespace) -> None:
+def check(book: Book) -> None:
+    """Check the files of the chapters, the registry of claims, the map of the book and the marks in the text."""
     from book_tools.colab.marks import check_marks
     from book_tools.execution.preflight import check_chapters, check_claims, check_names
     from book_tools.site.map import check_map
@@ -63,219 +62,109 @@ def _check(book: Book, options: argparse.Namespace) -> None:
     print(f"check: {len(chapters)} chapters can be run")
 
 
-def _run(book: Book, options: argparse.Namespace) -> None:
+def run(book: Book, parameters: Parameters, wanted: list[str], jobs: int, force: bool) -> None:
+    """Execute the chapters that need it, and say where the notebooks of the ``wanted`` ones lie."""
     from book_tools.execution.execute import NOTEBOOK
     from book_tools.execution.run import run
 
-    parameters = with_assignments(
-        Parameters(), [f"seed={options.seed}", f"scale={options.scale}", f"corpus={options.corpus}"]
-    )
-    parameters = with_assignments(parameters, options.parameter)
-    run(book, parameters, options.chapter, options.jobs, options.force)
-    for chapter in book.select(options.chapter) if options.chapter else []:
+    run(book, parameters, wanted, jobs, force)
+    for chapter in book.select(wanted) if wanted else []:
         print(f"executed: {(book.folder_of(chapter) / NOTEBOOK).relative_to(book.root)}", flush=True)
 
 
-def _page(book: Book, options: argparse.Namespace) -> None:
+def page(book: Book, parameters: Parameters, wanted: list[str], jobs: int, force: bool) -> None:
+    """Execute the ``wanted`` chapters that need it, build their pages alone, and say where they lie."""
     from book_tools.site.build import build_page
 
-    _run(book, options)
-    for chapter in book.select(options.chapter):
+    run(book, parameters, wanted, jobs, force)
+    for chapter in book.select(wanted):
         print(f"page: {build_page(book, chapter).relative_to(book.root)}", flush=True)
 
 
-def _paper(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.execution.paper import paper
-
-    parameters = with_assignments(
-        Parameters(), [f"seed={options.seed}", f"scale={options.scale}", f"corpus={options.corpus}"]
-    )
-    paper(
-        book,
-        options.chapter,
-        parameters,
-        jobs=options.jobs,
-        tables=options.tables.split(),
-        seeds=options.seeds,
-        go_on=options.go_on,
-        cluster=options.cluster,
-    )
-
-
-def _tables(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.execution.tables import tables
-
-    parameters = with_assignments(Parameters(), [f"scale={options.scale}", f"corpus={options.corpus}"])
-    names = options.experiment.split()
-    tables(book, options.chapter, parameters, names=names, jobs=options.jobs, anew=options.anew, check=options.check)
-
-
-def _site(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.site.build import build_site
-
-    build_site(book)
-
-
-def _book(book: Book, options: argparse.Namespace) -> None:
+def whole_book(book: Book, parameters: Parameters, jobs: int, force: bool) -> None:
+    """Execute the chapters that need it, build the site, and report the verdicts that changed."""
     from book_tools.checks.verify import verdict_report
+    from book_tools.site.build import build_site
     from book_tools.site.map import check_map
 
     check_map(book)
-    _run(book, options)
-    _site(book, options)
+    run(book, parameters, [], jobs, force)
+    build_site(book)
     print("\n".join(verdict_report(book)))
-
-
-def _verify(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.checks.verify import verify
-
-    verify(book, options.chapter)
-
-
-def _markup(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.checks.markup_check import check_markup
-
-    check_markup(book)
-
-
-def _browser(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.checks.browser_check import check_in_browser
-
-    check_in_browser(book)
-
-
-def _colab_check(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.checks.colab_check import check_copies
-
-    check_copies(book, options.scale, options.chapter or [], options.torch_index)
-
-
-def _accept(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.checks.accept import accept
-
-    accept(book)
-
-
-def _pdf(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.site.editions import make_pdf
-
-    make_pdf(book, latex_only=options.latex)
-
-
-def _offline(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.site.editions import make_offline
-
-    make_offline(book)
-
-
-def _serve(book: Book, options: argparse.Namespace) -> None:
-    from book_tools.site.serve import serve
-
-    serve(book, options.port)
-
-
-def _clean(book: Book, options: argparse.Namespace) -> None:
-    shutil.rmtree(book.build, ignore_errors=True)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m book_tools", description="Run, build and check the book.")
-    parser.add_argument(
-        "--root", type=Path, default=HERE, help="folder of the book (default: the one this package lies in)"
-    )
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-
-    def add(name: str, command: Command, text: str) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=text, description=text)
-        added.set_defaults(command=command)
-        return added
-
-    add("check", _check, "check the chapters' files without running them")
-    for name, command, text in (
-        ("run", _run, "execute the chapters that need it"),
-        ("book", _book, "run, then site, then report changed verdicts"),
-        ("page", _page, "execute a chapter if it needs it, and build its page alone"),
-    ):
-        _add_run_options(add(name, command, text), with_chapters=name != "book")
-    add_paper = add("paper", _paper, "compute a chapter's kept tables, or go on with them, and write them")
-    _add_parameters(add_paper)
-    add_paper.add_argument("--chapter", required=True, metavar="NN", help="the chapter, by number or name")
-    add_paper.add_argument("--jobs", type=_positive, default=2, help="cells at a time (default: %(default)s)")
-    add_paper.add_argument("--tables", default="", metavar="NAMES", help="only these tables, names with spaces between")
-    add_paper.add_argument(
-        "--seeds", type=_positive_or_all, default=None, help="at most so many seeds of each table (default: all)"
-    )
-    add_paper.add_argument(
-        "--go-on",
-        action="store_true",
-        help="leave the seeds that a kept table holds as they are, and compute only those that it lacks",
-    )
-    add_paper.add_argument(
-        "--cluster",
-        default="",
-        metavar="ADDRESS",
-        help="compute on this dask cluster, as tcp://host:8786 (default: here)",
-    )
-    add_tables = add("tables", _tables, "compute the kept tables of a chapter's experiments, or go on with them")
-    _add_parameters(add_tables)
-    add_tables.add_argument("--chapter", required=True, metavar="NN", help="the chapter, by number or name")
-    add_tables.add_argument("--jobs", type=_positive, default=2, help="cells at a time (default: %(default)s)")
-    add_tables.add_argument("--experiment", default="", metavar="NAMES", help="only these, names with spaces between")
-    add_tables.add_argument("--anew", action="store_true", help="compute finished cells again, too")
-    add_tables.add_argument(
-        "--check", action="store_true", help="compute all cells of kept tables from nothing; write nothing"
-    )
-    add("site", _site, "build the site from a complete run")
-    pdf = add("pdf", _pdf, "make a PDF from a complete run; needs TeX")
-    pdf.add_argument("--latex", action="store_true", help="stop at the LaTeX, which needs no TeX")
-    add("offline", _offline, "pack the built site into one archive that works from a folder")
-    add_verify = add("verify", _verify, "check claims and numbers of the run; non-zero exit when one changed")
-    add_verify.add_argument("--chapter", action="append", metavar="NN", help="only this chapter, by number or name")
-    add("markup", _markup, "validate the HTML of every built page; non-zero exit when one is faulty")
-    add("browser", _browser, "open every built page in a headless browser; non-zero exit when one is faulty")
-    colab = add("colab-check", _colab_check, "run the chapters' copies as Colab would, and compare what they compute")
-    colab.add_argument("--scale", default="smoke", help="smoke, ci or paper (default: %(default)s)")
-    colab.add_argument("--chapter", action="append", metavar="NN", help="only this chapter, by number or name")
-    colab.add_argument("--torch-index", default="", help="where pip may also look for torch")
-    add("accept", _accept, "make the verdicts and numbers of the present run what later runs are compared with")
-    serve = add("serve", _serve, "serve the built site on this machine only")
-    serve.add_argument("--port", type=int, default=8000, help="default: %(default)s; 0 chooses a free one")
-    add("clean", _clean, "remove everything that was built")
-    return parser
-
-
-def _add_parameters(parser: argparse.ArgumentParser) -> None:
-    default = Parameters()
-    parser.add_argument("--scale", default=default.scale, help="smoke, ci or paper (default: %(default)s)")
-    parser.add_argument(
-        "--corpus",
-        default=default.corpus,
-        help=f"{CORPORA} (default: %(default)s)",
-    )
-    parser.add_argument("--seed", default=str(default.seed), help="default: %(default)s")
-
-
-def _add_run_options(parser: argparse.ArgumentParser, with_chapters: bool) -> None:
-    _add_parameters(parser)
-    parser.add_argument(
-        "--parameter",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="set any parameter of the chapters; an unknown name is an error",
-    )
-    parser.add_argument("--jobs", type=_positive, default=2, help="chapters at a time (default: %(default)s)")
-    parser.add_argument("--force", action="store_true", help="run again what would be kept")
-    parser.set_defaults(chapter=[])
-    if with_chapters:
-        parser.add_argument("--chapter", action="append", metavar="NN", help="run only this chapter, by number or name")
-
-
-def _positive_or_all(text: str) -> int | None:
-    return _positive(text) if text else None
 
 
 def _positive(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 1 up")
     return int(text)
+
+
+def _positive_or_all(text: str) -> int | None:
+    return _positive(text) if text else None
+
+
+def _parser() -> argparse.ArgumentParser:
+    """Return the parser: each command has the function that carries it out, with its options as arguments."""
+    parser = argparse.ArgumentParser(prog="python -m book_tools", description="Run, build and check the book.")
+    parser.add_argument(
+        "--root", type=Path, default=HERE, help="folder of the book (default: the one this package lies in)"
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def options() -> argparse.ArgumentParser:
+        return argparse.ArgumentParser(add_help=False)
+
+    default, written = Parameters(), "(default: %(default)s)"
+    parameters, rerun, chapters, kept, tables, latex, colab, port = (options() for _ in range(8))
+    parameters.add_argument("--scale", default=default.scale, help=f"smoke, ci or paper {written}")
+    parameters.add_argument("--corpus", default=default.corpus, help=f"{CORPORA} {written}")
+    parameters.add_argument("--seed", type=int, default=default.seed, help=f"a whole number {written}")
+    parameters.add_argument("--jobs", type=_positive, default=2, help=f"chapters or cells at a time {written}")
+    rerun.add_argument("--force", action="store_true", help="run again what would be kept")
+    chapters.add_argument(
+        "--chapter", action="append", default=[], dest="wanted", metavar="NN", help="only this one, by number or name"
+    )
+    kept.add_argument("--chapter", required=True, dest="wanted", metavar="NN", help="the chapter, by number or name")
+    kept.add_argument("--tables", type=str.split, default=[], metavar="NAMES", help="only these, with spaces between")
+    kept.add_argument("--seeds", type=_positive_or_all, help="at most so many seeds of each table (default: all)")
+    kept.add_argument("--go-on", action="store_true", help="compute only the seeds that a kept table lacks")
+    kept.add_argument(
+        "--cluster", default="", metavar="ADDRESS", help="compute on this dask cluster, as tcp://host:8786"
+    )
+    tables.add_argument("--chapter", required=True, dest="wanted", metavar="NN", help="the chapter, by number or name")
+    tables.add_argument(
+        "--experiment", type=str.split, default=[], dest="names", metavar="NAMES", help="only these, spaces between"
+    )
+    tables.add_argument("--anew", action="store_true", help="compute finished cells again, too")
+    tables.add_argument("--check", action="store_true", help="compute all kept cells from nothing; write nothing")
+    latex.add_argument("--latex", action="store_true", dest="latex_only", help="stop at the LaTeX, which needs no TeX")
+    colab.add_argument("--scale", default="smoke", help=f"smoke, ci or paper {written}")
+    colab.add_argument("--torch-index", default="", help="where pip may also look for torch")
+    port.add_argument("--port", type=int, default=8000, help=f"0 chooses a free one {written}")
+
+    def add(name: str, function: str, text: str, *parents: argparse.ArgumentParser) -> None:
+        added = commands.add_parser(name, help=text, description=text, parents=parents)
+        added.set_defaults(function=f"book_tools.{function}")
+
+    faulty = "non-zero exit when one is faulty"
+    add("check", "cli:check", "check the chapters' files without running them")
+    add("run", "cli:run", "execute the chapters that need it", parameters, rerun, chapters)
+    add("book", "cli:whole_book", "run, then site, then report changed verdicts", parameters, rerun)
+    add("page", "cli:page", "run one chapter, and build its page alone", parameters, rerun, chapters)
+    add("paper", "execution.paper:paper", "compute a chapter's kept tables, or go on with them", parameters, kept)
+    add("tables", "execution.tables:tables", "compute the kept tables of a chapter's experiments", parameters, tables)
+    add("site", "site.build:build_site", "build the site from a complete run")
+    add("pdf", "site.editions:make_pdf", "make a PDF from a complete run; needs TeX", latex)
+    add("offline", "site.editions:make_offline", "pack the built site into one archive that works from a folder")
+    add(
+        "verify",
+        "checks.verify:verify",
+        "check claims and numbers of the run; non-zero exit when they changed",
+        chapters,
+    )
+    add("markup", "checks.markup_check:check_markup", f"validate the HTML of every built page; {faulty}")
+    add("browser", "checks.browser_check:check_in_browser", f"open every built page in a headless browser; {faulty}")
+    add("colab-check", "checks.colab_check:check_copies", "run the chapters' copies as Colab would", colab, chapters)
+    add("accept", "checks.accept:accept", "make the present run what later runs are compared with")
+    add("serve", "site.serve:serve", "serve the built site on this machine only", port)
+    return parser

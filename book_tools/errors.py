@@ -5,6 +5,9 @@ The command line prints the problems, one a line, without a traceback and exits 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class BookError(Exception):
     """One or more problems of the book itself: a chapter that raises, a build or a check that fails."""
@@ -26,3 +29,21 @@ class Interrupted(BookError):
     """The run was stopped from outside (Ctrl-C or a termination signal)."""
 
     exit_code = 130
+
+
+class Problems(list[str]):
+    """Problems that are found one after the other, so that one error lists them all."""
+
+    @contextmanager
+    def collected(self, place: str = "") -> Iterator[None]:
+        """Keep the problems of an error that is raised within, each behind its ``place``, and go on."""
+        try:
+            yield
+        except (BookError, ValueError) as error:
+            problems = error.problems if isinstance(error, BookError) else [str(error)]
+            self.extend(f"{place}{problem}" for problem in problems)
+
+    def raise_any(self, error: type[BookError] = BookError, *summary: str) -> None:
+        """Raise one error with all problems and the ``summary`` behind them, if there are any."""
+        if self:
+            raise error(*self, *summary)

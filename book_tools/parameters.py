@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from book_tools.errors import UsageError
-
 
 @dataclass(frozen=True)
 class Parameters:
@@ -25,29 +23,3 @@ class Parameters:
 
 
 KNOWN = tuple(field.name for field in fields(Parameters))
-
-
-def with_assignments(parameters: Parameters, assignments: list[str]) -> Parameters:
-    """Return ``parameters`` changed by ``NAME=VALUE`` strings; an unknown name is an error.
-
-    papermill itself only logs a line when a notebook does not know a parameter, so a slip would go unseen.
-    """
-    values = parameters.as_dict()
-    problems = []
-    for assignment in assignments:
-        name, equals, value = assignment.partition("=")
-        if not equals:
-            problems.append(f"--parameter {assignment}: expected NAME=VALUE, for example seed=1")
-        elif name not in KNOWN:
-            problems.append(
-                f"--parameter {assignment}: the chapters have no parameter {name!r}; use one of {', '.join(KNOWN)}"
-            )
-        else:
-            values[name] = value
-    try:
-        values["seed"] = int(values["seed"])
-    except ValueError:
-        problems.append(f"seed={values['seed']!r}: the seed is a whole number, 0 for the numbers on the site")
-    if problems:
-        raise UsageError(*problems)
-    return Parameters(**values)

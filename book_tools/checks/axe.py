@@ -5,19 +5,17 @@ axe-core is a script, https://github.com/dequelabs/axe-core.  It comes from the 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from selenium.webdriver import Chrome
 
 from book_tools.checks.npm import npm_file
-from book_tools.errors import BookError, UsageError
+from book_tools.errors import BookError
 
 # The file itself, where it lies elsewhere.
 VARIABLE = "AXE_CORE"
 PLACE = Path("axe-core") / "axe.min.js"
-REMEDY = f"'make judges', or 'npm install --global axe-core@4', or set {VARIABLE} to its axe.min.js"
 # How grave a finding is, in axe's words; of the others it says itself that they hinder few.
 GRAVE = {"serious", "critical"}
 
@@ -41,15 +39,7 @@ axe.run({ exclude: [["mjx-merror"]] }, options).then(
 
 def find_axe() -> Path:
     """Return the path of the script, or raise with what to install."""
-    named = os.environ.get(VARIABLE)
-    if named:
-        if not Path(named).is_file():
-            raise UsageError(f"browser: {VARIABLE} is {named!r}, where there is no file; {REMEDY}")
-        return Path(named)
-    path = npm_file(PLACE)
-    if path is None:
-        raise UsageError(f"browser: axe-core, which judges how accessible a page is, was not found; {REMEDY}")
-    return path
+    return npm_file("browser: axe-core, which judges how accessible a page is", PLACE, VARIABLE, "axe-core@4")
 
 
 def axe_problems(browser: Chrome, script: str) -> Iterator[str]:

@@ -17,14 +17,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from book_tools.book import Book, Chapter
-from book_tools.checks.reference import Tolerances, compare_csv, read_tolerances, same_record
+from book_tools.checks.reference import differences, read_tolerances, results_in
 from book_tools.colab.bare_env import BareEnvironment
 from book_tools.colab.copies import FOLDER, start_of, write_copies
 from book_tools.colab.install_cell import PACKAGE, as_listed
 from book_tools.colab.labels import read_labels
 from book_tools.colab.repository import Origin, Repository, origin_of
 from book_tools.errors import BookError, UsageError
-from book_tools.execution.artefacts import claims_in, figures_in, records_in
 from book_tools.execution.execute import ARTEFACT_FOLDERS, Children, environment_for, execute, failure_report
 from book_tools.execution.state import state_of
 from book_tools.notebooks import read_notebook
@@ -78,39 +77,13 @@ def check_copies(book: Book, scale: str, wanted: list[str], torch_index: str) ->
                 running[chapter.name].result()
                 expected = scratch / "expected" / chapter.name
             if not seen:
-                seen = differences(found, expected, tolerances)
+                seen = differences(results_in(found), results_in(expected), tolerances, "the pipeline")
             result = "FAILED" if seen else f"as the chapter at scale {start.scale}"
             print(f"  {chapter.name}: {result}", flush=True)
             problems += [f"{chapter.name}: {problem}" for problem in seen]
     if problems:
         raise BookError(*problems, f"colab: {len(problems)} problems")
     print(f"colab: {len(chapters)} copies installed {origin.revision} and gave the numbers of the book", flush=True)
-
-
-def differences(found: Path, expected: Path, tolerances: Tolerances) -> list[str]:
-    """Return how the figures' data, recorded numbers and verdicts in one folder differ from those in another."""
-    problems = []
-    data, wanted = ({f.id: f.data for f in figures_in(folder)} for folder in (found, expected))
-    records, wanted_records = ({r.name: r.value for r in records_in(folder)} for folder in (found, expected))
-    results, wanted_results = ([claim.result for claim in claims_in(folder)] for folder in (found, expected))
-    verdicts, wanted_verdicts = ({r.id: r.verdict for r in each} for each in (results, wanted_results))
-    for kind, here, there in (
-        ("figure", data.keys(), wanted.keys()),
-        ("record", records.keys(), wanted_records.keys()),
-        ("claim", verdicts.keys(), wanted_verdicts.keys()),
-    ):
-        problems += [f"{kind} {name}: only in one of copy and pipeline" for name in sorted(here ^ there)]
-    for name in sorted(data.keys() & wanted.keys()):
-        tolerance = tolerances.figures.get(name, tolerances.default)
-        problems += [f"figure {name}: {p}" for p in compare_csv(data[name], wanted[name], tolerance)]
-    for name in sorted(records.keys() & wanted_records.keys()):
-        tolerance = tolerances.records.get(name, tolerances.default)
-        if not same_record(records[name], wanted_records[name], tolerance):
-            problems.append(f"record {name}: {records[name]}, the pipeline has {wanted_records[name]}")
-    for name in sorted(verdicts.keys() & wanted_verdicts.keys()):
-        if verdicts[name] != wanted_verdicts[name]:
-            problems.append(f"claim {name}: {verdicts[name]}, the pipeline has {wanted_verdicts[name]}")
-    return problems
 
 
 def _run_copy(

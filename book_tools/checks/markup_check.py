@@ -7,7 +7,6 @@ no other machine.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -21,7 +20,6 @@ from book_tools.errors import BookError, UsageError
 # The archive itself, where it lies elsewhere.
 VARIABLE = "VNU_JAR"
 PLACE = Path("vnu-jar") / "build" / "dist" / "vnu.jar"
-REMEDY = f"'make judges', or 'npm install --global vnu-jar@26', or set {VARIABLE} to its vnu.jar"
 JAVA = "on Debian and Ubuntu: 'apt-get update && apt-get install default-jre-headless', as root"
 # Remarks that are none on these pages, each by words of its own, with the reason.
 ALLOWED = {
@@ -36,12 +34,7 @@ def find_checker() -> list[str]:
     java = shutil.which("java")
     if java is None:
         raise UsageError(f"markup: Java, which the validator of pages needs, was not found; {JAVA}")
-    named = os.environ.get(VARIABLE)
-    if named and not Path(named).is_file():
-        raise UsageError(f"markup: {VARIABLE} is {named!r}, where there is no file; {REMEDY}")
-    archive = Path(named) if named else npm_file(PLACE)
-    if archive is None:
-        raise UsageError(f"markup: vnu.jar, the validator of pages, was not found; {REMEDY}")
+    archive = npm_file("markup: vnu.jar, the validator of pages", PLACE, VARIABLE, "vnu-jar@26")
     return [java, "-Xss4m", "-jar", str(archive)]
 
 

@@ -7,23 +7,31 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 from book_tools.book import Book, Chapter
 from book_tools.errors import BookError
-from book_tools.execution.artefacts import collect, figures_in, records_in
+from book_tools.execution.artefacts import Figure, Record, claims_in, collect, figures_in, records_in
 from book_tools.files import json_text
 from book_tools.parameters import Parameters
 from book_tools.site.front import keep_picture
 from cfltr_core.files import write_whole
 
 RECORDS = "records.json"
+HINT = "; add it with 'make accept' after looking at it"
+
+
+# What chapters found, by kind ("figure", "record" or "claim") and name: the file with the data of a figure, a recorded
+# number or phrase, a verdict.
+Results = dict[tuple[str, str], Any]
 
 
 @dataclass(frozen=True)
@@ -35,48 +43,55 @@ class Tolerance:
 
     def agree(self, value: float, reference: float) -> bool:
         """Tell whether ``value`` meets ``reference``; NaN meets NaN, and an infinity only itself."""
-        if math.isnan(reference) or math.isnan(value):
-            return math.isnan(reference) and math.isnan(value)
-        if math.isinf(reference) or math.isinf(value):
-            return value == reference
-        return abs(value - reference) <= self.atol + self.rtol * abs(reference)
+        return bool(np.isclose(value, reference, rtol=self.rtol, atol=self.atol, equal_nan=True))
 
 
 @dataclass(frozen=True)
 class Tolerances:
-    """The default tolerance, and the figures and records that need another one."""
+    """The default tolerance, and the figures and records that need another one, by kind and name."""
 
     default: Tolerance = Tolerance()
-    figures: dict[str, Tolerance] = field(default_factory=dict)
-    records: dict[str, Tolerance] = field(default_factory=dict)
+    special: dict[tuple[str, str], Tolerance] = field(default_factory=dict)
 
 
 def read_tolerances(path: Path) -> Tolerances:
     """Return the tolerances of ``path``; an exception from the default must give its reason."""
-    if not path.is_file():
-        return Tolerances()
-    content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    default = _tolerance(content.get("default", {}), Tolerance(), "default")
-    problems = [
-        f"{path.name}: {section}.{name} has no reason; say why its numbers may differ more"
-        for section in ("figures", "records")
-        for name, entry in (content.get(section) or {}).items()
-        if not str(entry.get("reason", "")).strip()
-    ]
-    if problems:
-        raise BookError(*problems)
-    figures, records = (
-        {name: _tolerance(entry, default, f"{section}.{name}") for name, entry in (content.get(section) or {}).items()}
-        for section in ("figures", "records")
-    )
-    return Tolerances(default, figures, records)
+    content = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}) if path.is_file() else {}
+    default = _tolerance("default", content.get("default", {}), Tolerance())
+    special = {
+        (kind, name): _tolerance(f"{kind}s.{name}", entry, default)
+        for kind in ("figure", "record")
+        for name, entry in (content.get(f"{kind}s") or {}).items()
+    }
+    return Tolerances(default, special)
 
 
-def _tolerance(entry: dict[str, Any], base: Tolerance, place: str) -> Tolerance:
+def _tolerance(place: str, entry: dict[str, Any], base: Tolerance) -> Tolerance:
     unknown = entry.keys() - {"rtol", "atol", "reason"}
     if unknown:
         raise BookError(f"tolerances: {place} has {', '.join(sorted(unknown))}; use rtol, atol, reason")
+    if place != "default" and not str(entry.get("reason", "")).strip():
+        raise BookError(f"tolerances: {place} has no reason; say why its numbers may differ more")
     return Tolerance(float(entry.get("rtol", base.rtol)), float(entry.get("atol", base.atol)))
+
+
+def results_in(folder: Path) -> Results:
+    """Return what one executed chapter found."""
+    return _numbers(figures_in(folder), records_in(folder)) | {
+        ("claim", claim.result.id): claim.result.verdict for claim in claims_in(folder)
+    }
+
+
+def numbers_of(book: Book, chapters: list[Chapter]) -> Results:
+    """Return the figures and records of several chapters; a name that two of them use is an error."""
+    figures = collect(book, chapters, figures_in, lambda figure: figure.id)
+    records = collect(book, chapters, records_in, lambda record: record.name)
+    return _numbers((figure for _, figure in figures.values()), (record for _, record in records.values()))
+
+
+def _numbers(figures: Iterable[Figure], records: Iterable[Record]) -> Results:
+    tables: Results = {("figure", figure.id): figure.data for figure in figures}
+    return tables | {("record", record.name): record.value for record in records}
 
 
 def has_reference(book: Book, parameters: Parameters) -> bool:
@@ -84,48 +99,59 @@ def has_reference(book: Book, parameters: Parameters) -> bool:
     return parameters == Parameters(scale=parameters.scale) and book.reference(parameters.scale).is_dir()
 
 
-def reference_problems(book: Book, parameters: Parameters, chapters: list[Chapter], whole: bool = True) -> list[str]:
-    """Return every difference between the ``chapters`` of a run and their committed numbers.
+def reference_problems(book: Book, parameters: Parameters, numbers: Results, whole: bool = True) -> list[str]:
+    """Return every difference between the numbers of a run and the committed ones.
 
-    Where they are not the ``whole`` book, committed numbers that none of them has may belong to another chapter.
+    Where they are not those of the ``whole`` book, committed numbers that the run lacks may belong to another chapter.
     """
     folder = book.reference(parameters.scale)
-    tolerances = read_tolerances(book.tolerances)
+    path = folder / RECORDS
+    records = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    committed: Results = {("figure", table.stem): table for table in folder.glob("*.csv")}
+    committed |= {("record", name): value for name, value in records.items()}
+    if not whole:
+        committed = {key: value for key, value in committed.items() if key in numbers}
+    return differences(numbers, committed, read_tolerances(book.tolerances), "the reference", HINT)
+
+
+def differences(found: Results, expected: Results, tolerances: Tolerances, of: str, hint: str = "") -> list[str]:
+    """Return how the results that were ``found`` differ from those that are ``expected``, which are called ``of``.
+
+    ``hint`` stands behind each result of which nothing was expected.
+    """
     problems = []
-    present = _tables(book, chapters)
-    committed = {path.stem: path for path in folder.glob("*.csv")}
-    hint = "'make accept' after looking at the figure"
-    for name in sorted(present.keys() | (committed.keys() if whole else ())):
-        if name not in committed:
-            problems.append(f"{name}: no reference {folder.name}/{name}.csv; add it with {hint}")
-        elif name not in present:
-            problems.append(f"{name}: the reference {folder.name}/{name}.csv belongs to no figure; remove it")
+    for key in sorted(found.keys() | expected.keys()):
+        if key not in expected:
+            differing = [f"{of} has none{hint}"]
+        elif key not in found:
+            differing = [f"only {of} has it"]
         else:
-            tolerance = tolerances.figures.get(name, tolerances.default)
-            problems += [f"{name}: {p}" for p in compare_csv(present[name], committed[name], tolerance)]
-    problems += _record_problems(book, folder, chapters, tolerances, whole)
+            tolerance = tolerances.special.get(key, tolerances.default)
+            differing = _compare(found[key], expected[key], tolerance, of)
+        problems += [f"{' '.join(key)}: {difference}" for difference in differing]
     return problems
 
 
-def compare_csv(path: Path, reference: Path, tolerance: Tolerance) -> list[str]:
+def _compare(value: Any, expected: Any, tolerance: Tolerance, of: str) -> list[str]:
+    if isinstance(value, Path):
+        return compare_csv(value, expected, tolerance, of)
+    return [] if same_record(value, expected, tolerance) else [f"{value}, {of} has {expected}"]
+
+
+def compare_csv(path: Path, reference: Path, tolerance: Tolerance, of: str = "the reference") -> list[str]:
     """Compare two tables: columns, row counts and texts exactly, numbers within ``tolerance``."""
-    rows, expected = _rows(path), _rows(reference)
+    rows, expected = (list(csv.reader(StringIO(file.read_text(encoding="utf-8")))) for file in (path, reference))
     if not rows or not expected or rows[0] != expected[0]:
-        return [f"columns are {rows[:1]}, the reference has {expected[:1]}"]
+        return [f"columns are {rows[:1]}, {of} has {expected[:1]}"]
     if len(rows) != len(expected):
-        return [f"{len(rows) - 1} rows, the reference has {len(expected) - 1}"]
-    for line, (row, reference_row) in enumerate(zip(rows[1:], expected[1:], strict=True), start=1):
-        for column, value, wanted in zip(rows[0], row, reference_row, strict=False):
-            if not same(value, wanted, tolerance):
-                return [f"row {line}, {column}: {value}, the reference has {wanted}"]
-        if len(row) != len(reference_row):
-            return [f"row {line}: {len(row)} cells, the reference has {len(reference_row)}"]
+        return [f"{len(rows) - 1} rows, {of} has {len(expected) - 1}"]
+    for line, (row, wanted) in enumerate(zip(rows[1:], expected[1:], strict=True), start=1):
+        if len(row) != len(wanted):
+            return [f"row {line}: {len(row)} cells, {of} has {len(wanted)}"]
+        for column, value, other in zip(rows[0], row, wanted, strict=False):
+            if not same(value, other, tolerance):
+                return [f"row {line}, {column}: {value}, {of} has {other}"]
     return []
-
-
-def _rows(path: Path) -> list[list[str]]:
-    with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.reader(stream))
 
 
 def same(value: Any, reference: Any, tolerance: Tolerance) -> bool:
@@ -138,24 +164,6 @@ def same(value: Any, reference: Any, tolerance: Tolerance) -> bool:
         return False
 
 
-def _record_problems(
-    book: Book, folder: Path, chapters: list[Chapter], tolerances: Tolerances, whole: bool
-) -> list[str]:
-    present = _values(book, chapters)
-    path = folder / RECORDS
-    committed = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    problems = []
-    for name in sorted(present.keys() | (committed.keys() if whole else ())):
-        tolerance = tolerances.records.get(name, tolerances.default)
-        if name not in committed:
-            problems.append(f"record {name}: not in {folder.name}/{RECORDS}; add it with 'make accept'")
-        elif name not in present:
-            problems.append(f"record {name}: in {folder.name}/{RECORDS} but no chapter records it")
-        elif not same_record(present[name], committed[name], tolerance):
-            problems.append(f"record {name}: {present[name]}, the reference has {committed[name]}")
-    return problems
-
-
 def same_record(value: Any, reference: Any, tolerance: Tolerance) -> bool:
     """Compare numbers within ``tolerance``; phrases are equal or not, also those that read like a number."""
     if isinstance(value, str) or isinstance(reference, str):
@@ -163,27 +171,19 @@ def same_record(value: Any, reference: Any, tolerance: Tolerance) -> bool:
     return same(value, reference, tolerance)
 
 
-def _values(book: Book, chapters: list[Chapter]) -> dict[str, Any]:
-    found = collect(book, chapters, records_in, lambda record: record.name)
-    return {name: record.value for name, (_, record) in found.items()}
-
-
-def _tables(book: Book, chapters: list[Chapter]) -> dict[str, Path]:
-    found = collect(book, chapters, figures_in, lambda figure: figure.id)
-    return {name: figure.data for name, (_, figure) in found.items()}
-
-
 def update_reference(book: Book, parameters: Parameters, chapters: list[Chapter]) -> None:
     """Make the numbers of a complete run with the default corpus and seed the committed ones."""
     folder = book.reference(parameters.scale)
-    # Both before anything is removed: a name that two chapters use stops here.
-    tables, values = _tables(book, chapters), _values(book, chapters)
+    # Before anything is removed: a name that two chapters use stops here.
+    numbers = numbers_of(book, chapters)
+    tables = {name: path for (kind, name), path in numbers.items() if kind == "figure"}
+    records = {name: value for (kind, name), value in numbers.items() if kind == "record"}
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.glob("*.csv"):
         path.unlink()
     for name, table in tables.items():
         shutil.copyfile(table, folder / f"{name}.csv")
-    write_whole(folder / RECORDS, json_text(values))
+    write_whole(folder / RECORDS, json_text(records))
     if parameters == Parameters():
         keep_picture(book)
     print(f"reference: {len(tables)} figures in {folder.relative_to(book.root)}", flush=True)

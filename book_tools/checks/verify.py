@@ -7,16 +7,16 @@ and where it must hold, is read from the registry as it is now: a changed record
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from book_tools.book import Book, Chapter
-from book_tools.checks.reference import has_reference, reference_problems
+from book_tools.checks.reference import Tolerance, has_reference, numbers_of, reference_problems
 from book_tools.errors import BookError
-from book_tools.execution.artefacts import collect, figures_in, measured_claims, records_in
+from book_tools.execution.artefacts import measured_claims
 from book_tools.execution.state import state_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,51 @@ if TYPE_CHECKING:
 
 ORDERING = "ordering"
 # The same arithmetic on the same numbers, perhaps on another machine.
-SAME = 1e-9
+SAME = Tolerance(rtol=1e-9, atol=0.0)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A measured verdict beside the one on record for the same scale and corpus."""
+
+    chapter: Chapter
+    measurement: Measurement
+    spec: Claim
+
+    @property
+    def where(self) -> tuple[str, str]:
+        """Scale and corpus of the run."""
+        return self.measurement.scale, self.measurement.corpus
+
+    @property
+    def gates(self) -> bool:
+        """True where the verdict on record must be met."""
+        return self.spec.gates(*self.where)
+
+    @property
+    def changed(self) -> bool:
+        """True for another verdict than the one on record."""
+        return self.measurement.result.verdict != self.spec.recorded(*self.where)
+
+    @property
+    def is_news(self) -> bool:
+        """True for a verdict that is due and sharper than the one on record, *inconclusive*: no failure."""
+        return self.gates and self.spec.is_news(self.measurement.result.verdict, *self.where)
+
+    @property
+    def outcome(self) -> str:
+        """The measured verdict in the words of the scoreboard."""
+        from cfltr_book.reporting.wording import outcome
+
+        return outcome(self.spec, self.measurement.result.verdict, interval=self.measurement.result.interval)
+
+    def __str__(self) -> str:
+        """Both verdicts in words: *undecided, on record: seen*."""
+        from cfltr_book.reporting.wording import outcome
+
+        reason = self.measurement.result.reason
+        recorded = outcome(self.spec, self.spec.recorded(*self.where))
+        return f"{self.outcome}{f' ({reason})' if reason else ''}, on record: {recorded}"
 
 
 def verify(book: Book, wanted: list[str] | None = None) -> None:
@@ -37,68 +81,60 @@ def verify(book: Book, wanted: list[str] | None = None) -> None:
         raise BookError(*state.problems, "verify: nothing to check without a fresh run of these chapters")
     chapters = state.chapters
     found = measured_claims(book, chapters)
-    figures = collect(book, chapters, figures_in, lambda figure: figure.id)
-    records = collect(book, chapters, records_in, lambda record: record.name)
+    numbers = numbers_of(book, chapters)
     problems = claim_problems(chapters, found, registry())
     if has_reference(book, state.parameters):
-        problems += reference_problems(book, state.parameters, chapters, whole=not wanted)
-        compared = f"{len(figures)} figures and {len(records)} numbers compared with the reference"
+        problems += reference_problems(book, state.parameters, numbers, whole=not wanted)
+        kinds = Counter(kind for kind, _ in numbers)
+        compared = f"{kinds['figure']} figures and {kinds['record']} numbers compared with the reference"
     else:
         compared = f"no reference for {state.parameters}: figures and numbers not compared"
     summary = f"{len(found)} claims in {len(chapters)} chapters checked; {compared}"
     if problems:
         raise BookError(*problems, f"verify: {len(problems)} problems; {summary}")
-    for line in news(found, registry()):
+    gating = sum(one.gates for one in comparisons(found, registry()).values())
+    for line in (*news(found, registry()), f"verify: {summary}; {gating} claims gate at this scale and corpus"):
         print(line, flush=True)
-    gating = sum(_gates(registry()[name], measurement) for name, (_, measurement) in found.items())
-    print(f"verify: {summary}; {gating} claims gate at this scale and corpus", flush=True)
+
+
+def comparisons(
+    found: Mapping[str, tuple[Chapter, Measurement]], registry: Mapping[str, Claim]
+) -> dict[str, Comparison]:
+    """Return the measured claims of the registry, each beside what is on record."""
+    return {name: Comparison(*found[name], registry[name]) for name in found if name in registry}
 
 
 def news(found: Mapping[str, tuple[Chapter, Measurement]], registry: Mapping[str, Claim]) -> list[str]:
     """Return one notice per verdict that is due and sharper than the one on record, *inconclusive*: no failure."""
     return [
-        f"NEWS {name} (chapter {chapter.number}): {_beside_record(registry[name], measurement)}; if it is to stay, "
-        "'make accept' puts it on record"
-        for name, (chapter, measurement) in found.items()
-        if name in registry and _gates(registry[name], measurement) and _is_news(registry[name], measurement)
+        f"NEWS {name} (chapter {one.chapter.number}): {one}; if it is to stay, 'make accept' puts it on record"
+        for name, one in comparisons(found, registry).items()
+        if one.is_news
     ]
 
 
 def verdict_report(book: Book) -> list[str]:
     """Return what to print of the verdicts: those that changed where they must hold, then the others in one block."""
     from cfltr_book.reporting.claim_registry import registry
-    from cfltr_book.reporting.wording import outcome
 
     found = measured_claims(book, book.chapters())
-    changed = {
-        name: (chapter, measurement)
-        for name, (chapter, measurement) in found.items()
-        if name in registry() and measurement.result.verdict != _recorded(registry()[name], measurement)
-    }
-    due = {name: at for name, at in changed.items() if _gates(registry()[name], at[1])}
-    gating = {name: at for name, at in due.items() if not _is_news(registry()[name], at[1])}
-    lines = [
-        f"  {name} (chapter {chapter.number}): {_beside_record(registry()[name], measurement)}"
-        for name, (chapter, measurement) in gating.items()
-    ]
-    if lines:
-        lines.insert(0, f"CHANGED where it must hold, 'make verify' fails: {len(gating)} of {len(found)} verdicts")
+    changed = {name: one for name, one in comparisons(found, registry()).items() if one.changed}
+    failing = {name: one for name, one in changed.items() if one.gates and not one.is_news}
+    sharper = any(one.is_news for one in changed.values())
+    if failing:
+        lines = [f"CHANGED where it must hold, 'make verify' fails: {len(failing)} of {len(found)} verdicts"]
+        lines += [f"  {name} (chapter {one.chapter.number}): {one}" for name, one in failing.items()]
     else:
-        lines.append(
-            "every verdict that must hold at this scale and corpus is the one on record"
-            + (", or sharper" if len(due) > len(gating) else "")
-        )
+        held = "every verdict that must hold at this scale and corpus is the one on record"
+        lines = [f"{held}, or sharper" if sharper else held]
     lines += [f"  {line}" for line in news(found, registry())]
-    others = [(name, *at) for name, at in changed.items() if name not in due]
+    others = Counter((one.chapter.number, one.outcome) for one in changed.values() if not one.gates)
     if others:
         lines.append(
-            f"{len(others)} others differ where they need not hold; 'python -m cfltr_book' lists every verdict"
+            f"{others.total()} others differ where they need not hold; 'python -m cfltr_book' lists every verdict"
         )
-        for number, some in groupby(others, key=lambda other: other[1].number):
-            counts = Counter(
-                outcome(registry()[name], at.result.verdict, interval=at.result.interval) for name, _, at in some
-            )
-            lines.append(f"  chapter {number}: " + ", ".join(f"{n} {words}" for words, n in sorted(counts.items())))
+        for number, counts in groupby(sorted(others.items()), key=lambda other: other[0][0]):
+            lines.append(f"  chapter {number}: " + ", ".join(f"{n} {words}" for (_, words), n in counts))
     return lines
 
 
@@ -123,19 +159,19 @@ def claim_problems(
         if spec.kind == ORDERING and not spec.control
     ]
     for name in sorted(found.keys() & due.keys()):
-        problems += [f"{name}: {problem}" for problem in _one_claim(found[name][1], due[name])]
+        problems += [f"{name}: {problem}" for problem in _one_claim(Comparison(*found[name], due[name]))]
     return problems
 
 
-def _one_claim(measurement: Measurement, spec: Claim) -> list[str]:
+def _one_claim(claim: Comparison) -> list[str]:
     from cfltr_book.reporting import claims
 
     problems = []
-    result = measurement.result
-    if _gates(spec, measurement) and not spec.meets(result.verdict, measurement.scale, measurement.corpus):
-        problems.append(_beside_record(spec, measurement))
+    spec, measurement, result = claim.spec, claim.measurement, claim.measurement.result
+    if claim.gates and claim.changed and not claim.is_news:
+        problems.append(str(claim))
     again = claims.judge(spec, measurement.arrays)
-    if again.verdict != result.verdict or not _same(again.effect, result.effect):
+    if again.verdict != result.verdict or not SAME.agree(again.effect, result.effect):
         problems.append(
             f"stored as {result.verdict} with effect {result.effect:.6g}, but its stored numbers say "
             f"{again.verdict} with {again.effect:.6g}"
@@ -145,30 +181,3 @@ def _one_claim(measurement: Measurement, spec: Claim) -> list[str]:
         if turned != "contradicted":
             problems.append(f"still {turned} when its two methods are swapped; its test decides nothing")
     return problems
-
-
-def _gates(spec: Claim, measurement: Measurement) -> bool:
-    return spec.gates(measurement.scale, measurement.corpus)
-
-
-def _recorded(spec: Claim, measurement: Measurement) -> str:
-    return spec.recorded(measurement.scale, measurement.corpus)
-
-
-def _is_news(spec: Claim, measurement: Measurement) -> bool:
-    return spec.is_news(measurement.result.verdict, measurement.scale, measurement.corpus)
-
-
-def _beside_record(spec: Claim, measurement: Measurement) -> str:
-    """A measured verdict beside the one on record, in words: *undecided, on record: seen*."""
-    from cfltr_book.reporting.wording import outcome
-
-    result = measurement.result
-    measured = outcome(spec, result.verdict, interval=result.interval)
-    reason = f" ({result.reason})" if result.reason else ""
-    return f"{measured}{reason}, on record: {outcome(spec, _recorded(spec, measurement))}"
-
-
-def _same(effect: float, stored: float) -> bool:
-    """Tell whether two effects are equal, as far as another machine computes them; two that are not there are."""
-    return math.isclose(effect, stored, rel_tol=SAME) or (math.isnan(effect) and math.isnan(stored))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from book_tools.colab.marks import LEGEND, SCOREBOARD, mark_of, measured
 from book_tools.colab.myst import LEFTOVER, split_code
 from book_tools.colab.portable import Portable
 from book_tools.colab.repository import Origin
-from book_tools.errors import BookError
+from book_tools.errors import BookError, Problems
 from book_tools.execution.artefacts import records_in
 from book_tools.files import remove_tree
 from book_tools.notebooks import (
@@ -66,16 +66,11 @@ def write_each(book: Book, folder: Path, make: Callable[[Chapter], NotebookNode]
     """Write what ``make`` makes of every chapter into ``folder``, which is emptied first."""
     remove_tree(folder)
     folder.mkdir(parents=True)
-    problems: list[str] = []
+    problems = Problems()
     for chapter in book.chapters():
-        try:
-            copy = make(chapter)
-        except BookError as error:
-            problems.extend(error.problems)
-            continue
-        write_notebook(folder / chapter.source.name, copy)
-    if problems:
-        raise BookError(*problems, f"no copies of the chapters in {folder.name}/")
+        with problems.collected():
+            write_notebook(folder / chapter.source.name, make(chapter))
+    problems.raise_any(BookError, f"no copies of the chapters in {folder.name}/")
 
 
 def start_of(notebook: NotebookNode, parameters: Parameters) -> Parameters:
@@ -131,11 +126,11 @@ def plain_cells(
 
     ``values`` stand in the cell of the parameters, below ``hint``.
     """
-    problems: list[str] = []
+    problems = Problems()
     cells: list[NotebookNode] = []
     folding = False
     for index, cell in enumerate(executed.cells):
-        place = f"{chapter.source.name}, cell {source_index(executed, index)}"
+        place = f"{chapter.source.name}, cell {source_index(executed, index)}: "
         if cell.cell_type == "code":
             if INJECTED not in tags_of(cell) and not is_guard(cell):
                 if "parameters" in tags_of(cell):
@@ -144,21 +139,15 @@ def plain_cells(
             continue
         # A solution with code goes on over several cells; its cells are folded like those the site folds.
         folding = _still_folding(cell.source, folding)
-        try:
+        with problems.collected(place):
             source = portable.text(cell.source) if cell.cell_type == "markdown" else cell.source
-        except ValueError as error:
-            problems.append(f"{place}: {error}")
-            continue
-        problems += [f"{place}: {text!r} is left over in a copy of the chapter" for text in leftovers(source)]
-        if source.strip():
-            cells.append(_markdown(cell, source))
-    if not problems:
-        try:
-            portable.all_cited()
-        except ValueError as error:
-            problems.append(f"{chapter.source.name}: {error}")
-    if problems:
-        raise BookError(*problems)
+            problems += [f"{place}{text!r} is left over in a copy of the chapter" for text in leftovers(source)]
+            if source.strip():
+                cells.append(_markdown(cell, source))
+    problems.raise_any()
+    with problems.collected(f"{chapter.source.name}: "):
+        portable.all_cited()
+    problems.raise_any()
     return cells
 
 
@@ -250,7 +239,7 @@ def below_title(cells: list[NotebookNode], text: str) -> None:
             return
 
 
-def _insert_install(cells: list[NotebookNode], origin: Origin, numbers: Mapping[str, str]) -> None:
+def _insert_install(cells: list[NotebookNode], origin: Origin, numbers: dict[str, str]) -> None:
     source = install_source(origin, extras_of(cells), numbers)
     cell = new_code_cell(source, id=INSTALL_ID, metadata=_fold())  # type: ignore[no-untyped-call]
     first = next((index for index, other in enumerate(cells) if other.cell_type == "code"), len(cells))

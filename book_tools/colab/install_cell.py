@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from nbformat import NotebookNode
 
@@ -58,7 +58,7 @@ def is_guard(cell: NotebookNode) -> bool:
     return bool(cell.cell_type == "code" and GUARD in cell.source)
 
 
-def install_source(origin: Origin, extras: Sequence[str] = (), numbers: Mapping[str, str] | None = None) -> str:
+def install_source(origin: Origin, extras: Sequence[str] = (), numbers: dict[str, str] | None = None) -> str:
     """Return the source of the cell: nothing where the package is there, else an installation or an explanation.
 
     ``numbers`` are those of the chapter's figures in the book, by name: the package puts them before the captions.
@@ -95,18 +95,15 @@ def _as_it_was(origin: Origin) -> str:
     return f", at that revision (`git checkout {origin.revision[:12]}`)"
 
 
-def _numbering(numbers: Mapping[str, str]) -> list[str]:
+def _numbering(numbers: dict[str, str]) -> list[str]:
     """Return the lines that tell the package what the figures are called in the book."""
     if not numbers:
         return []
-    listed = [f"    {json.dumps(name)}: {json.dumps(number)}," for name, number in numbers.items()]
     return [
         "",
         "import json",
         "import os",
         "",
         "# The numbers that the figures have in the book; their captions begin with them.",
-        f'os.environ["{NUMBERS_VARIABLE}"] = json.dumps({{',
-        *listed,
-        "})",
+        f'os.environ["{NUMBERS_VARIABLE}"] = json.dumps({json.dumps(numbers, indent=4)})',
     ]

@@ -54,16 +54,13 @@ def read_labels(site: Path) -> Labels:
 
 def _read_page(labels: Labels, page: str, content: BeautifulSoup) -> None:
     for tag in content.select(NUMBERED):
-        number = tag.select_one(".caption-number")
-        if number is not None:
-            name = str(tag["id"])
-            labels.numbered[name] = Target(f"{page}.html#{name}", _words(number))
+        if number := tag.select_one(".caption-number"):
+            labels.numbered[str(tag["id"])] = Target(f"{page}.html#{tag['id']}", _words(number))
     for tag in content.select(f"div.math[id^={EQUATION}]"):
-        number = tag.select_one(".eqno")
-        if number is not None:
-            name = str(tag["id"]).removeprefix(EQUATION)
+        if number := tag.select_one(".eqno"):
             text = _words(number)
-            labels.equations[name] = Target(f"{page}.html#{EQUATION}{name}", text[: text.index(")") + 1])
+            target = Target(f"{page}.html#{tag['id']}", text[: text.index(")") + 1])
+            labels.equations[str(tag["id"]).removeprefix(EQUATION)] = target
     labels.citations[page] = [
         _citation(tag, page) for tag in content.select(".bibtex-citation") if not tag.find_parent("figcaption")
     ]
@@ -71,16 +68,12 @@ def _read_page(labels: Labels, page: str, content: BeautifulSoup) -> None:
 
 def _citation(tag: Tag, page: str) -> list[Target]:
     """Return the pieces of a citation: text, and where it leads, empty for text that leads nowhere."""
+    folder = page.rpartition("/")[0]
     pieces = []
     for part in tag.children:
-        if isinstance(part, Tag) and part.name == "a":
-            address = str(part.get("href") or "")
-            folder = page.rpartition("/")[0]
-            pieces.append(Target(f"{folder}/{address}".lstrip("/"), part.get_text()))
-        elif isinstance(part, Tag) and part.name == "em":
-            pieces.append(Target("", f"*{part.get_text()}*"))
-        else:
-            pieces.append(Target("", part.get_text()))
+        text, name = part.get_text(), part.name if isinstance(part, Tag) else ""
+        place = f"{folder}/{part.get('href') or ''}".lstrip("/") if isinstance(part, Tag) and name == "a" else ""
+        pieces.append(Target(place, f"*{text}*" if name == "em" else text))
     return pieces
 
 

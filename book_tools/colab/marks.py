@@ -11,14 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING
 
 from nbformat import NotebookNode
 
 from book_tools.book import Book, Chapter
-from book_tools.colab.myst import INLINE, split_code
-from book_tools.errors import BookError
+from book_tools.colab.myst import INLINE, outside_code
+from book_tools.errors import Problems
 from book_tools.execution.artefacts import claims_in
 from book_tools.notebooks import TURNED, read_notebook, source_index
 from book_tools.parameters import Parameters
@@ -91,7 +92,7 @@ def mark_of(content: str) -> Mark:
 
 def check_marks(book: Book) -> None:
     """Raise one error that lists every mark that cannot be, or reports another verdict than the accepted one."""
-    problems: list[str] = []
+    problems = Problems()
 
     def check(mark: Mark) -> str:
         accepted = mark.spec.recorded(Parameters().scale, Parameters().corpus)
@@ -103,12 +104,9 @@ def check_marks(book: Book) -> None:
         return ""
 
     for chapter in book.chapters():
-        try:
+        with problems.collected():
             _write_each(chapter, read_notebook(chapter.source), check)
-        except BookError as error:
-            problems.extend(error.problems)
-    if problems:
-        raise BookError(*problems)
+    problems.raise_any()
 
 
 def measured(book: Book, mark: Mark) -> Mark:
@@ -148,24 +146,20 @@ def write_marks(book: Book, chapter: Chapter, notebook: NotebookNode, linked: bo
 
 def _write_each(chapter: Chapter, notebook: NotebookNode, write: Callable[[Mark], str]) -> None:
     """Put what ``write`` returns in the place of every mark outside of code; a ValueError is told with its cell."""
-    problems: list[str] = []
+    problems = Problems()
     for index, cell in enumerate(notebook.cells):
-        place = f"{chapter.source.name}, cell {source_index(notebook, index)}"
+        place = f"{chapter.source.name}, cell {source_index(notebook, index)}: "
 
         def piece(found: re.Match[str], place: str = place) -> str:
             if found["role"] != ROLE:
                 return found[0]
-            try:
+            with problems.collected(place):
                 return write(mark_of(" ".join(found["content"].split())))
-            except ValueError as error:
-                problems.append(f"{place}: {error}")
-                return ""
+            return ""
 
         if cell.cell_type == "markdown":
-            parts = split_code(cell.source)
-            cell["source"] = "\n".join(part if code else INLINE.sub(piece, part) for code, part in parts)
-    if problems:
-        raise BookError(*problems)
+            cell["source"] = outside_code(cell.source, partial(INLINE.sub, piece))
+    problems.raise_any()
 
 
 def box_of(marks: list[Mark], linked: bool = True) -> str:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TypeAlias
 
-OPEN = re.compile(r"(:{3,})\{([A-Za-z][\w:-]*)\}[ \t]*(.*)")
+from markdown_it import MarkdownIt
+from mdit_py_plugins.colon_fence import colon_fence_plugin
+
+# They split a text into blocks, as MyST does, and leave what stands within a line alone.
+PLAIN = MarkdownIt("commonmark").disable("inline")
+COLON = MarkdownIt("commonmark").disable("inline").use(colon_fence_plugin)
+NAME = re.compile(r"\{([A-Za-z][\w:-]*)\}[ \t]*(.*)")
 OPTION = re.compile(r":([A-Za-z][\w-]*):[ \t]*(.*)")
-CODE_FENCE = re.compile(r"(`{3,}|~{3,})")
 # What a text is made of besides plain words, in the order in which it must be tried.
 INLINE = re.compile(
     r"(?P<display>(?<!\\)\$\$(?P<formula>.+?)(?<!\\)\$\$(?:[ \t]*\((?P<label>[\w:.-]+)\))?)"
@@ -48,65 +54,40 @@ Block: TypeAlias = str | Directive
 def blocks_of(text: str) -> list[Block]:
     """Split ``text`` into plain pieces and directives; a fence that is never closed is a ValueError."""
     blocks: list[Block] = []
-    plain: list[str] = []
-    lines = iter(text.split("\n"))
-    code: str | None = None
-    for line in lines:
-        code = _code_after(line, code)
-        match = OPEN.fullmatch(line.rstrip()) if code is None else None
-        if match is None:
-            plain.append(line)
+    lines, done = text.split("\n"), 0
+    for token in COLON.parse(text):
+        match = NAME.fullmatch(token.info.strip()) if token.type == "colon_fence" and token.level == 0 else None
+        if match is None or token.map is None:
             continue
-        if plain:
-            blocks.append("\n".join(plain))
-            plain = []
-        blocks.append(_directive(match, _body(lines, match)))
-    if plain:
-        blocks.append("\n".join(plain))
-    return blocks
+        start, end = token.map
+        last = lines[end - 1].strip()
+        if set(last) != {":"} or len(last) < len(token.markup):
+            raise ValueError(f"{token.markup}{{{match[1]}}} is never closed; end it with a line {token.markup}")
+        if start > done:
+            blocks.append("\n".join(lines[done:start]))
+        blocks.append(_directive(match[1], match[2], token.content.split("\n")))
+        done = end
+    return [*blocks, "\n".join(lines[done:])] if lines[done:] else blocks
 
 
 def split_code(text: str) -> list[tuple[bool, str]]:
     """Split ``text`` into fenced code (True) and everything else (False)."""
-    parts: list[tuple[bool, list[str]]] = []
-    code: str | None = None
-    for line in text.split("\n"):
-        before, code = code, _code_after(line, code)
-        inside = before is not None or code is not None
-        if not parts or parts[-1][0] != inside:
-            parts.append((inside, []))
-        parts[-1][1].append(line)
-    return [(inside, "\n".join(lines)) for inside, lines in parts]
+    lines = text.split("\n")
+    code = {n for token in PLAIN.parse(text) if token.type == "fence" and token.map for n in range(*token.map)}
+    return [
+        (inside, "\n".join(lines[n] for n in numbers))
+        for inside, numbers in groupby(range(len(lines)), key=lambda number: number in code)
+    ]
 
 
-def _body(lines: Iterator[str], opening: re.Match[str]) -> list[str]:
-    fence, name = opening[1], opening[2]
-    body: list[str] = []
-    code: str | None = None
-    for line in lines:
-        code = _code_after(line, code)
-        bare = line.strip()
-        if code is None and bare and set(bare) == {":"} and len(bare) >= len(fence):
-            return body
-        body.append(line)
-    raise ValueError(f"{fence}{{{name}}} is never closed; end it with a line {fence}")
+def outside_code(text: str, change: Callable[[str], str]) -> str:
+    """Return ``text`` with everything but its fenced code changed."""
+    return "\n".join(part if code else change(part) for code, part in split_code(text))
 
 
-def _directive(opening: re.Match[str], body: list[str]) -> Directive:
+def _directive(name: str, argument: str, body: list[str]) -> Directive:
     options: dict[str, str] = {}
     while body and (match := OPTION.fullmatch(body[0].strip())):
         options[match[1]] = match[2].strip()
         body = body[1:]
-    return Directive(opening[2], opening[3].strip(), options, "\n".join(body).strip("\n"))
-
-
-def _code_after(line: str, code: str | None) -> str | None:
-    """Return the fence of the code that is open after ``line``, given the one that was open before it."""
-    match = CODE_FENCE.match(line.lstrip())
-    if match is None:
-        return code
-    fence = match[1]
-    if code is None:
-        return fence
-    closes = fence[0] == code[0] and len(fence) >= len(code) and line.strip() == fence
-    return None if closes else code
+    return Directive(name, argument.strip(), options, "\n".join(body).strip("\n"))

@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 from book_tools.colab.labels import Labels, Target
 from book_tools.colab.marks import ROLE
-from book_tools.colab.myst import INLINE, Directive, blocks_of, split_code
+from book_tools.colab.myst import INLINE, PLAIN, Directive, blocks_of, outside_code
 
-REMARKS = ("note", "tip", "hint", "important", "warning", "caution", "attention", "danger", "error", "seealso")
-ASIDE = ("margin", "sidebar")
+# The headings of what stands as a quotation.
+REMARKS = {"margin": "", **{name: f"**{name.capitalize()}.**" for name in ("note", "tip", "important", "warning")}}
 BARE_LINES = re.compile(r"^(?:\([\w:.-]+\)=|\+\+\+.*|%.*)[ \t]*\n?", re.MULTILINE)
 EXPLICIT = re.compile(r"(?P<text>.*\S)\s*<(?P<label>[^<>]+)>", re.DOTALL)
 DISPLAY = re.compile(r"(?<!\\)\$\$.+?(?<!\\)\$\$", re.DOTALL)
@@ -60,38 +60,31 @@ class Portable:
     # Directives
 
     def _directive(self, directive: Directive) -> str:
-        name = directive.name
-        if name == "prf:proof":
-            return _paragraphs(f"**Proof{self._title(directive)}.**", self.text(directive.body))
-        if name.startswith("prf:"):
-            return _quoted(f"**{self._number(directive)}{self._title(directive)}.**", self.text(directive.body))
-        if name in ("exercise", "exercise-start"):
-            return _paragraphs(f"**{self._number(directive)}{self._title(directive)}.**", self.text(directive.body))
-        if name in ("solution", "solution-start"):
-            heading = f"Solution to {self._numbered(directive.argument).text}"
-            if name == "solution" and "dropdown" in directive.options.get("class", ""):
-                return _folded(heading, self.text(directive.body))
-            return _paragraphs(f"**{heading}.**", self.text(directive.body))
-        if name in ("solution-end", "exercise-end"):
-            return ""
-        if name == "dropdown":
-            return _folded(self._inline(directive.argument) or "More", self.text(directive.body))
-        if name in REMARKS:
-            return _quoted(f"**{name.replace('seealso', 'see also').capitalize()}.**", self._with_argument(directive))
-        if name == "admonition":
-            return _quoted(f"**{self._inline(directive.argument)}**", self.text(directive.body))
-        if name in ASIDE:
-            return _quoted(self._with_argument(directive))
-        if name == "math":
-            label = directive.options.get("label")
-            return self._formula(f"\n{directive.body.strip()}\n", label)
+        name, title = directive.name, self._title(directive)
         if name == "list-table":
             return self._table(directive)
+        body = self.text(directive.body)
+        if name == "solution-end":
+            return ""
+        if name == "prf:proof":
+            return _paragraphs(f"**Proof{title}.**", body)
+        if name == "exercise":
+            return _paragraphs(f"**{self._number(directive)}{title}.**", body)
+        if name.startswith("prf:"):
+            return _quoted(f"**{self._number(directive)}{title}.**", body)
+        if name in ("solution", "solution-start"):
+            heading = f"Solution to {self._numbered(directive.argument).text}"
+            folded = name == "solution" and "dropdown" in directive.options.get("class", "")
+            return _folded(heading, body) if folded else _paragraphs(f"**{heading}.**", body)
+        if name == "dropdown":
+            return _folded(self._inline(directive.argument) or "More", body)
+        if name in REMARKS:
+            return _quoted(REMARKS[name], self.text(f"{directive.argument}\n\n{directive.body}".strip()))
         raise ValueError(f"the directive {{{name}}} has no counterpart in a plain notebook; write it in another way")
 
     def _number(self, directive: Directive) -> str:
         if "nonumber" in directive.options:
-            return directive.name.removeprefix("prf:").removesuffix("-start").capitalize()
+            return directive.name.removeprefix("prf:").capitalize()
         if "label" not in directive.options:
             raise ValueError(f"{{{directive.name}}} has no label, so that its number is not known; give it one")
         return self._numbered(directive.options["label"]).text
@@ -100,20 +93,19 @@ class Portable:
         argument = self._inline(directive.argument).strip()
         return f" ({argument})" if argument else ""
 
-    def _with_argument(self, directive: Directive) -> str:
-        return self.text(f"{directive.argument}\n\n{directive.body}".strip())
-
     def _table(self, directive: Directive) -> str:
         rows: list[list[str]] = []
-        for line in directive.body.split("\n"):
-            if line.startswith("* - "):
-                rows.append([line[4:]])
-            elif line.startswith("  - ") and rows:
-                rows[-1].append(line[4:])
-            elif line.startswith("    ") and rows:
-                rows[-1][-1] += f" {line.strip()}"
-            elif line.strip():
-                raise ValueError(f"{{list-table}}: expected '* - cell' or '  - cell', found {line.strip()!r}")
+        for token in PLAIN.parse(directive.body):
+            # A list of rows, each a list of cells, each a paragraph.
+            if token.type == "list_item_open" and token.level in (1, 3):
+                if token.level == 1:
+                    rows.append([])
+                else:
+                    rows[-1].append("")
+            elif token.type == "inline":
+                if token.level != 5:
+                    raise ValueError(f"{{list-table}}: expected '* - cell' or '  - cell', found {token.content!r}")
+                rows[-1][-1] += " ".join(token.content.split())
         if directive.options.get("header-rows") != "1" or len({len(row) for row in rows}) != 1:
             raise ValueError("{list-table}: a plain table has one header row, and rows of one length")
         cells = [[_cell(self._inline(cell)) for cell in row] for row in rows]
@@ -124,9 +116,7 @@ class Portable:
     # Inline
 
     def _plain(self, text: str) -> str:
-        return "\n".join(
-            part if code else self._inline(BARE_LINES.sub("", part + "\n")[:-1]) for code, part in split_code(text)
-        )
+        return outside_code(text, lambda part: self._inline(BARE_LINES.sub("", part + "\n")[:-1]))
 
     def _inline(self, text: str) -> str:
         return INLINE.sub(self._piece, text)
@@ -162,13 +152,11 @@ class Portable:
         if role == ROLE:
             self.has_marks = True
             return self.link(self.mark(content))
-        if role == "math":
-            return f"${content}$"
         if role in ("prf:ref", "numref", "eq"):
             target = _of(self.labels.equations, label, "equation") if role == "eq" else self._numbered(label)
             number = target.text.rpartition(" ")[2]
             text = re.sub(r"%s|\{number\}", number, words) if words else target.text
-        elif role in ("ref", "doc", "term"):
+        elif role in ("ref", "term"):
             target = self._named(role, label)
             text = words or target.text
         else:
@@ -183,9 +171,6 @@ class Portable:
             by_case = {name.lower(): target for name, target in self.labels.terms.items()}
             target = _of(by_case, label.lower(), "term of the glossary")
             return Target(target.place, label)
-        if role == "doc":
-            folder = posixpath.dirname(self.page)
-            return _of(self.labels.pages, posixpath.normpath(posixpath.join(folder, label)), "page")
         return _of(self.labels.sections, label, "section")
 
     def _relative(self, match: re.Match[str]) -> str:

@@ -8,13 +8,13 @@ no claim should answer at once.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from book_tools.book import Book, Chapter
-from book_tools.errors import BookError
+from book_tools.errors import Problems
 
 if TYPE_CHECKING:
     from cfltr_book.reporting.claims import Measurement
@@ -101,21 +101,17 @@ def check_artefacts(chapter: Chapter, folder: Path) -> None:
     """Raise one error that lists everything wrong with the artefacts a chapter just wrote."""
     from cfltr_book.reporting.claim_registry import registry
 
-    problems: list[str] = []
-    measured: list[Measurement] = []
-    for read in (lambda: figures_in(folder), lambda: records_in(folder), lambda: measured.extend(claims_in(folder))):
-        try:
-            read()
-        except BookError as error:
-            problems.extend(f"{chapter.source.name}: {problem}" for problem in error.problems)
-    for name in (measurement.result.id for measurement in measured):
-        if name in registry() and registry()[name].chapter != chapter.number:
-            problems.append(
-                f"{chapter.source.name}: claim {name} belongs to chapter {registry()[name].chapter}; "
-                "move it, or correct its chapter in the registry"
-            )
-    if problems:
-        raise BookError(*problems)
+    problems = Problems()
+    for read in (figures_in, records_in, claims_in):
+        with problems.collected(f"{chapter.source.name}: "):
+            read(folder)
+    problems.raise_any()
+    Problems(
+        f"{chapter.source.name}: claim {claim.result.id} belongs to chapter {registry()[claim.result.id].chapter}; "
+        "move it, or correct its chapter in the registry"
+        for claim in claims_in(folder)
+        if claim.result.id in registry() and registry()[claim.result.id].chapter != chapter.number
+    ).raise_any()
 
 
 def collect(
@@ -123,33 +119,31 @@ def collect(
 ) -> dict[str, tuple[Chapter, T]]:
     """Return the artefacts of all chapters by name; the same name in two chapters is an error."""
     collected: dict[str, tuple[Chapter, T]] = {}
-    problems = []
+    problems = Problems()
     for chapter in chapters:
         for item in read(book.folder_of(chapter)):
             name = name_of(item)
             if name in collected:
                 problems.append(f"{name}: written by both {collected[name][0].name} and {chapter.name}; rename one")
             collected[name] = (chapter, item)
-    if problems:
-        raise BookError(*problems)
+    problems.raise_any()
     return collected
 
 
 def _read_all(folder: Path, key: str, parse: Callable[[dict[str, Any], Path], T]) -> list[T]:
-    found, problems = [], []
+    found, problems = [], Problems()
     for path in sorted(folder.glob("*.json")):
-        label = f"{folder.name}/{path.name}"
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            if content[key] != path.stem:
-                raise ValueError(f"its {key} is {content[key]!r}, expected the file's name")
-            found.append(parse(content, folder))
-        except KeyError as error:
-            problems.append(f"{label}: has no {error.args[0]!r}")
-        except (ValueError, TypeError) as error:
-            problems.append(f"{label}: {error}")
-    if problems:
-        raise BookError(*problems)
+        with problems.collected(f"{folder.name}/{path.name}: "):
+            try:
+                content = json.loads(path.read_text(encoding="utf-8"))
+                if content[key] != path.stem:
+                    raise ValueError(f"its {key} is {content[key]!r}, expected the file's name")
+                found.append(parse(content, folder))
+            except KeyError as error:
+                raise ValueError(f"has no {error.args[0]!r}") from None
+            except TypeError as error:
+                raise ValueError(str(error)) from None
+    problems.raise_any()
     return found
 
 
@@ -169,8 +163,9 @@ def _figure(content: dict[str, Any], folder: Path) -> Figure:
             f"its alt text is {figure.alt!r}; say in at least {SHORTEST_ALT} characters what the figure shows"
         )
     frames = figure.slider.frames if figure.slider else ()
-    for file in _missing((figure.image, figure.data, *(frame.image for frame in frames))):
-        raise ValueError(f"{file.name} is not beside it")
+    for file in (figure.image, figure.data, *(frame.image for frame in frames)):
+        if not file.is_file():
+            raise ValueError(f"{file.name} is not beside it")
     return figure
 
 
@@ -186,10 +181,6 @@ def _slider(content: dict[str, Any], folder: Path) -> Slider:
         if len(frame.alt) < SHORTEST_ALT or not frame.fact.strip():
             raise ValueError(f"its slider says too little at {content['knob']} = {frame.text}")
     return Slider(str(content["knob"]), start, frames)
-
-
-def _missing(files: Iterable[Path]) -> list[Path]:
-    return [file for file in files if not file.is_file()]
 
 
 def _record(content: dict[str, Any], folder: Path) -> Record:

@@ -53,8 +53,8 @@ class Children:
         self._processes: set[subprocess.Popen[bytes]] = set()
         self._stopped = False
 
-    def start(self, command: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
-        """Start a child that ends when its standard input is closed."""
+    def run(self, command: list[str], environment: dict[str, str], log: Path) -> int:
+        """Run a child that ends when its standard input is closed, and return its exit code."""
         with self._lock, log.open("wb") as stream:
             if self._stopped:
                 raise BookError("stopped before it started")
@@ -68,10 +68,6 @@ class Children:
                 start_new_session=True,
             )
             self._processes.add(process)
-        return process
-
-    def finish(self, process: subprocess.Popen[bytes]) -> int:
-        """Wait for a child and return its exit code."""
         try:
             return process.wait()
         finally:
@@ -120,7 +116,7 @@ def execute(
         ]
         environment = environment_for(scratch, private) | dict(variables or {})
         started = time.monotonic()
-        code = children.finish(children.start(command, environment, log))
+        code = children.run(command, environment, log)
         seconds = time.monotonic() - started
         if code != 0:
             raise BookError(failure_report(chapter, target, log.read_text("utf-8", errors="replace")))

@@ -6,24 +6,24 @@ was there to see at its start.
 
 from __future__ import annotations
 
-import ast
 import json
 import logging
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from book_tools.book import PACKAGES, Chapter
-from book_tools.errors import BookError, UsageError
+from book_tools.errors import Problems, UsageError
 from book_tools.execution.execute import DROPPED_VARIABLES
 from book_tools.notebooks import read_notebook, tags_of
 from book_tools.parameters import KNOWN, Parameters
 
 CHAPTER_NAME = re.compile(r"\d\d_[a-z0-9]+(_[a-z0-9]+)*")
-# The methods of a run that write under a name: what they write, and where among their arguments the name stands.
-NAMED = {"record": ("record", 0), "number": ("record", 0), "figure": ("figure", 1), "slider": ("figure", 1)}
+# The calls by which a chapter records a number, or keeps a figure, under a literal name.
+WRITES = re.compile(r"\.(?:(?P<record>record|number)\(|(?:figure|slider)\([^\"]*,)\s*\"(?P<name>[^\"]+)\"")
 
 # The checkout that this code is of.  The pipeline is not installed, so a chapter need not find it.
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -38,17 +38,15 @@ print(json.dumps({name: list(spec.submodule_search_locations or []) for name, sp
 
 def check_packages() -> None:
     """Raise when a chapter would import another checkout's code, as in an environment that two clones share."""
-    problems = package_problems(sys.executable, CHECKOUT)
-    if problems:
-        raise UsageError(*problems)
+    package_problems(sys.executable, CHECKOUT).raise_any(UsageError)
 
 
-def package_problems(python: str, checkout: Path) -> list[str]:
+def package_problems(python: str, checkout: Path) -> Problems:
     """Return what a kernel of ``python`` would import from elsewhere than ``checkout``, and how to mend it."""
     environment = {name: value for name, value in os.environ.items() if name not in DROPPED_VARIABLES}
     command = [python, "-P", "-c", FIND, *PACKAGES, PIPELINE]
     found = json.loads(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
-    problems = []
+    problems = Problems()
     for name in (*PACKAGES, PIPELINE):
         places = [Path(place).resolve() for place in found.get(name, [])]
         if (not places and name != PIPELINE) or any(place != checkout / name for place in places):
@@ -64,24 +62,32 @@ def package_problems(python: str, checkout: Path) -> list[str]:
 
 def check_chapters(chapters: list[Chapter]) -> None:
     """Raise one error that lists everything wrong with the chapters' files."""
-    problems = [problem for chapter in chapters for problem in _chapter_problems(chapter)]
-    if problems:
-        raise UsageError(*problems)
+    problems = Problems()
+    for chapter in chapters:
+        with problems.collected():
+            problems += _chapter_problems(chapter)
+    problems.raise_any(UsageError)
 
 
 def check_names(everything: list[Chapter]) -> None:
     """Raise when two chapters record a number or a figure under one name, as far as their sources tell."""
-    users: dict[tuple[str, str], list[str]] = {}
+    writers: dict[tuple[str, str], dict[str, None]] = {}
     for chapter in everything:
-        for use in sorted(_names_in(chapter)):
-            users.setdefault(use, []).append(chapter.name)
-    problems = [
-        f"{method} {name!r}: written by both {' and '.join(chapters)}; rename one"
-        for (method, name), chapters in sorted(users.items())
+        for found in WRITES.finditer(_code_of(chapter)):
+            kind = "record" if found["record"] else "figure"
+            writers.setdefault((kind, found["name"]), {})[chapter.name] = None
+    Problems(
+        f"{kind} {name!r}: written by both {' and '.join(chapters)}; rename one"
+        for (kind, name), chapters in sorted(writers.items())
         if len(chapters) > 1
-    ]
-    if problems:
-        raise UsageError(*problems)
+    ).raise_any(UsageError)
+
+
+def _code_of(chapter: Chapter) -> str:
+    """The code of a chapter; a file that cannot be read says so elsewhere, and has none."""
+    with Problems().collected():
+        return "\n\n".join(cell.source for cell in read_notebook(chapter.source).cells if cell.cell_type == "code")
+    return ""
 
 
 def check_parameters(parameters: Parameters) -> None:
@@ -90,88 +96,50 @@ def check_parameters(parameters: Parameters) -> None:
     from cfltr_book.data.corpora import check_corpus
     from cfltr_book.data.scales import check_scale
 
-    problems = []
+    problems = Problems()
     for check, value in ((check_scale, parameters.scale), (check_corpus, parameters.corpus)):
-        try:
+        with problems.collected():
             check(value)
-        except ValueError as error:
-            problems.append(str(error))
     if parameters.seed < 0:
         problems.append(f"seed {parameters.seed}: seeds start at 0")
-    if problems:
-        raise UsageError(*problems)
+    problems.raise_any(UsageError)
 
 
 def check_claims() -> None:
     """Raise when the registry of claims is not what it must be, before a chapter measures one of them."""
     from cfltr_book.reporting.claim_registry import registry
 
-    try:
+    problems = Problems()
+    with problems.collected():
         registry()
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    problems.raise_any(UsageError)
 
 
-def _chapter_problems(chapter: Chapter) -> list[str]:
+def _chapter_problems(chapter: Chapter) -> Iterator[str]:
+    import papermill  # type: ignore[import-untyped]
+
     name = chapter.source.name
-    problems = []
     if not CHAPTER_NAME.fullmatch(chapter.name):
-        problems.append(f"{name}: chapters are called NN_snake_case.ipynb")
-    try:
-        notebook = read_notebook(chapter.source)
-    except BookError as error:
-        return [*problems, *error.problems]
+        yield f"{name}: chapters are called NN_snake_case.ipynb"
+    notebook = read_notebook(chapter.source)
     for index, cell in enumerate(notebook.cells):
         if cell.cell_type == "code" and (cell.outputs or cell.execution_count is not None):
-            problems.append(
+            yield (
                 f"{name}, cell {index}: has a stored output; chapters are kept without outputs, "
                 f"clear it with 'nbstripout chapters/{name}'"
             )
     found = sum("parameters" in tags_of(cell) for cell in notebook.cells)
     if found != 1:
-        problems.append(
-            f"{name}: {found} cells are tagged 'parameters', expected exactly one, which assigns {', '.join(KNOWN)}"
-        )
-        return problems
-    return problems + _name_problems(chapter)
-
-
-def _names_in(chapter: Chapter) -> set[tuple[str, str]]:
-    """The literal names under which a chapter writes; a file or a cell that cannot be read says so elsewhere."""
-    try:
-        notebook = read_notebook(chapter.source)
-    except BookError:
-        return set()
-    found = set()
-    for cell in notebook.cells:
-        try:
-            nodes = list(ast.walk(ast.parse(cell.source))) if cell.cell_type == "code" else []
-        except SyntaxError:
-            continue
-        for node in nodes:
-            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in NAMED):
-                continue
-            kind, place = NAMED[node.func.attr]
-            names = node.args[place:][:1]
-            found |= {(kind, a.value) for a in names if isinstance(a, ast.Constant) and isinstance(a.value, str)}
-    return found
-
-
-def _name_problems(chapter: Chapter) -> list[str]:
-    import papermill  # type: ignore[import-untyped]
-
-    name = chapter.source.name
+        yield f"{name}: {found} cells are tagged 'parameters', expected exactly one, which assigns {', '.join(KNOWN)}"
+        return
     # papermill reports every notebook that it opens; only our own lines should appear.
     logging.getLogger("papermill").setLevel(logging.ERROR)
     try:
         assigned = set(papermill.inspect_notebook(str(chapter.source)))
     except ValueError as error:
-        return [f"{name}: papermill cannot read its parameters ({error}); its kernel must be python3"]
-    return [
-        f"{name}: the parameters cell does not assign {missing!r}; add it with its default"
-        for missing in KNOWN
-        if missing not in assigned
-    ] + [
-        f"{name}: the parameters cell assigns {extra!r}, which no run sets; move it to another cell"
-        for extra in sorted(assigned - set(KNOWN))
-    ]
+        yield f"{name}: papermill cannot read its parameters ({error}); its kernel must be python3"
+        return
+    for missing in sorted(set(KNOWN) - assigned):
+        yield f"{name}: the parameters cell does not assign {missing!r}; add it with its default"
+    for extra in sorted(assigned - set(KNOWN)):
+        yield f"{name}: the parameters cell assigns {extra!r}, which no run sets; move it to another cell"

@@ -10,8 +10,6 @@ import shutil
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from cfltr_book.legacy.kept_questions import number_of
-
 from book_tools.book import Book, Chapter
 from book_tools.errors import BookError
 from book_tools.execution.artefacts import Figure, figures_in
@@ -19,6 +17,7 @@ from book_tools.parameters import Parameters
 from book_tools.site.claim_rows import CONTROLS, EMPIRICAL, MATHEMATICAL, ClaimRow, claim_rows, listed, tally
 from book_tools.site.scoreboard import SOURCES_PAGE
 from book_tools.site.tables import render
+from cfltr_book.legacy.kept_questions import number_of
 from cfltr_book.reporting import claim_registry
 from cfltr_book.reporting.wording import SOURCES
 from cfltr_core.files import write_whole

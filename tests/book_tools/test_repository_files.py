@@ -18,7 +18,6 @@ from toy import REPOSITORY
 import cfltr_core
 from book_tools.book import Book
 from book_tools.cli import main
-from book_tools.parameters import Parameters, with_assignments
 from cfltr_book.data.corpora import check_corpus
 from cfltr_book.data.generated import GENERATED
 
@@ -174,11 +173,6 @@ def test_a_corpus_with_options_reaches_the_pipeline_as_it_is(bare: Path) -> None
     result = make("-n", "book", f"CORPUS={corpus}", folder=bare)
     words = shlex.split(result.stdout)
     assert words[words.index("--corpus") + 1] == corpus
-    for assigned in (
-        with_assignments(Parameters(), [f"corpus={corpus}"]),
-        with_assignments(Parameters(corpus=corpus), ["seed=1"]),
-    ):
-        assert assigned.corpus == corpus
 
 
 def test_the_tests_run_on_as_many_workers_as_jobs(bare: Path) -> None:

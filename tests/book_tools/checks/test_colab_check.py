@@ -12,8 +12,8 @@ from toy import REPOSITORY, Toy
 
 from book_tools.book import Book, Chapter
 from book_tools.checks import colab_check
-from book_tools.checks.colab_check import check_copies, differences
-from book_tools.checks.reference import Tolerances
+from book_tools.checks.colab_check import check_copies
+from book_tools.checks.reference import Tolerances, differences, results_in
 from book_tools.colab.bare_env import PREINSTALLED
 from book_tools.colab.install_cell import as_listed
 from book_tools.colab.repository import VARIABLE, origin_of
@@ -127,18 +127,19 @@ def artefacts(folder: Path, length: float, verdict: str = "supported", name: str
 
 def test_a_copy_that_computes_something_else_is_found(tmp_path: Path) -> None:
     site = artefacts(tmp_path / "site", 2.0)
-    close = artefacts(tmp_path / "close", 2.0 + 1e-9)
-    assert differences(close, site, Tolerances()) == []
-    other = artefacts(tmp_path / "other", 2.1, "inconclusive")
-    assert differences(other, site, Tolerances()) == [
-        "figure fig-toy: row 1, x: 2.1, the reference has 2.0",
-        "record toy-length: 2.1, the pipeline has 2.0",
-        "claim toy-c: inconclusive, the pipeline has supported",
+
+    def found(copy: Path) -> list[str]:
+        return differences(results_in(copy), results_in(site), Tolerances(), "the site")
+
+    assert found(artefacts(tmp_path / "close", 2.0 + 1e-9)) == []
+    assert found(artefacts(tmp_path / "other", 2.1, "inconclusive")) == [
+        "claim toy-c: inconclusive, the site has supported",
+        "figure fig-toy: row 1, x: 2.1, the site has 2.0",
+        "record toy-length: 2.1, the site has 2.0",
     ]
-    renamed = artefacts(tmp_path / "renamed", 2.0, name="toy-width")
-    assert differences(renamed, site, Tolerances()) == [
-        "record toy-length: only in one of copy and pipeline",
-        "record toy-width: only in one of copy and pipeline",
+    assert found(artefacts(tmp_path / "renamed", 2.0, name="toy-width")) == [
+        "record toy-length: only the site has it",
+        "record toy-width: the site has none",
     ]
 
 

@@ -53,7 +53,7 @@ def test_an_exception_from_the_default_tolerance(tmp_path: Path) -> None:
     path.write_text("default: {rtol: 1.0e-3}\nfigures: {fig-a: {atol: 1, reason: counts of a few}}\n")
     tolerances = read_tolerances(path)
     assert tolerances.default == Tolerance(rtol=1e-3)
-    assert tolerances.figures == {"fig-a": Tolerance(rtol=1e-3, atol=1.0)}
+    assert tolerances.special == {("figure", "fig-a"): Tolerance(rtol=1e-3, atol=1.0)}
     path.write_text("figures: {fig-a: {atol: 1}}\n")
     with pytest.raises(BookError, match=r"figures.fig-a has no reason"):
         read_tolerances(path)
@@ -75,10 +75,10 @@ def test_a_run_against_its_reference(executed: Toy) -> None:
     (folder / "records.json").write_text(json.dumps({"toy-length": 60.5, "toy-gone": 1}))
     bad = executed.cli("verify")
     assert bad.returncode == 1
-    assert "fig-toy: row 1, length: 60.25, the reference has 60.26" in bad.stdout
-    assert "fig-gone: the reference smoke/fig-gone.csv belongs to no figure" in bad.stdout
+    assert "figure fig-toy: row 1, length: 60.25, the reference has 60.26" in bad.stdout
+    assert "figure fig-gone: only the reference has it" in bad.stdout
     assert "record toy-length: 60.25, the reference has 60.5" in bad.stdout
-    assert "record toy-gone: in smoke/records.json but no chapter records it" in bad.stdout
+    assert "record toy-gone: only the reference has it" in bad.stdout
     assert "verify: 4 problems" in bad.stdout
     one = executed.cli("verify", "--chapter", "91")
     assert one.returncode == 1
@@ -88,8 +88,8 @@ def test_a_run_against_its_reference(executed: Toy) -> None:
     (folder / "fig-toy.csv").unlink()
     (folder / "records.json").write_text("{}")
     missing = executed.cli("verify").stdout
-    assert "fig-toy: no reference smoke/fig-toy.csv" in missing
-    assert "record toy-length: not in smoke/records.json" in missing
+    assert "figure fig-toy: the reference has none" in missing
+    assert "record toy-length: the reference has none" in missing
 
 
 def test_a_run_that_was_changed_by_hand(executed: Toy) -> None:

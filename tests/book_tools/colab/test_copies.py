@@ -58,7 +58,7 @@ def test_the_copy_of_a_chapter(built: Toy) -> None:
         'if importlib.util.find_spec("cfltr_book") is None:\n'
         f'    %pip install -q "cfltr-core[chapters] @ git+{ADDRESS}@{revision}"\n    importlib.invalidate_caches()\n\n'
         "import json\nimport os\n\n# The numbers that the figures have in the book; their captions begin with them.\n"
-        'os.environ["CFLTR_FIGURE_NUMBERS"] = json.dumps({\n    "fig-toy": "Fig. 91.1",\n})',
+        'os.environ["CFLTR_FIGURE_NUMBERS"] = json.dumps({\n    "fig-toy": "Fig. 91.1"\n})',
         'scale = "smoke"\ncorpus = "yahoo-like"\nseed = 0',
         f"# @title Code of Fig. 91.1\n{FIGURE.strip()}",
         (RECORD + "from IPython.display import display" + GLUE).strip(),

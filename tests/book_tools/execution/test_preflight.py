@@ -33,9 +33,6 @@ def plain(toy: Toy) -> Toy:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--parameter", "sacle=ci"], "no parameter 'sacle'; use one of scale, corpus, seed"),
-        (["--parameter", "seed"], "expected NAME=VALUE"),
-        (["--parameter", "seed=one"], "the seed is a whole number"),
         (["--seed", "-1"], "seeds start at 0"),
         (["--scale", "huge"], "choose one of smoke, ci, paper"),
         (["--corpus", "bing"], "choose yahoo-like, digits or letor:<folder>"),
