@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -178,7 +179,9 @@ def numbers_of(measurement: Measurement) -> str:
     named = {name: np.asarray(values, dtype=np.float64) for name, values in measurement.arrays.items()}
     units = named.pop("units", None)
     shape = np.broadcast_shapes(*(values.shape for values in named.values()))
-    places = dict(zip(["row", "column", "layer"], np.indices(shape).reshape(len(shape), -1), strict=False))
+    places = dict(
+        zip(["row", "column", "layer"], np.indices(shape).reshape(len(shape), math.prod(shape)), strict=False)
+    )
     columns = {name: np.broadcast_to(values, shape).ravel() for name, values in named.items()}
     unit = {} if units is None else {"unit": units[places["row"]]}
     return str(pd.DataFrame({**places, **unit, **columns}).to_csv(index=False, float_format="%.12g", na_rep="nan"))

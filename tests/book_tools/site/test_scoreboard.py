@@ -389,6 +389,7 @@ def test_the_numbers_behind_a_verdict() -> None:
         ["1", "1", "10", "0.4"],
     ]
     assert text_of(values=[]) == [["row", "values"]]
+    assert text_of(left=1.0, right=2.0) == [["left", "right"], ["1", "2"]]
 
 
 def test_every_button_of_the_filter_has_its_rule() -> None:
