@@ -35,11 +35,11 @@ class Problems(list[str]):
     """Problems that are found one after the other, so that one error lists them all."""
 
     @contextmanager
-    def collected(self, place: str = "") -> Iterator[None]:
-        """Keep the problems of an error that is raised within, each behind its ``place``, and go on."""
+    def collected(self, place: str = "", kind: type[Exception] = BookError) -> Iterator[None]:
+        """Keep the problems of an error of this ``kind`` that is raised within, each behind its ``place``."""
         try:
             yield
-        except (BookError, ValueError) as error:
+        except kind as error:
             problems = error.problems if isinstance(error, BookError) else [str(error)]
             self.extend(f"{place}{problem}" for problem in problems)
 

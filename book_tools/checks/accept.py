@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from book_tools.book import Book, Chapter
+from book_tools.book import Book
 from book_tools.checks.reference import update_reference
+from book_tools.checks.verify import Comparison, comparisons
 from book_tools.errors import UsageError
 from book_tools.execution.artefacts import measured_claims
 from book_tools.execution.fingerprint import LETOR_PREFIX
@@ -17,7 +18,6 @@ from cfltr_core.files import write_whole
 if TYPE_CHECKING:
     from cfltr_book.reporting.accepted import Accepted
     from cfltr_book.reporting.claim_registry import Claim
-    from cfltr_book.reporting.claims import Measurement
 
 
 def accept(book: Book) -> None:
@@ -39,35 +39,32 @@ def accept(book: Book) -> None:
     if parameters.seed != Parameters().seed or parameters.corpus.startswith(LETOR_PREFIX):
         raise UsageError(f"this run has {parameters}; accepted are runs of the default seed, with a corpus of the book")
     found = measured_claims(book, state.chapters)
-    turned = list(_turned(found, registry()))
+    due = {name: one for name, one in comparisons(found, registry()).items() if one.gates}
+    turned = [
+        f"{name} (chapter {one.chapter.number}): {one.recorded} → {one.measurement.result.verdict}"
+        for name, one in due.items()
+        if one.changed
+    ]
     if parameters == Parameters(scale=parameters.scale):
         update_reference(book, parameters, state.chapters)
     book.verdicts.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(book.verdicts, accepted_text(_rows(found, registry())))
+    write_whole(book.verdicts, accepted_text(_rows(due, registry())))
     for line in turned:
         print(line)
     print(f"accept: {len(turned)} verdicts turned in {book.verdicts.relative_to(book.root)}", flush=True)
 
 
-def _turned(found: Mapping[str, tuple[Chapter, Measurement]], registry: Mapping[str, Claim]) -> Iterator[str]:
-    """Yield a line for each verdict that is due and not the one on record."""
-    for name, (chapter, measurement) in found.items():
-        spec, where = registry.get(name), (measurement.scale, measurement.corpus)
-        if spec and spec.gates(*where) and measurement.result.verdict != spec.recorded(*where):
-            yield f"{name} (chapter {chapter.number}): {spec.recorded(*where)} → {measurement.result.verdict}"
-
-
-def _rows(found: Mapping[str, tuple[Chapter, Measurement]], registry: Mapping[str, Claim]) -> Iterator[Accepted]:
+def _rows(due: Mapping[str, Comparison], registry: Mapping[str, Claim]) -> Iterator[Accepted]:
     """Yield the accepted verdicts in the order of the registry, those of this run in the place of older ones."""
     from cfltr_book.reporting.accepted import Accepted
     from cfltr_book.reporting.claim_registry import SCALE_ORDER
 
     for spec in registry.values():
         rows = {(row.corpus, row.scale): row for row in spec.accepted}
-        if spec.id in found:
-            _, about = found[spec.id]
-            if spec.gates(about.scale, about.corpus):
-                low, high = about.result.interval or (None, None)
-                row = Accepted(spec.id, about.corpus, about.scale, about.result.verdict, about.result.effect, low, high)
-                rows[row.corpus, row.scale] = row
+        if spec.id in due:
+            about = due[spec.id].measurement
+            low, high = about.result.interval or (None, None)
+            rows[about.corpus, about.scale] = Accepted(
+                spec.id, about.corpus, about.scale, about.result.verdict, about.result.effect, low, high
+            )
         yield from (rows[corpus, scale] for corpus in spec.corpora for scale in SCALE_ORDER if (corpus, scale) in rows)

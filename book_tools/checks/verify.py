@@ -47,9 +47,14 @@ class Comparison:
         return self.spec.gates(*self.where)
 
     @property
+    def recorded(self) -> str:
+        """The verdict on record."""
+        return self.spec.recorded(*self.where)
+
+    @property
     def changed(self) -> bool:
         """True for another verdict than the one on record."""
-        return self.measurement.result.verdict != self.spec.recorded(*self.where)
+        return self.measurement.result.verdict != self.recorded
 
     @property
     def is_news(self) -> bool:
@@ -68,8 +73,7 @@ class Comparison:
         from cfltr_book.reporting.wording import outcome
 
         reason = self.measurement.result.reason
-        recorded = outcome(self.spec, self.spec.recorded(*self.where))
-        return f"{self.outcome}{f' ({reason})' if reason else ''}, on record: {recorded}"
+        return f"{self.outcome}{f' ({reason})' if reason else ''}, on record: {outcome(self.spec, self.recorded)}"
 
 
 def verify(book: Book, wanted: list[str] | None = None) -> None:

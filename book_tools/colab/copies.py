@@ -139,13 +139,13 @@ def plain_cells(
             continue
         # A solution with code goes on over several cells; its cells are folded like those the site folds.
         folding = _still_folding(cell.source, folding)
-        with problems.collected(place):
+        with problems.collected(place, ValueError):
             source = portable.text(cell.source) if cell.cell_type == "markdown" else cell.source
             problems += [f"{place}{text!r} is left over in a copy of the chapter" for text in leftovers(source)]
             if source.strip():
                 cells.append(_markdown(cell, source))
     problems.raise_any()
-    with problems.collected(f"{chapter.source.name}: "):
+    with problems.collected(f"{chapter.source.name}: ", ValueError):
         portable.all_cited()
     problems.raise_any()
     return cells

@@ -153,7 +153,7 @@ def _write_each(chapter: Chapter, notebook: NotebookNode, write: Callable[[Mark]
         def piece(found: re.Match[str], place: str = place) -> str:
             if found["role"] != ROLE:
                 return found[0]
-            with problems.collected(place):
+            with problems.collected(place, ValueError):
                 return write(mark_of(" ".join(found["content"].split())))
             return ""
 

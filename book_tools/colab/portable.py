@@ -60,10 +60,15 @@ class Portable:
     # Directives
 
     def _directive(self, directive: Directive) -> str:
-        name, title = directive.name, self._title(directive)
+        name = directive.name
         if name == "list-table":
             return self._table(directive)
-        body = self.text(directive.body)
+        if name == "dropdown":
+            return _folded(self._inline(directive.argument) or "More", self.text(directive.body))
+        if name in REMARKS:
+            return _quoted(REMARKS[name], self.text(f"{directive.argument}\n\n{directive.body}".strip()))
+        # Each part is translated once, in its order: a citation takes the next one of the page.
+        title, body = self._title(directive), self.text(directive.body)
         if name == "solution-end":
             return ""
         if name == "prf:proof":
@@ -76,10 +81,6 @@ class Portable:
             heading = f"Solution to {self._numbered(directive.argument).text}"
             folded = name == "solution" and "dropdown" in directive.options.get("class", "")
             return _folded(heading, body) if folded else _paragraphs(f"**{heading}.**", body)
-        if name == "dropdown":
-            return _folded(self._inline(directive.argument) or "More", body)
-        if name in REMARKS:
-            return _quoted(REMARKS[name], self.text(f"{directive.argument}\n\n{directive.body}".strip()))
         raise ValueError(f"the directive {{{name}}} has no counterpart in a plain notebook; write it in another way")
 
     def _number(self, directive: Directive) -> str:

@@ -69,11 +69,6 @@ class Record:
     value: float | str | None
     text: str
 
-    @property
-    def is_phrase(self) -> bool:
-        """Tell whether it is words that the code chose, which are compared exactly."""
-        return isinstance(self.value, str)
-
 
 def figures_in(folder: Path) -> list[Figure]:
     """Return the figures of an executed chapter, by id."""
@@ -133,7 +128,7 @@ def collect(
 def _read_all(folder: Path, key: str, parse: Callable[[dict[str, Any], Path], T]) -> list[T]:
     found, problems = [], Problems()
     for path in sorted(folder.glob("*.json")):
-        with problems.collected(f"{folder.name}/{path.name}: "):
+        with problems.collected(f"{folder.name}/{path.name}: ", ValueError):
             try:
                 content = json.loads(path.read_text(encoding="utf-8"))
                 if content[key] != path.stem:

@@ -98,7 +98,7 @@ def check_parameters(parameters: Parameters) -> None:
 
     problems = Problems()
     for check, value in ((check_scale, parameters.scale), (check_corpus, parameters.corpus)):
-        with problems.collected():
+        with problems.collected(kind=ValueError):
             check(value)
     if parameters.seed < 0:
         problems.append(f"seed {parameters.seed}: seeds start at 0")
@@ -110,7 +110,7 @@ def check_claims() -> None:
     from cfltr_book.reporting.claim_registry import registry
 
     problems = Problems()
-    with problems.collected():
+    with problems.collected(kind=ValueError):
         registry()
     problems.raise_any(UsageError)
 

@@ -163,7 +163,7 @@ def test_citations_that_do_not_pair_up_are_an_error() -> None:
     with pytest.raises(ValueError, match="more citations than the text"):
         portable().all_cited()
     cited = portable()
-    cited.text("{cite:t}`doe2018`")
+    cited.text(":::{margin}\n{cite:t}`doe2018`\n:::")
     cited.all_cited()
 
 
