@@ -129,6 +129,15 @@ class TestEveryChapter:
         assert len(labels) == len(set(labels))
 
 
+def test_a_chapter_written_anew_has_ten_questions_for_its_readers() -> None:
+    asked = yaml.safe_load((ROOT / "tests" / "chapters" / "readers.yml").read_text(encoding="utf-8"))
+    assert {name[:2] for name in asked} == ANEW
+    for name, questions in asked.items():
+        assert (ROOT / "chapters" / f"{name}.ipynb").is_file()
+        assert len(set(questions)) == 10
+        assert all("?" in question for question in questions)
+
+
 def test_names_of_a_cell() -> None:
     code = """%matplotlib inline
 import numpy as np
