@@ -79,7 +79,7 @@ def _experiments(book: Book, wanted: str, names: list[str]) -> list[Experiment]:
 def _written(book: Book, experiment: Experiment, run: Run, *, anew: bool) -> list[str]:
     from cfltr_book.reporting.tables import KEPT, compute, write_table
 
-    asked = experiment.rows(run, experiment.seeds(run))
+    asked = experiment.rows(run, experiment.seeds_of(run))
     print(f"{experiment.name}: {len(asked)} cells, {run.scale}, {run.corpus}", flush=True)
     cells = compute(experiment, run, asked, anew=anew)
     path = book.root / "cfltr_book" / "kept" / experiment.path(run.scale, run.corpus).relative_to(KEPT)

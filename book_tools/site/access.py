@@ -46,8 +46,6 @@ MENDED: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
         re.compile(rf"{OPENING}+{FORMULA}{CLOSING}*|{FORMULA}{CLOSING}+"),
         lambda found: f'<span class="unbroken{" whole" * (len(found[1] or found[2]) <= WHOLE)}">{found[0]}</span>',
     ),
-    # The space would be underlined with the link.
-    (re.compile(r"\b(Solution to)(<a [^>]*>) "), r"\1 \2"),
     # The columns of a table on a phone are as narrow as their longest word: "w > 0" would take three lines.
     (
         re.compile(rf"(?<=<th>)[^<]{{1,{SHORT}}}(?=</th>\s*<td>)"),

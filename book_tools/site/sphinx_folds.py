@@ -35,11 +35,9 @@ def depart_fold(self: SphinxTranslator, node: HideCodeCellNode) -> None:
 
 
 def visit_solution(self: SphinxTranslator, node: solution_node) -> None:
-    """Open the fold of a solution under its title, which leads to the exercise."""
-    self.body.append(f"{self.starttag(node, 'details')}<summary>")
-    for part in node.pop(0).children:
-        part.walkabout(self)
-    self.body.append("</summary>\n")
+    """Open the fold of a solution under its title: its text alone, since a link has no place in what opens a fold."""
+    title = escape(node.pop(0).astext())
+    self.body.append(f"{self.starttag(node, 'details')}<summary>{title}</summary>\n")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -369,7 +369,7 @@ def settings_at_size(run: book.Run) -> list[Setting]:
 TOP_FIVE = book.Experiment(
     "top-five",
     learnt,
-    settings_of_all,
+    settings=settings_of_all,
     stream=1201,
     seeds=attrgetter("seeds"),
     at_once=attrgetter("size.seeds"),
@@ -378,12 +378,12 @@ TOP_FIVE = book.Experiment(
 RIVALS = book.Experiment(
     "arms",
     rival,
-    lambda run: [{"arm": arm, "n_clicks": n} for n in (10**5, 10**7) for arm in ARMS],
+    settings=lambda run: [{"arm": arm, "n_clicks": n} for n in (10**5, 10**7) for arm in ARMS],
     stream=1201,
     seeds=attrgetter("seeds"),
     at_once=lambda run: 1,
     rtol=5e-3,
 )
 ALL_QUERIES = book.Experiment(
-    "all-queries", learnt_on_all, settings_at_size, stream=1204, seeds=lambda run: run.seeds[:1]
+    "all-queries", learnt_on_all, settings=settings_at_size, stream=1204, seeds=lambda run: run.seeds[:1]
 )

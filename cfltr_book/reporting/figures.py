@@ -42,8 +42,9 @@ METHODS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "ever clicked": {"color": "#117733", "marker": ">"},
     }
 )
-#: The colours and the markers alone, as dicts, which is what seaborn takes: ``hue="method", palette=book.PALETTE``.
+#: The colours of :data:`METHODS` alone, as seaborn takes them: ``hue="method", palette=book.PALETTE``.
 PALETTE: dict[str, str] = {name: look["color"] for name, look in METHODS.items()}
+#: The markers of :data:`METHODS` alone, as seaborn takes them: ``style="method", markers=book.MARKERS``.
 MARKERS: dict[str, str] = {name: look["marker"] for name, look in METHODS.items()}
 # Markers of lines that are no method's.
 _MARKERS = "ovsD^P<>X8"
@@ -178,7 +179,9 @@ def curves(
     --------
     >>> import cfltr_book as book
     >>> ax = book.curves([1, 2, 3], {"naive": [0.5, 0.5, 0.5], "ips": [0.9, 0.6, 0.3]}, xlabel="clicks")
-    >>> [line.get_color() for line in ax.lines] == [book.METHODS[name]["color"] for name in ("naive", "ips")]
+    >>> [line.get_color() for line in ax.lines] == [book.PALETTE[name] for name in ("naive", "ips")]
+    True
+    >>> [line.get_marker() for line in ax.lines] == [book.MARKERS[name] for name in ("naive", "ips")]
     True
     """
     import matplotlib.pyplot as plt

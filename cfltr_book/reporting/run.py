@@ -67,6 +67,12 @@ class Run(Experiments):
     >>> log.n_sessions
     500
 
+    A long experiment, whose table the package keeps:
+
+    >>> from cfltr_book.experiments.ch12 import TOP_FIVE
+    >>> book.Run("ci", "digits").table(TOP_FIVE).attrs["kept"]
+    True
+
     Claims, numbers and figures go to the page, and are kept when the book is being run:
 
     >>> same = run.claim("N-naive-expectation", left=[1 / 3], right=[2 / 6])
@@ -140,6 +146,11 @@ class Run(Experiments):
         again.  Finished cells are stored, so that a run that was interrupted goes on; the numbers do not depend on
         the number of workers.  ``frame.attrs`` holds ``kept``, the ``seeds``, and ``words`` for captions that say
         where the numbers come from.
+
+        Parameters
+        ----------
+        experiment : Experiment
+            One of a module ``cfltr_book.experiments.chNN`` (:class:`cfltr_book.reporting.tables.Experiment`).
 
         Raises
         ------

@@ -18,10 +18,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cache, partial
 from itertools import zip_longest
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,8 +60,8 @@ class Experiment:
         The settings of a run, as dictionaries of numbers and words with the same keys.
     stream : int
         The number of this experiment in the chapter.
-    seeds : callable
-        The seeds of a run in a kept table.
+    seeds : callable, optional
+        The seeds of a run in a kept table; its ``learning_seeds`` unless given.
     at_once : callable, optional
         How many of these seeds are computed where no table is kept; all of them unless given.
     rtol : float
@@ -73,19 +72,31 @@ class Experiment:
     >>> import cfltr_book as book
     >>> def square(run, seed, setting, rng):
     ...     return {"square": setting["x"] ** 2}
-    >>> squares = book.Experiment("squares", square, lambda run: [{"x": 2}, {"x": 3}], stream=1)
-    >>> squares.settings(book.Run("smoke", "digits"))
-    [{'x': 2}, {'x': 3}]
-    >>> squares.kept_table("smoke", "digits") is None
-    True
+    >>> book.Experiment("squares", square, settings=lambda run: [{"x": 2}, {"x": 3}], stream=1).rtol
+    1e-06
+
+    One of the book's own:
+
+    >>> from cfltr_book.experiments.ch12 import TOP_FIVE
+    >>> TOP_FIVE.chapter, TOP_FIVE.command("ci", "digits")
+    ('12', 'make tables CHAPTER=12 SCALE=ci CORPUS=digits EXPERIMENT=top-five')
+    >>> TOP_FIVE.path("ci", "digits").name
+    'top-five.csv'
+    >>> frame = TOP_FIVE.kept_table("ci", "digits")
+    >>> frame.attrs["kept"], sorted(frame["seed"].unique()) == frame.attrs["seeds"]
+    (True, True)
+    >>> run = book.Run("smoke", "digits")
+    >>> TOP_FIVE.seeds_of(run), TOP_FIVE.rows(run, [0])[0]["seed"]
+    ([0, 1], 0)
     """
 
     name: str
     cell: Callable[[Any, int, Row, np.random.Generator], Mapping[str, Any]]
+    _: KW_ONLY
     settings: Callable[[Any], Sequence[Row]]
     stream: int
-    seeds: Callable[[Any], Sequence[int]] = attrgetter("learning_seeds")
-    at_once: Callable[[Any], int | None] = lambda run: None
+    seeds: Callable[[Any], Sequence[int]] | None = None
+    at_once: Callable[[Any], int] | None = None
     rtol: float = 1e-6
 
     @property
@@ -94,15 +105,15 @@ class Experiment:
         return self.cell.__module__.rpartition(".")[2].removeprefix("ch")
 
     def path(self, scale: str, corpus: str) -> Path:
-        """Where the table of a scale and a corpus is kept; what a file's name should not hold is a full stop."""
+        """Where the table of a ``scale`` and a ``corpus`` is kept; what no file's name should hold is a full stop."""
         return KEPT / self.chapter / scale / re.sub(r"[^A-Za-z0-9@=,._-]", ".", corpus) / f"{self.name}.csv"
 
     def command(self, scale: str, corpus: str) -> str:
-        """What one types to compute that table anew."""
+        """What one types to compute the table of a ``scale`` and a ``corpus`` anew."""
         return f"make tables CHAPTER={self.chapter} SCALE={scale} CORPUS={corpus} EXPERIMENT={self.name}"
 
     def kept_table(self, scale: str, corpus: str) -> pd.DataFrame | None:
-        """The table that is kept of a scale and a corpus, or None without one.
+        """The table that is kept of a ``scale`` and a ``corpus``, or None without one.
 
         Raises
         ------
@@ -122,8 +133,12 @@ class Experiment:
         frame.attrs = {"kept": True, "seeds": about["seeds"], "words": words, "seconds": about["seconds"]}
         return frame
 
+    def seeds_of(self, run: Standing) -> list[int]:
+        """The seeds that a kept table of a ``run`` has."""
+        return [*(self.seeds(run) if self.seeds else run.learning_seeds)]
+
     def rows(self, run: Standing, seeds: Sequence[int]) -> list[Row]:
-        """What is asked for: seed and setting of every cell, seed by seed."""
+        """What a ``run`` asks of some ``seeds``: seed and setting of every cell, seed by seed."""
         return [{"seed": seed, **setting} for seed in seeds for setting in self.settings(run)]
 
 
@@ -135,10 +150,10 @@ def table(experiment: Experiment, run: Standing) -> pd.DataFrame:
     ValueError
         As described there.
     """
-    seeds = list(experiment.seeds(run))
+    seeds = experiment.seeds_of(run)
     kept = experiment.kept_table(run.scale, run.corpus) if run.seed == 0 else None
     if kept is None:
-        seeds = seeds[: experiment.at_once(run)]
+        seeds = seeds[: experiment.at_once(run) if experiment.at_once else None]
         cells = compute(experiment, run, experiment.rows(run, seeds))
         frame = frame_of([cell["row"] for cell in cells])
         frame.attrs = {"kept": False, "seeds": seeds, "words": f"computed in this run: {_seeds(seeds)}"}
@@ -160,7 +175,7 @@ def table(experiment: Experiment, run: Standing) -> pd.DataFrame:
 
 def check_question(experiment: Experiment, run: Standing, kept: pd.DataFrame) -> list[Row]:
     """What a run asks of an experiment; ValueError where a kept table is about something else."""
-    asked = experiment.rows(run, experiment.seeds(run))
+    asked = experiment.rows(run, experiment.seeds_of(run))
     held = text_of(kept.reindex(columns=list(asked[0])).to_dict("records"))
     for line, wanted in zip_longest(held.splitlines(), text_of(asked).splitlines()):
         if line != wanted:

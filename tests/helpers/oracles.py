@@ -2667,3 +2667,10 @@ def session_part(session: int | str, shares: Sequence[float]) -> int:
         place = (mixed ^ mixed // 2**15) * 69_621 % prime / prime
     bounds = list(itertools.accumulate(shares))[:-1]
     return sum(place >= bound for bound in bounds)
+
+
+def distinct_rows(rows: np.ndarray) -> tuple[list[tuple[int, ...]], list[int]]:
+    """The different rows in ascending order, and which of them each row is."""
+    each = [tuple(int(value) for value in row) for row in rows]
+    found = sorted(set(each))
+    return found, [found.index(row) for row in each]

@@ -23,7 +23,7 @@ def drawn(run: Run, seed: int, setting: tables.Row, rng: object) -> dict[str, fl
     return {"value": setting["n"] * run.rng(seed, 7).random()}
 
 
-CURVE = Experiment("curve", drawn, lambda run: [{"n": 1}, {"n": 2}], stream=7, rtol=1e-3)
+CURVE = Experiment("curve", drawn, settings=lambda run: [{"n": 1}, {"n": 2}], stream=7, rtol=1e-3)
 
 
 @pytest.fixture

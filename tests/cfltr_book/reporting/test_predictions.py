@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from claim_files import registry_of
 
 from cfltr_book.reporting import claim_registry, claims
@@ -16,6 +17,7 @@ from cfltr_book.reporting.claim_registry import (
     NO_PREDICTION,
     VERDICTS,
     Claim,
+    entries_of,
     level_of,
     parse_registry,
     registry,
@@ -53,6 +55,14 @@ def gone(id: str, kind: str = "ordering", **changes: Any) -> dict[str, Any]:
 
 def one(**changes: Any) -> Claim:
     return registry_of([entry("one", **changes)])["one"]
+
+
+def test_the_entries_of_a_file_are_those_of_any_yaml_parser() -> None:
+    text = "- id: one\n  margin: .1\n- {id: two, corpora: [digits]}\n"
+    assert (
+        entries_of(text) == yaml.safe_load(text) == [{"id": "one", "margin": 0.1}, {"id": "two", "corpora": ["digits"]}]
+    )
+    assert entries_of("# nothing yet\n") == []
 
 
 def test_what_is_on_record_is_accepted_or_predicted() -> None:

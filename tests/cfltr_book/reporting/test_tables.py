@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import joblib
@@ -37,7 +38,7 @@ def learn(run, seed, setting, rng):
     return {"value": setting["n"] * rng.random(), "odd": seed % 2 == 1, "word": f"n is {setting['n']}"}
 
 CURVE = book.Experiment(
-    "curve", learn, lambda run: [{"n": 10, "cap": 0.5}, {"n": 20, "cap": 1.0}], stream=7,
+    "curve", learn, settings=lambda run: [{"n": 10, "cap": 0.5}, {"n": 20, "cap": 1.0}], stream=7,
     seeds=lambda run: range(run.seed, run.seed + 3), at_once=lambda run: 2,
 )
 """
@@ -176,10 +177,10 @@ def test_a_kept_table_is_read_and_not_computed(curve: Experiment, calls: Path) -
 def test_a_table_about_something_else_is_refused(curve: Experiment) -> None:
     keep(curve)
     remedy = "make tables CHAPTER=91 SCALE=smoke CORPUS=digits EXPERIMENT=curve"
-    more = Experiment("curve", curve.cell, lambda run: [{"n": 10, "cap": 0.5}, {"n": 30, "cap": 1.0}], 7, curve.seeds)
+    more = replace(curve, settings=lambda run: [{"n": 10, "cap": 0.5}, {"n": 30, "cap": 1.0}])
     with pytest.raises(ValueError, match=r"it holds '0,20,1\.0' where the chapter asks for '0,30,1.0'"):
         RUN.table(more)
-    fewer = Experiment("curve", curve.cell, curve.settings, 7, lambda run: [0, 1])
+    fewer = replace(curve, seeds=lambda run: [0, 1])
     with pytest.raises(ValueError, match=f"it holds '2,10,0.5' where the chapter asks for None; .*{remedy}"):
         RUN.table(fewer)
 
@@ -217,7 +218,7 @@ def test_a_wrong_number_is_caught_where_the_book_is_built(
 
 def test_what_differs_and_by_how_much(curve: Experiment) -> None:
     asked = {"seed": 0, "n": 10}
-    loose = Experiment("curve", curve.cell, curve.settings, 7, rtol=0.1)
+    loose = replace(curve, rtol=0.1)
     kept = asked | {"a": 1.0, "b": "x", "c": float("nan"), "d": True, "e": 2.0}
     assert list(tables.differences(loose, asked, kept, {**kept, "c": float("nan"), "e": None})) == []
     found = list(tables.differences(loose, asked, kept, {**kept, "a": 1.05, "b": "y", "d": False}))
@@ -242,10 +243,10 @@ def test_the_drawn_cells_change_with_the_revision_and_take_less_than_a_minute_a_
 
 
 def test_results_that_make_no_table_are_refused(curve: Experiment) -> None:
-    twice = Experiment("curve", curve.cell, lambda run: [{"n": 10, "cap": 1.0}] * 2, 7)
+    twice = replace(curve, settings=lambda run: [{"n": 10, "cap": 1.0}] * 2)
     with pytest.raises(ValueError, match="a seed or a setting stands twice"):
         RUN.table(twice)
-    other = Experiment("other", _named_by_setting, lambda run: [{"n": 1}, {"n": 2}], 7)
+    other = Experiment("other", _named_by_setting, settings=lambda run: [{"n": 1}, {"n": 2}], stream=7)
     with pytest.raises(ValueError, match="has other names than"):
         RUN.table(other)
 
