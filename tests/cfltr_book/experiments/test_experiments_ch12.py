@@ -41,9 +41,9 @@ def test_the_cap_is_that_of_the_released_code(clicks: int, cap: float) -> None:
     assert ch12.released_cap(clicks) == pytest.approx(1 + 3 * 4 + 32 * 16 if clicks == 0 else cap)
 
 
-def test_kinds_of_gains_divide_by_their_exposure() -> None:
+def two_documents() -> cf.ClickLog:
     """Two documents of one query, in ten sessions: the first always first, the second twice at rank 2."""
-    log = cf.ClickLog(
+    return cf.ClickLog(
         document=[0, 1],
         rank=[1, 2],
         impressions=[10, 2],
@@ -52,6 +52,10 @@ def test_kinds_of_gains_divide_by_their_exposure() -> None:
         sessions=[10],
         offsets=[0, 2],
     )
+
+
+def test_kinds_of_gains_divide_by_their_exposure() -> None:
+    log = two_documents()
     exposure = np.array([1.0, 0.05])
     found = {
         kind: ch12.gains_of(kind, log, exposure).propensity for kind in ("oblivious", "aware", "counted", "capped")
@@ -98,15 +102,7 @@ def test_adam_climbs_a_hill() -> None:
 
 
 def test_corrected_guesses_expect_the_clicks_over_exposure() -> None:
-    log = cf.ClickLog(
-        document=[0, 1],
-        rank=[1, 2],
-        impressions=[10, 2],
-        clicks=[5, 1],
-        propensity=[1, 0.5],
-        sessions=[10],
-        offsets=[0, 2],
-    )
+    log = two_documents()
     none = ch12.corrected(np.zeros(2), log, np.array([1.0, 0.2]))
     assert none == pytest.approx([5, 1 / 0.2])
     some = ch12.corrected(np.array([0.1, 0.3]), log, np.array([1.0, 0.2]))
