@@ -49,7 +49,8 @@ $(foreach name,scale corpus seed seeds jobs chapter tables experiment cluster po
 BIN   := $(VENV)/bin
 # Written when the environment is whole: without it an environment is made anew.
 WHOLE := $(VENV)/.whole
-PIP   := $(BIN)/python -m pip install $(if $(LOCK),-c $(LOCK))
+# Without --no-compile more than half of the set-up compiles modules of which most are never imported.
+PIP   := $(BIN)/python -m pip install --no-compile $(if $(LOCK),-c $(LOCK))
 TOOLS := $(BIN)/python -m book_tools
 # Where one chapter is wanted, it has to be named.
 NAMED = @[ -n '$(CHAPTER)' ] || { echo "CHAPTER is not set; name one, as in 'make $@ CHAPTER=5'" >&2; exit 2; }
@@ -76,7 +77,7 @@ setup: $(WHOLE) ## make the environment with the exact versions
 $(WHOLE): pyproject.toml $(LOCK)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "PYTHON=$(PYTHON): Python 3.11 or newer is needed; name one, as in 'make setup PYTHON=python3.12'" >&2; exit 1; }
-	@if [ -e $(WHOLE) ]; then rm $(WHOLE); else $(PYTHON) -m venv --clear $(VENV); fi
+	@if [ -e $(WHOLE) ]; then rm $(WHOLE); else $(PYTHON) -m venv --clear --upgrade-deps $(VENV); fi
 	$(PIP) --quiet --retries 0 $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch
 	$(PIP) --quiet --editable '.[$(EXTRAS)]'
 	@touch $(WHOLE)

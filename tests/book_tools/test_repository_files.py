@@ -293,7 +293,7 @@ esac
     broken.unlink()
     code, calls = setup()
     assert code == 0
-    assert calls[0] == "-m venv --clear .venv"
+    assert calls[0] == "-m venv --clear --upgrade-deps .venv"
     assert ["torch" in call for call in calls[1:]] == [True, False], "torch first, then the rest"
     assert all("-c requirements.txt" in call for call in calls[1:])
     assert setup() == (0, []), "a whole environment is left alone"
