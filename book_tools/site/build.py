@@ -105,11 +105,15 @@ def jupyter_book(book: Book, scratch: Path, builder: str = "html", strict: bool 
     ]
     # SOURCE_DATE_EPOCH would date the copyright line to its own year.
     environment = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
-    # The extensions of this pipeline are no installed package.
-    ours = str(Path(__file__).resolve().parents[2])
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [environment.get("PYTHONPATH"), ours]))
     done = subprocess.run(
-        command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        command,
+        env=environment,
+        # The extensions of this pipeline are no installed package: Python finds them where it is started.
+        cwd=Path(__file__).resolve().parents[2],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
     )
     made = scratch / "_build" / builder
     if done.returncode != 0 or not made.is_dir():
