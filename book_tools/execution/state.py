@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from book_tools.book import Book
 from book_tools.errors import Problems, UsageError
-from book_tools.execution.fingerprint import fingerprint_of, surroundings
+from book_tools.execution.fingerprint import fingerprints
 from book_tools.execution.stamp import differences, sealed_fingerprint
 from book_tools.files import read_json
 from book_tools.parameters import KNOWN, Parameters
@@ -25,7 +25,7 @@ def fresh_run(book: Book, otherwise: str, wanted: list[str] | None = None) -> Pa
         raise UsageError("no run exists; start one with 'make book'", otherwise)
     parameters = Parameters(**{name: manifest[name] for name in KNOWN})
     try:
-        around = surroundings(book, parameters)
+        prints = fingerprints(book, parameters)
     except UsageError as error:
         # The collection of a run is not where it was, for one.
         raise UsageError(*error.problems, f"the present run has {parameters}; run 'make book' to replace it") from None
@@ -35,7 +35,7 @@ def fresh_run(book: Book, otherwise: str, wanted: list[str] | None = None) -> Pa
         fingerprint = sealed_fingerprint(folder)
         if fingerprint is None:
             wrong = ["not executed"]
-        elif fingerprint != fingerprint_of(chapter, around):
+        elif fingerprint != prints[chapter.name]:
             wrong = ["the run is stale, its sources, versions or parameters have changed since"]
         else:
             wrong = [f"{difference} after the run" for difference in differences(folder)]

@@ -95,9 +95,8 @@ def test_only_what_changed_is_executed_again(executed: Toy) -> None:
 
 def fingerprints(toy: Toy, parameters: Parameters | None = None) -> dict[str, str]:
     """Return the fingerprint of each chapter, by its number."""
-    book = Book(toy.root)
-    around = fingerprint.surroundings(book, parameters or Parameters())
-    return {chapter.number: fingerprint.fingerprint_of(chapter, around) for chapter in book.chapters()}
+    found = fingerprint.fingerprints(Book(toy.root), parameters or Parameters())
+    return {name.partition("_")[0]: value for name, value in found.items()}
 
 
 @pytest.fixture
