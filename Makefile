@@ -168,7 +168,8 @@ lock: $(WHOLE)
 	  -P 'torch==$(TORCH_VERSION)' -o requirements.txt
 
 serve: $(WHOLE) ## look at the site, on this machine only
-	$(TOOLS) serve --port '$(PORT)'
+	@[ -e _build/html/index.html ] || { echo "no site to serve; build it with 'make book'" >&2; exit 2; }
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html '$(PORT)'
 
 clean: ## remove everything that was built; the environment stays
 	rm -rf _build

@@ -55,11 +55,10 @@ class Book:
         self.run = self.build / "run"
         self.executed = self.run / "chapters"
         self.partial = self.run / ".partial"
-        # What was run, with which versions; and, kept apart from everything that is compared, wall-clock seconds, and
-        # on which machine each chapter was executed, and how many at a time.
+        # What was run, with which versions; and, kept apart from everything that is compared, how long each chapter
+        # took, on which machine, and how many were executed at a time.
         self.manifest = self.run / "manifest.json"
-        self.timings = self.run / "timings.json"
-        self.machines = self.run / "machines.json"
+        self.times = self.run / "times.json"
         # The Jupyter Book source made from a run, and the finished site.
         self.stage = self.build / "stage"
         self.html = self.build / "html"

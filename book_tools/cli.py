@@ -115,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
         return argparse.ArgumentParser(add_help=False)
 
     default, written = Parameters(), "(default: %(default)s)"
-    parameters, rerun, chapters, kept, tables, latex, colab, port = (options() for _ in range(8))
+    parameters, rerun, chapters, kept, tables, latex, colab = (options() for _ in range(7))
     parameters.add_argument("--scale", default=default.scale, help=f"smoke, ci or paper {written}")
     parameters.add_argument("--corpus", default=default.corpus, help=f"{CORPORA} {written}")
     parameters.add_argument("--seed", type=int, default=default.seed, help=f"a whole number {written}")
@@ -140,7 +140,6 @@ def _parser() -> argparse.ArgumentParser:
     latex.add_argument("--latex", action="store_true", dest="latex_only", help="stop at the LaTeX, which needs no TeX")
     colab.add_argument("--scale", default="smoke", help=f"smoke, ci or paper {written}")
     colab.add_argument("--torch-index", default="", help="where pip may also look for torch")
-    port.add_argument("--port", type=int, default=8000, help=f"0 chooses a free one {written}")
 
     def add(name: str, function: str, text: str, *parents: argparse.ArgumentParser) -> None:
         added = commands.add_parser(name, help=text, description=text, parents=parents)
@@ -166,5 +165,4 @@ def _parser() -> argparse.ArgumentParser:
     add("browser", "checks.browser_check:check_in_browser", f"open every built page in a headless browser; {faulty}")
     add("colab-check", "checks.colab_check:check_copies", "run the chapters' copies as Colab would", colab, chapters)
     add("accept", "checks.accept:accept", "make the present run what later runs are compared with")
-    add("serve", "site.serve:serve", "serve the built site on this machine only", port)
     return parser

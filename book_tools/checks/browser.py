@@ -9,8 +9,11 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from selenium.common.exceptions import WebDriverException
@@ -84,6 +87,24 @@ def chromium() -> Iterator[Chrome]:
             yield chrome
         finally:
             chrome.quit()
+
+
+class _Silent(SimpleHTTPRequestHandler):
+    """A handler that does not print every request."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Print nothing."""
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """Serve ``folder`` silently on a free port of the loopback address, and yield the address of its root."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Silent, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
 
 
 def console_problems(browser: Chrome) -> Iterator[str]:

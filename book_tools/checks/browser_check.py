@@ -21,13 +21,11 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from book_tools.book import Book
 from book_tools.checks.axe import axe_problems, find_axe
-from book_tools.checks.browser import chromium, console_problems
+from book_tools.checks.browser import chromium, console_problems, serving
 from book_tools.checks.browser_search import search_problems
-from book_tools.checks.browser_sliders import slider_problems
 from book_tools.errors import BookError, UsageError
 from book_tools.messages import PARSER
-from book_tools.site.html import alternative_text_problem
-from book_tools.site.serve import serving
+from book_tools.site.html import alternative_text_problem, built_pages
 
 WIDTHS = {390: 844, 1280: 900}
 THEMES = ("light", "dark")
@@ -38,6 +36,7 @@ PATIENCE = 90.0
 SETTLE = Path(__file__).with_name("browser_settle.js").read_text(encoding="utf-8")
 PROBE = Path(__file__).with_name("browser_probe.js").read_text(encoding="utf-8")
 PREVIEWS = Path(__file__).with_name("browser_previews.js").read_text(encoding="utf-8")
+SLIDERS = Path(__file__).with_name("browser_sliders.js").read_text(encoding="utf-8")
 # Addresses that stand for data in the page itself.
 INLINE = {"data", "blob", "about"}
 
@@ -69,7 +68,7 @@ def check_in_browser(book: Book) -> None:
 
 def site_problems(site: Path, patience: float = PATIENCE) -> list[str]:
     """Return everything wrong with the pages below ``site``, as ``page, width, theme: reason``."""
-    pages = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.relative_to(site).parts]
+    pages = built_pages(site)
     axe = find_axe().read_text(encoding="utf-8")
     waiting = iter(pages)
 
@@ -116,7 +115,7 @@ def _visit(browser: Chrome, address: str, origin: str, view: View, written: int,
         yield from _page_problems(browser.execute_script(PROBE), view, written)
         if view.theme == THEMES[0]:
             yield from browser.execute_async_script(PREVIEWS)["problems"]
-            yield from slider_problems(browser, browser.timeouts.script)
+            yield from browser.execute_async_script(SLIDERS, 500 * browser.timeouts.script)
         if view.width == DESK:
             yield from axe_problems(browser, axe)
     except TimeoutException:

@@ -25,7 +25,7 @@ from book_tools.colab.labels import read_labels
 from book_tools.colab.repository import Origin, Repository, origin_of
 from book_tools.errors import BookError, UsageError
 from book_tools.execution.execute import ARTEFACT_FOLDERS, Children, environment_for, execute, failure_report
-from book_tools.execution.state import state_of
+from book_tools.execution.state import fresh_run
 from book_tools.notebooks import read_notebook
 from book_tools.parameters import Parameters
 
@@ -36,9 +36,10 @@ STAND_IN = Repository("https://repository.invalid/book")
 def check_copies(book: Book, scale: str, wanted: list[str], torch_index: str) -> None:
     """Run the copies of the ``wanted`` chapters at ``scale``; raise with everything that differs or fails."""
     origin = origin_of(book)
-    state = state_of(book)
-    if state.parameters is None or state.problems or not (book.html / FOLDER).is_dir():
-        raise UsageError(*state.problems, "colab: no copies of a complete run; make them with 'make book'")
+    otherwise = "colab: no copies of a complete run; make them with 'make book'"
+    of_site = fresh_run(book, otherwise)
+    if not (book.html / FOLDER).is_dir():
+        raise UsageError(otherwise)
     if origin.revision is None or origin.dirty is not False:
         raise UsageError(
             "colab: the book was built from changes that no revision holds, so that the copies cannot install it; "
@@ -61,13 +62,13 @@ def check_copies(book: Book, scale: str, wanted: list[str], torch_index: str) ->
         copies = book.html / FOLDER
         if origin.repository is None:
             origin, copies = replace(origin, repository=STAND_IN), scratch / "copies"
-            write_copies(book, read_labels(book.html), copies, origin, state.parameters)
+            write_copies(book, read_labels(book.html), copies, origin, of_site)
         starts = [start_of(read_notebook(chapter.source), parameters) for chapter in chapters]
         # Copies share one environment, so that they take turns; the chapters themselves run beside them.
         running: dict[str, Future[float]] = {}
         for chapter, start in zip(chapters, starts, strict=True):
             # Kept tables stay in the repository: what a copy can give is what the chapter gives without them.
-            if state.parameters != start or book.kept(chapter).is_dir():
+            if of_site != start or book.kept(chapter).is_dir():
                 own = scratch / "expected" / chapter.name
                 running[chapter.name] = beside.submit(execute, chapter, start, own, children)
         for chapter, start in zip(chapters, starts, strict=True):

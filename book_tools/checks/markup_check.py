@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 from book_tools.book import Book
 from book_tools.checks.npm import npm_file
 from book_tools.errors import BookError, UsageError
+from book_tools.site.html import built_pages
 
 # The archive itself, where it lies elsewhere.
 VARIABLE = "VNU_JAR"
@@ -42,7 +43,7 @@ def check_markup(book: Book) -> None:
     """Validate every page of the built site; raise with every problem found."""
     if not (book.html / "index.html").is_file():
         raise UsageError("markup: no site to look at; build it with 'make book'")
-    pages = [path for path in sorted(book.html.rglob("*.html")) if "_static" not in path.relative_to(book.html).parts]
+    pages = built_pages(book.html)
     problems = list(markup_problems(book.html, pages))
     print(f"markup: {len(pages)} pages: {len(problems)} problems", flush=True)
     if problems:

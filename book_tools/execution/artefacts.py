@@ -1,8 +1,8 @@
 """What a chapter leaves beside its notebook: figures, claims and recorded numbers.
 
-The writing side is ``cfltr_book.reporting``; this is the reading side, and the place where the form of the files is
-checked.  The package is imported where a claim is read and not before: it brings NumPy along, and a command that needs
-no claim should answer at once.
+The writing side is ``cfltr_book.reporting``, which checks what it is given; this is the reading side.  The package is
+imported where a claim is read and not before: it brings NumPy along, and a command that needs no claim should answer at
+once.
 """
 
 from __future__ import annotations
@@ -19,40 +19,22 @@ from book_tools.errors import Problems
 if TYPE_CHECKING:
     from cfltr_book.reporting.claims import Measurement
 
-SHORTEST_ALT = 20
-
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Frame:
-    """What a figure shows when its knob rests at one value: ``text`` is the value as it is written."""
-
-    text: str
-    fact: str
-    alt: str
-    image: Path
-
-
-@dataclass(frozen=True)
-class Slider:
-    """A knob with its frames; that of ``start`` is the figure where nothing moves."""
-
-    knob: str
-    start: int
-    frames: tuple[Frame, ...]
-
-
-@dataclass(frozen=True)
 class Figure:
-    """A figure with everything that a page needs to show it."""
+    """A figure with everything that a page needs to show it.
+
+    ``slider`` is as the package keeps it: knob, start, and frames with their text, fact, alt and image.
+    """
 
     id: str
     caption: str
     alt: str
     image: Path
     data: Path
-    slider: Slider | None = None
+    slider: dict[str, Any] | None = None
 
     @property
     def card(self) -> Path:
@@ -84,7 +66,7 @@ def claims_in(folder: Path) -> list[Measurement]:
 
 def records_in(folder: Path) -> list[Record]:
     """Return the recorded numbers and phrases of an executed chapter, by name."""
-    return _read_all(folder / "records", "name", _record)
+    return _read_all(folder / "records", "name", lambda about, _: Record(about["name"], about["value"], about["text"]))
 
 
 def measured_claims(book: Book, chapters: list[Chapter]) -> dict[str, tuple[Chapter, Measurement]]:
@@ -129,58 +111,23 @@ def _read_all(folder: Path, key: str, parse: Callable[[dict[str, Any], Path], T]
     found, problems = [], Problems()
     for path in sorted(folder.glob("*.json")):
         with problems.collected(f"{folder.name}/{path.name}: ", ValueError):
+            content = json.loads(path.read_text(encoding="utf-8"))
             try:
-                content = json.loads(path.read_text(encoding="utf-8"))
                 if content[key] != path.stem:
                     raise ValueError(f"its {key} is {content[key]!r}, expected the file's name")
                 found.append(parse(content, folder))
             except KeyError as error:
                 raise ValueError(f"has no {error.args[0]!r}") from None
-            except TypeError as error:
-                raise ValueError(str(error)) from None
     problems.raise_any()
     return found
 
 
 def _figure(content: dict[str, Any], folder: Path) -> Figure:
-    figure = Figure(
+    return Figure(
         id=content["id"],
-        caption=str(content["caption"]).strip(),
-        alt=" ".join(str(content["alt"]).split()),
+        caption=content["caption"].strip(),
+        alt=" ".join(content["alt"].split()),
         image=folder / content["image"],
         data=folder / content["data"],
-        slider=_slider(content["slider"], folder) if "slider" in content else None,
+        slider=content.get("slider"),
     )
-    if not figure.caption:
-        raise ValueError("its caption is empty")
-    if len(figure.alt) < SHORTEST_ALT:
-        raise ValueError(
-            f"its alt text is {figure.alt!r}; say in at least {SHORTEST_ALT} characters what the figure shows"
-        )
-    frames = figure.slider.frames if figure.slider else ()
-    for file in (figure.image, figure.data, *(frame.image for frame in frames)):
-        if not file.is_file():
-            raise ValueError(f"{file.name} is not beside it")
-    return figure
-
-
-def _slider(content: dict[str, Any], folder: Path) -> Slider:
-    frames = tuple(
-        Frame(str(frame["text"]), str(frame["fact"]), " ".join(str(frame["alt"]).split()), folder / frame["image"])
-        for frame in content["frames"]
-    )
-    start = int(content["start"])
-    if not 0 <= start < len(frames):
-        raise ValueError(f"its slider starts at frame {start} of {len(frames)}")
-    for frame in frames:
-        if len(frame.alt) < SHORTEST_ALT or not frame.fact.strip():
-            raise ValueError(f"its slider says too little at {content['knob']} = {frame.text}")
-    return Slider(str(content["knob"]), start, frames)
-
-
-def _record(content: dict[str, Any], folder: Path) -> Record:
-    name, value, kind = content["name"], content["value"], content.get("kind", "number")
-    fits = isinstance(value, str) if kind == "phrase" else value is None or isinstance(value, int | float)
-    if kind not in ("number", "phrase") or not fits:
-        raise ValueError(f"it is kept as a {kind} with the value {value!r}; record(…) keeps a number or a phrase")
-    return Record(name=name, value=value, text=str(content["text"]))

@@ -74,6 +74,7 @@ class Children:
             with self._lock:
                 self._processes.discard(process)
                 _close(process)
+            process.wait()
 
     def stop(self) -> None:
         """End every child, and let no other start."""

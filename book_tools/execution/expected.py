@@ -22,7 +22,7 @@ def expected_seconds(book: Book, chapters: Iterable[Chapter], parameters: Parame
         known = {row["chapter"]: float(row[column]) for row in csv.DictReader(stream) if column in row}
     last = read_json(book.manifest)
     if (last.get("scale"), last.get("corpus")) == (parameters.scale, parameters.corpus):
-        known |= {name: float(value) for name, value in read_json(book.timings).items()}
+        known |= {name: about["seconds"] for name, about in read_json(book.times).items()}
     return {chapter.name: known[chapter.name] for chapter in chapters if chapter.name in known}
 
 

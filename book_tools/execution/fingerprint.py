@@ -13,14 +13,12 @@ import importlib.metadata
 import platform
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from book_tools.book import Book, Chapter
+from book_tools.book import Book
 from book_tools.errors import UsageError
 from book_tools.files import files_below, json_text
 from book_tools.parameters import Parameters
@@ -45,14 +43,6 @@ OWN = ("cfltr_book/experiments/ch{}.py", "cfltr_book/evidence/ch{}.py")
 # The tables that the package keeps of a chapter's experiments.
 KEPT = "cfltr_book/kept/"
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """The digest of all that the chapters of one run share, and by number what each chapter depends on besides."""
-
-    shared: str
-    own: Mapping[str, str]
 
 
 def package_versions(book: Book) -> dict[str, str]:
@@ -89,13 +79,13 @@ def _corpus_files(corpus: str) -> list[tuple[str, int, int]]:
     ]
 
 
-def surroundings(book: Book, parameters: Parameters) -> Surroundings:
-    """Return what the chapters of one run with ``parameters`` depend on, besides themselves."""
+def fingerprints(book: Book, parameters: Parameters) -> dict[str, str]:
+    """Return the fingerprint of each chapter by its name, as a run with ``parameters`` gives it now."""
     tools = Path(__file__).parent.parent
     files = {path.relative_to(book.root).as_posix(): path for package in book.packages for path in files_below(package)}
     chapters = book.chapters()
-    own_names = {chapter.number: [name.format(chapter.number) for name in OWN] for chapter in chapters}
-    not_shared = {name for names in own_names.values() for name in names}
+    own = {chapter.name: [name.format(chapter.number) for name in OWN] for chapter in chapters}
+    not_shared = {name for names in own.values() for name in names}
     common = [name for name in files if not name.startswith((REGISTRY, KEPT)) and name not in not_shared]
     shared = {
         "package": {name: digest_of(files[name]) for name in common},
@@ -105,23 +95,21 @@ def surroundings(book: Book, parameters: Parameters) -> Surroundings:
         "parameters": parameters.as_dict(),
         "corpus files": _corpus_files(parameters.corpus),
     }
-    own = {
-        chapter.number: json_text(
-            {
-                "claims": _claims(files.get(f"{REGISTRY}{chapter.number}.yml")),
-                "kept": _kept_tables(book.kept(chapter)),
-                "tables": _kept_tables(book.tables(chapter)),
-                "modules": {name: digest_of(files[name]) for name in own_names[chapter.number] if name in files},
-            }
+    return {
+        chapter.name: _digest(
+            json_text(
+                {
+                    "shared": shared,
+                    "name": chapter.name,
+                    "source": sha256_of(chapter.source),
+                    "claims": _claims(files.get(f"{REGISTRY}{chapter.number}.yml")),
+                    "kept": [_digests_below(folder) for folder in (book.kept(chapter), book.tables(chapter))],
+                    "modules": {name: digest_of(files[name]) for name in own[chapter.name] if name in files},
+                }
+            )
         )
         for chapter in chapters
     }
-    return Surroundings(_digest(json_text(shared)), own)
-
-
-def fingerprint_of(chapter: Chapter, around: Surroundings) -> str:
-    """Return the fingerprint of one chapter, given its surroundings."""
-    return _digest(f"{chapter.name}\n{sha256_of(chapter.source)}\n{around.shared}\n{around.own[chapter.number]}")
 
 
 def digest_of(path: Path) -> str:
@@ -138,9 +126,8 @@ def digest_of(path: Path) -> str:
     return _digest(ast.dump(tree))
 
 
-def _kept_tables(folder: Path) -> str:
-    """Return every file of a chapter's kept tables with its digest, as text."""
-    return json_text({path.relative_to(folder).as_posix(): sha256_of(path) for path in files_below(folder)})
+def _digests_below(folder: Path) -> dict[str, str]:
+    return {path.relative_to(folder).as_posix(): sha256_of(path) for path in files_below(folder)}
 
 
 def _claims(path: Path | None) -> list[dict[str, Any]]:

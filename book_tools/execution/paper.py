@@ -12,16 +12,16 @@ import platform
 import re
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as StillRunning
+from contextlib import contextmanager
 from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 
 from book_tools.book import Book, Chapter
-from book_tools.errors import BookError, Interrupted, UsageError
+from book_tools.errors import Interrupted, Problems, UsageError
 from book_tools.execution.execute import KEPT_VARIABLE, Children, execute
 from book_tools.execution.fingerprint import package_versions
 from book_tools.execution.preflight import check_chapters, check_packages, check_parameters
@@ -50,27 +50,47 @@ def paper(
     again.  ``seeds`` is the largest number of seeds of a table; to ``go_on`` is to leave those that a table already
     holds as they are.
     """
+    from cfltr_book.legacy import paper_run
+    from cfltr_book.legacy.kept_tables import place_of
+
     check_packages()
     check_parameters(parameters)
-    chapter = book.select([wanted])[0]
+    (chapter,) = book.select([wanted])
     check_chapters([chapter])
     trimmed = trimmed_notebook(read_notebook(chapter.source))
     names = _table_names(chapter, trimmed)
-    _check_tables(chapter, names, tables or [])
+    Problems(
+        f"TABLES: {chapter.name} has no kept table {name!r}; choose from {', '.join(names)}"
+        for name in tables or []
+        if name not in names
+    ).raise_any(UsageError)
     where = f"on the cluster at {cluster}" if cluster else f"{jobs} at a time"
     print(f"kept tables of {chapter.name}: {parameters}, {where}", flush=True)
     book.store(chapter).mkdir(parents=True, exist_ok=True)
+    revision, dirty = git_state(book.root, besides="tests/reference/kept")
+    made = {"revision": revision, "dirty": dirty, "python": platform.python_version()}
     with tempfile.TemporaryDirectory(prefix="cfltr-", ignore_cleanup_errors=True) as temporary:
         folder = Path(temporary)
         source, lines = folder / chapter.source.name, folder / "lines.txt"
         lines.touch()
         write_notebook(source, trimmed)
-        variables = _variables(
-            book, chapter, lines, jobs=jobs, tables=tables or [], seeds=seeds, go_on=go_on, cluster=cluster
-        )
-        with termination_as_interrupt():
-            _execute(Chapter(source), parameters, folder / "scratch", variables, lines)
-    place = _place(book, chapter, parameters)
+        variables = {
+            KEPT_VARIABLE: str(book.kept(chapter)),
+            paper_run.STORE: str(book.store(chapter)),
+            paper_run.LINES: str(lines),
+            paper_run.TABLES: " ".join(tables or []),
+            paper_run.SEEDS: str(seeds or ""),
+            paper_run.GO_ON: "1" if go_on else "",
+            paper_run.JOBS: str(jobs),
+            paper_run.CLUSTER: cluster,
+            paper_run.ABOUT: json.dumps({**made, "packages": package_versions(book)}),
+        }
+        with termination_as_interrupt(), _shown(lines):
+            try:
+                execute(Chapter(source), parameters, folder / "scratch", Children(), variables)
+            except KeyboardInterrupt:
+                raise Interrupted("interrupted; finished cells are kept, run again to go on") from None
+    place = place_of(book.kept(chapter), parameters.scale, parameters.corpus, seed=parameters.seed)
     for name in tables or names:
         if (path := place / f"{name}.csv").is_file():  # a chapter need not ask for each table at every scale
             print(f"  kept  {path.relative_to(book.root)}", flush=True)
@@ -82,89 +102,41 @@ def trimmed_notebook(notebook: NotebookNode) -> NotebookNode:
     return nbformat.from_dict({**notebook, "cells": cells})  # type: ignore[no-untyped-call, no-any-return]
 
 
-def _execute(chapter: Chapter, parameters: Parameters, scratch: Path, variables: dict[str, str], lines: Path) -> None:
-    children = Children()
-    shown = threading.Lock()
-    said = 0
+@contextmanager
+def _shown(lines: Path) -> Iterator[None]:
+    """Print every line that is written into the file ``lines`` meanwhile."""
+    done = threading.Event()
 
-    def say() -> None:
-        nonlocal said
-        with shown:
-            text = lines.read_bytes()[said:]
-            text = text[: text.rfind(b"\n") + 1]
-            said += len(text)
-        for line in text.decode("utf-8", errors="replace").splitlines():
-            print(f"  {line}", flush=True)
+    def show() -> None:
+        with lines.open(encoding="utf-8", errors="replace") as stream:
+            is_last = False
+            while not is_last:
+                is_last = done.wait(LOOK_SECONDS)
+                for line in stream:
+                    print(f"  {line.rstrip()}", flush=True)
 
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        future = pool.submit(execute, chapter, parameters, scratch, children, variables)
-        try:
-            while True:
-                try:
-                    future.result(timeout=LOOK_SECONDS)
-                    break
-                except StillRunning:
-                    if future.done():
-                        raise
-                    say()
-        except KeyboardInterrupt:
-            children.stop()
-            pool.shutdown(wait=True)
-            say()
-            raise Interrupted("interrupted; finished cells are kept, run again to go on") from None
-        except BookError:
-            say()
-            raise
-    say()
-
-
-def _variables(
-    book: Book,
-    chapter: Chapter,
-    lines: Path,
-    *,
-    jobs: int,
-    tables: list[str],
-    seeds: int | None,
-    go_on: bool,
-    cluster: str,
-) -> dict[str, str]:
-    """Return what tells the package that this is a paper run."""
-    from cfltr_book.legacy import paper_run
-
-    revision, dirty = git_state(book.root, besides="tests/reference/kept")
-    about = {
-        "revision": revision,
-        "dirty": dirty,
-        "python": platform.python_version(),
-        "packages": package_versions(book),
-    }
-    return {
-        KEPT_VARIABLE: str(book.kept(chapter)),
-        paper_run.STORE: str(book.store(chapter)),
-        paper_run.LINES: str(lines),
-        paper_run.TABLES: " ".join(tables),
-        paper_run.SEEDS: "" if seeds is None else str(seeds),
-        paper_run.GO_ON: "1" if go_on else "",
-        paper_run.JOBS: str(jobs),
-        paper_run.CLUSTER: cluster,
-        paper_run.ABOUT: json.dumps(about),
-    }
+    thread = threading.Thread(target=show)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def _table_names(chapter: Chapter, trimmed: NotebookNode) -> list[str]:
     """Return the names of the tables that the cells compute, in order."""
     names = [name for cell in trimmed.cells for name in _names_in(cell.source)]
-    problems = [
+    problems = Problems(
         f"{chapter.source.name}: two kept tables are called {name!r}; rename one"
-        for name in sorted({name for name in names if names.count(name) > 1})
-    ]
+        for name, times in sorted(Counter(names).items())
+        if times > 1
+    )
     if not names:
-        problems = [
+        problems.append(
             f'{chapter.source.name}: no cell tagged {KEPT!r} calls run.kept("…", …); there is nothing to compute'
-        ]
-    if problems:
-        raise UsageError(*problems)
+        )
+    problems.raise_any(UsageError)
     return names
 
 
@@ -177,19 +149,3 @@ def _names_in(source: str) -> Iterator[str]:
         match node:
             case ast.Call(func=ast.Attribute(attr="kept"), args=[ast.Constant(value=str(name)), *_]):
                 yield name
-
-
-def _check_tables(chapter: Chapter, names: list[str], tables: list[str]) -> None:
-    problems = [
-        f"TABLES: {chapter.name} has no kept table {name!r}; choose from {', '.join(names)}"
-        for name in tables
-        if name not in names
-    ]
-    if problems:
-        raise UsageError(*problems)
-
-
-def _place(book: Book, chapter: Chapter, parameters: Parameters) -> Path:
-    from cfltr_book.legacy.kept_tables import place_of
-
-    return place_of(book.kept(chapter), parameters.scale, parameters.corpus, seed=parameters.seed)

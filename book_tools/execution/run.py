@@ -9,8 +9,8 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from book_tools.errors import BookError, Interrupted
 from book_tools.execution.artefacts import check_artefacts
 from book_tools.execution.execute import CACHE_VARIABLE, KEPT_VARIABLE, REVISION_VARIABLE, Children, cells_done, execute
 from book_tools.execution.expected import announcement, expected_seconds
-from book_tools.execution.fingerprint import Surroundings, fingerprint_of, package_versions, surroundings
+from book_tools.execution.fingerprint import fingerprints, package_versions
 from book_tools.execution.lock import exclusive
 from book_tools.execution.machine import machine
 from book_tools.execution.preflight import (
@@ -54,18 +54,14 @@ def run(
     chapters = book.select(wanted or [])
     check_chapters(chapters)
     check_names(everything)
-    around = surroundings(book, parameters)
+    # Before execution: a chapter edited while it runs must not count as run.
+    prints = fingerprints(book, parameters)
     with exclusive(book):
         _tidy(book, everything)
         print(f"running {len(chapters)} of {len(everything)} chapters: {parameters}", flush=True)
-        kept = [
-            chapter
-            for chapter in chapters
-            if not force and is_current(book.folder_of(chapter), fingerprint_of(chapter, around))
-        ]
+        kept = [each for each in chapters if not force and is_current(book.folder_of(each), prints[each.name])]
         for chapter in kept:
             print(f"  kept  {chapter.name}", flush=True)
-        failures: list[str] = []
         missing = [chapter for chapter in chapters if chapter not in kept]
         expected = expected_seconds(book, missing, parameters)
         if missing:
@@ -74,24 +70,20 @@ def run(
             # ones, which tend to be longer.
             missing.sort(key=lambda chapter: (expected.get(chapter.name, math.inf), chapter.name), reverse=True)
         try:
-            _execute_all(book, parameters, missing, around, jobs, failures)
+            failures = _execute_all(book, parameters, missing, prints, jobs)
         finally:
             # Also after an interruption: what is finished is finished, and the manifest says so.
-            write_manifest(book, parameters, everything, around)
+            write_manifest(book, parameters, prints)
     if failures:
         raise BookError(*failures, f"{len(failures)} of {len(chapters)} chapters failed")
 
 
-def write_manifest(book: Book, parameters: Parameters, chapters: list[Chapter], around: Surroundings) -> None:
+def write_manifest(book: Book, parameters: Parameters, prints: Mapping[str, str]) -> None:
     """Write what was run and with what: no times and no paths, so that equal runs give equal manifests."""
     revision, dirty = git_state(book.root)
-    prints = {chapter.name: fingerprint_of(chapter, around) for chapter in chapters}
     entries = {
-        chapter.name: {
-            "fingerprint": prints[chapter.name],
-            "complete": is_current(book.folder_of(chapter), prints[chapter.name]),
-        }
-        for chapter in chapters
+        name: {"fingerprint": fingerprint, "complete": is_current(book.executed / name, fingerprint)}
+        for name, fingerprint in prints.items()
     }
     manifest = {
         **parameters.as_dict(),
@@ -116,27 +108,17 @@ def _tidy(book: Book, chapters: list[Chapter]) -> None:
 
 
 def _execute_all(
-    book: Book,
-    parameters: Parameters,
-    chapters: list[Chapter],
-    around: Surroundings,
-    jobs: int,
-    failures: list[str],
-) -> None:
-    if not chapters:
-        return
+    book: Book, parameters: Parameters, chapters: list[Chapter], prints: Mapping[str, str], jobs: int
+) -> list[str]:
+    """Execute the chapters, and return the problems of those that failed."""
+    failures: list[str] = []
     book.partial.mkdir(parents=True, exist_ok=True)
     children = Children()
-    names = {chapter.name for chapter in book.chapters()}
-    seconds, machines = (
-        {name: value for name, value in read_json(path).items() if name in names}
-        for path in (book.timings, book.machines)
-    )
-    here = {"machine": machine(), "jobs": jobs}
-
+    times = {name: about for name, about in read_json(book.times).items() if name in prints}
     with termination_as_interrupt(), ThreadPoolExecutor(max_workers=jobs) as pool:
-        futures: dict[Future[float], Chapter] = {
-            pool.submit(_execute_one, book, parameters, chapter, around, children): chapter for chapter in chapters
+        futures = {
+            pool.submit(_execute_one, book, parameters, chapter, prints[chapter.name], children): chapter.name
+            for chapter in chapters
         }
         try:
             under_way = set(futures)
@@ -145,22 +127,22 @@ def _execute_all(
                 if not finished:
                     print(f"  … {_progress(book)}; {len(under_way)} to go", flush=True)
                 for future in finished:
-                    chapter = futures[future]
+                    name = futures[future]
                     try:
-                        seconds[chapter.name] = round(future.result(), 2)
+                        seconds = round(future.result(), 2)
                     except BookError as error:
                         failures.extend(error.problems)
-                        print(f"  FAILED {chapter.name}", flush=True)
+                        print(f"  FAILED {name}", flush=True)
                     else:
-                        machines[chapter.name] = here
-                        write_whole(book.timings, json_text(seconds))
-                        write_whole(book.machines, json_text(machines))
-                        print(f"  ran   {chapter.name}  {seconds[chapter.name]:.1f} s", flush=True)
+                        times[name] = {"seconds": seconds, "machine": machine(), "jobs": jobs}
+                        write_whole(book.times, json_text(times))
+                        print(f"  ran   {name}  {seconds:.1f} s", flush=True)
         except KeyboardInterrupt:
             children.stop()
             pool.shutdown(wait=True, cancel_futures=True)
             raise Interrupted("interrupted; finished chapters are kept, run again to go on") from None
     shutil.rmtree(book.partial, ignore_errors=True)
+    return failures
 
 
 def _progress(book: Book) -> str:
@@ -170,14 +152,10 @@ def _progress(book: Book) -> str:
     )
 
 
-def _execute_one(
-    book: Book, parameters: Parameters, chapter: Chapter, around: Surroundings, children: Children
-) -> float:
+def _execute_one(book: Book, parameters: Parameters, chapter: Chapter, fingerprint: str, children: Children) -> float:
     # A name of its own for every attempt: an orphan of a killed run cannot write into this one.
     scratch = Path(tempfile.mkdtemp(prefix=f"{chapter.name}.", dir=book.partial))
     scratch.chmod(0o755)
-    # Before execution: a chapter edited while it runs must not count as run.
-    fingerprint = fingerprint_of(chapter, around)
     variables = {
         KEPT_VARIABLE: str(book.kept(chapter)),
         REVISION_VARIABLE: git_state(book.root)[0] or "",

@@ -6,22 +6,12 @@ a stamp is complete, a folder without one is not there.
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
 from pathlib import Path
 
-from book_tools.files import files_below, json_text
+from book_tools.files import files_below, json_text, read_json
 from cfltr_core.files import sha256_of, write_whole
 
 STAMP = "stamp.json"
-
-
-@dataclass(frozen=True)
-class Stamp:
-    """What a finished chapter was made from, and what it consists of."""
-
-    fingerprint: str
-    artefacts: dict[str, str]
 
 
 def _digests(folder: Path) -> dict[str, str]:
@@ -33,30 +23,22 @@ def write_stamp(folder: Path, fingerprint: str) -> None:
     write_whole(folder / STAMP, json_text({"fingerprint": fingerprint, "artefacts": _digests(folder)}))
 
 
-def read_stamp(folder: Path) -> Stamp | None:
-    """Return the stamp of ``folder``, or None when it has none that can be read."""
-    try:
-        content = json.loads((folder / STAMP).read_text(encoding="utf-8"))
-        return Stamp(str(content["fingerprint"]), dict(content["artefacts"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+def sealed_fingerprint(folder: Path) -> str | None:
+    """Return the fingerprint in the stamp of ``folder``, or None when it has no stamp that can be read."""
+    return read_json(folder / STAMP).get("fingerprint")
 
 
-def differences(folder: Path, stamp: Stamp) -> list[str]:
-    """Return what happened to the artefacts since they were sealed, one phrase each."""
-    now = _digests(folder)
-    return (
-        [f"{name} is missing" for name in sorted(stamp.artefacts.keys() - now.keys())]
-        + [f"{name} was added by hand" for name in sorted(now.keys() - stamp.artefacts.keys())]
-        + [
-            f"{name} was changed by hand"
-            for name in sorted(stamp.artefacts.keys() & now.keys())
-            if stamp.artefacts[name] != now[name]
-        ]
-    )
+def differences(folder: Path) -> list[str]:
+    """Return what happened to the artefacts of ``folder`` since they were sealed, one phrase each."""
+    sealed, now = read_json(folder / STAMP)["artefacts"], _digests(folder)
+    fate = {name: "was changed by hand" if name in now else "is missing" for name in sealed}
+    return [
+        f"{name} {fate.get(name, 'was added by hand')}"
+        for name in sorted(sealed.keys() | now.keys())
+        if sealed.get(name) != now.get(name)
+    ]
 
 
 def is_current(folder: Path, fingerprint: str) -> bool:
     """Tell whether ``folder`` holds the untouched artefacts of this very fingerprint."""
-    stamp = read_stamp(folder)
-    return stamp is not None and stamp.fingerprint == fingerprint and not differences(folder, stamp)
+    return sealed_fingerprint(folder) == fingerprint and not differences(folder)

@@ -2,51 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from book_tools.book import Book, Chapter
-from book_tools.errors import UsageError
-from book_tools.execution.fingerprint import fingerprint_of, surroundings
-from book_tools.execution.stamp import differences, read_stamp
+from book_tools.book import Book
+from book_tools.errors import Problems, UsageError
+from book_tools.execution.fingerprint import fingerprints
+from book_tools.execution.stamp import differences, sealed_fingerprint
 from book_tools.files import read_json
 from book_tools.parameters import KNOWN, Parameters
 
 
-@dataclass(frozen=True)
-class State:
-    """The parameters of the present run, its chapters, and what is wrong with it."""
+def fresh_run(book: Book, otherwise: str, wanted: list[str] | None = None) -> Parameters:
+    """Return the parameters of the present run.
 
-    parameters: Parameters | None
-    chapters: list[Chapter]
-    problems: list[str]
-
-
-def state_of(book: Book, wanted: list[str] | None = None) -> State:
-    """Compare the stored run with the sources: are the ``wanted`` chapters (all when empty) there and untouched?"""
+    Raises
+    ------
+    UsageError
+        Where one of the ``wanted`` chapters (all when empty) was not executed, or is not as its sources are now, with
+        all that is wrong; ``otherwise`` says at its end what cannot be done therefore.
+    """
     chapters = book.select(wanted or [])
     manifest = read_json(book.manifest)
     if any(name not in manifest for name in KNOWN):
-        return State(None, chapters, ["no run exists; start one with 'make book'"])
+        raise UsageError("no run exists; start one with 'make book'", otherwise)
     parameters = Parameters(**{name: manifest[name] for name in KNOWN})
     try:
-        around = surroundings(book, parameters)
+        prints = fingerprints(book, parameters)
     except UsageError as error:
         # The collection of a run is not where it was, for one.
         raise UsageError(*error.problems, f"the present run has {parameters}; run 'make book' to replace it") from None
-    problems = []
+    problems = Problems()
     for chapter in chapters:
         folder = book.folder_of(chapter)
-        stamp = read_stamp(folder)
-        if stamp is None:
-            problems.append(f"{chapter.name}: not executed; run 'make book'")
-        elif stamp.fingerprint != fingerprint_of(chapter, around):
-            problems.append(
-                f"{chapter.name}: the run is stale, its sources, versions or parameters have changed since; "
-                "run 'make book'"
-            )
+        fingerprint = sealed_fingerprint(folder)
+        if fingerprint is None:
+            wrong = ["not executed"]
+        elif fingerprint != prints[chapter.name]:
+            wrong = ["the run is stale, its sources, versions or parameters have changed since"]
         else:
-            problems += [
-                f"{chapter.name}: {difference} after the run; run 'make book'"
-                for difference in differences(folder, stamp)
-            ]
-    return State(parameters, chapters, problems)
+            wrong = [f"{difference} after the run" for difference in differences(folder)]
+        problems += [f"{chapter.name}: {what}; run 'make book'" for what in wrong]
+    problems.raise_any(UsageError, otherwise)
+    return parameters

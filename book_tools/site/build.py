@@ -12,9 +12,9 @@ from book_tools.book import Book, Chapter
 from book_tools.colab.copies import FOLDER, READ_FOLDER, write_copies
 from book_tools.colab.labels import read_labels
 from book_tools.colab.repository import origin_of
-from book_tools.errors import BookError, UsageError
+from book_tools.errors import BookError
 from book_tools.execution.lock import exclusive
-from book_tools.execution.state import state_of
+from book_tools.execution.state import fresh_run
 from book_tools.files import remove_tree, replace_tree
 from book_tools.messages import builder_messages
 from book_tools.site.access import mend_access
@@ -39,17 +39,15 @@ def build_site(book: Book) -> None:
     until the new one is whole and has passed its checks: a failed build leaves no site, never an old one
     that could be taken for the new.
     """
-    state = state_of(book)
-    if state.parameters is None or state.problems:
-        raise UsageError(*state.problems, "the site is built from a complete run only; nothing was changed")
+    parameters = fresh_run(book, "the site is built from a complete run only; nothing was changed")
     with exclusive(book):
         for leftover in (*book.build.glob(f"{SCRATCH_PREFIX}*"), *book.build.glob(".*.old")):
             remove_tree(leftover)
         remove_tree(book.html)
         origin = origin_of(book)
-        stage(book, generated_pages(book, state.parameters), origin, state.parameters)
+        stage(book, generated_pages(book, parameters), origin, parameters)
         editions = current_editions(book)
-        write_accompanying(book, state.parameters, editions)
+        write_accompanying(book, parameters, editions)
         with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=book.build) as scratch:
             html = jupyter_book(book, Path(scratch))
             drop_unused(html)
@@ -59,8 +57,8 @@ def build_site(book: Book) -> None:
             write_sliders(book, html, book.chapters())
             write_heads(book, html, origin)
             labels = read_labels(html)
-            write_copies(book, labels, html / FOLDER, origin, state.parameters)
-            write_reading_copies(book, labels, html / READ_FOLDER, origin, state.parameters)
+            write_copies(book, labels, html / FOLDER, origin, parameters)
+            write_reading_copies(book, labels, html / READ_FOLDER, origin, parameters)
             heavy = weight_problems(html)
             copy_editions(editions, html)
             problems = html_problems(html) + heavy
@@ -76,11 +74,10 @@ def build_page(book: Book, chapter: Chapter) -> Path:
     Other pages are missing, so links, terms and citations that lead to them stay without a target, and no warning is an
     error.  The site is left as it is.
     """
-    state = state_of(book, [chapter.name])
-    if state.parameters is None or state.problems:
-        raise UsageError(*state.problems, "a page is built from a fresh run of its chapter only; nothing was changed")
+    otherwise = "a page is built from a fresh run of its chapter only; nothing was changed"
+    parameters = fresh_run(book, otherwise, [chapter.name])
     with exclusive(book):
-        stage_page(book, chapter, origin_of(book), state.parameters)
+        stage_page(book, chapter, origin_of(book), parameters)
         with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=book.build) as scratch:
             html = jupyter_book(book, Path(scratch), strict=False)
             mend_access(html)
@@ -108,11 +105,15 @@ def jupyter_book(book: Book, scratch: Path, builder: str = "html", strict: bool 
     ]
     # SOURCE_DATE_EPOCH would date the copyright line to its own year.
     environment = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
-    # The extensions of this pipeline are no installed package.
-    ours = str(Path(__file__).resolve().parents[2])
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [environment.get("PYTHONPATH"), ours]))
     done = subprocess.run(
-        command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        command,
+        env=environment,
+        # The extensions of this pipeline are no installed package: Python finds them where it is started.
+        cwd=Path(__file__).resolve().parents[2],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
     )
     made = scratch / "_build" / builder
     if done.returncode != 0 or not made.is_dir():

@@ -91,6 +91,22 @@ class ClaimRow:
         return self.spec.gates(self.parameters.scale, self.parameters.corpus)
 
     @property
+    def is_changed(self) -> bool:
+        """True for another verdict than the one on record."""
+        return self.verdict != self.recorded
+
+    @property
+    def is_news(self) -> bool:
+        """True for a verdict that is due and sharper than the one on record, *inconclusive*: no failure."""
+        return self.gates and self.spec.is_news(self.verdict, self.parameters.scale, self.parameters.corpus)
+
+    @property
+    def beside_record(self) -> str:
+        """Both verdicts in words: *undecided, on record: seen*."""
+        reason = self.measurement.result.reason if self.measurement else ""
+        return f"{self.outcome}{f' ({reason})' if reason else ''}, on record: {self.called(self.recorded)}"
+
+    @property
     def size(self) -> str:
         """The margin or the tolerance, in words."""
         exact = self.spec.kind in EXACT

@@ -18,7 +18,7 @@ from book_tools.book import Book
 from book_tools.colab.repository import origin_of
 from book_tools.errors import BookError, UsageError
 from book_tools.execution.lock import exclusive
-from book_tools.execution.state import state_of
+from book_tools.execution.state import fresh_run
 from book_tools.files import files_below
 from book_tools.site.api import NAMES
 from book_tools.site.build import SCRATCH_PREFIX, jupyter_book
@@ -93,13 +93,11 @@ def make_offline(book: Book) -> None:
 @contextmanager
 def _latex(book: Book) -> Iterator[Path]:
     """Stage the run for LaTeX, and yield the folder that the strict build filled."""
-    state = state_of(book)
-    if state.parameters is None or state.problems:
-        raise UsageError(*state.problems, "the PDF is made from a complete run only; nothing was changed")
+    parameters = fresh_run(book, "the PDF is made from a complete run only; nothing was changed")
     with exclusive(book):
-        pages = generated_pages(book, state.parameters)
-        stage(book, pages, origin_of(book), state.parameters, launch=False)
-        write_accompanying(book, state.parameters)
+        pages = generated_pages(book, parameters)
+        stage(book, pages, origin_of(book), parameters, launch=False)
+        write_accompanying(book, parameters)
         path = book.stage / book.config.name
         settings = yaml.safe_load(path.read_text(encoding="utf-8"))
         printed = yaml.safe_load(LATEX.read_text(encoding="utf-8"))

@@ -13,7 +13,6 @@ from urllib.parse import unquote, urlsplit
 
 from bs4 import BeautifulSoup, Tag
 
-from book_tools.execution.artefacts import SHORTEST_ALT
 from book_tools.messages import PARSER
 from cfltr_core.files import write_whole
 
@@ -21,6 +20,8 @@ from cfltr_core.files import write_whole
 LOADING = (("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("embed", "src"))
 LOADING_RELATIONS = {"stylesheet", "icon", "shortcut", "preload", "prefetch", "modulepreload", "manifest"}
 STYLE_URL = re.compile(r"""(?:url\(|@import)\s*['"]?\s*((?:https?:)?//[^'")\s]+)""")
+# An image is not described in fewer characters.
+SHORTEST_ALT = 20
 FILE_NAME = re.compile(r"\S+\.(svg|png|jpe?g|gif|webp)", re.IGNORECASE)
 # A role that no extension took: its name in braces before a back-quoted text.
 UNRESOLVED = re.compile(r"\{[a-z][a-z0-9:_-]*\}\s?`")

@@ -5,7 +5,9 @@ Everything is as the run recorded it, or as git keeps it, so that two builds of 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.metadata import version
+from typing import Any
 
 from book_tools.book import Book
 from book_tools.execution.artefacts import claims_in, figures_in, records_in
@@ -21,18 +23,18 @@ BUILDERS = ("jupyter-book", "sphinx", "myst-nb", "sphinx-book-theme")
 
 def status(book: Book, parameters: Parameters) -> str:
     """Return the page that says what the site was built with and how long it took."""
-    manifest, timings = read_json(book.manifest), read_json(book.timings)
+    manifest, times = read_json(book.manifest), read_json(book.times)
     chapters = book.chapters()
     folders = [book.folder_of(chapter) for chapter in chapters]
-    times = [[link_to(chapter), duration(timings.get(chapter.name))] for chapter in chapters]
-    total = sum(timings.get(chapter.name, 0) for chapter in chapters)
+    seconds = {chapter: times[chapter.name]["seconds"] for chapter in chapters if chapter.name in times}
+    rows = [[link_to(chapter), duration(seconds.get(chapter))] for chapter in chapters]
     packages = {**manifest.get("packages", {}), **{name: version(name) for name in BUILDERS}}
     return render(
         "status.md.jinja",
         parameters=parameters,
         revision=_revision(book),
-        machines=_machines(book),
-        times=[*times, ["sum over the chapters", duration(total)]],
+        machines=_machines(times),
+        times=[*rows, ["sum over the chapters", duration(sum(seconds.values()))]],
         verdicts=sum(len(claims_in(folder)) for folder in folders),
         figures=sum(len(figures_in(folder)) for folder in folders),
         records=sum(len(records_in(folder)) for folder in folders),
@@ -54,17 +56,12 @@ def _revision(book: Book) -> str:
     return f"{revision}{f' of {day}' if day else ''}{changed}"
 
 
-def _machines(book: Book) -> str:
+def _machines(times: Mapping[str, Mapping[str, Any]]) -> str:
     """Say on which machines the chapters ran, and how many of them at a time."""
-    recorded = read_json(book.machines)
     chapters: dict[str, list[str]] = {}
-    for chapter in book.chapters():
-        if chapter.name in recorded:
-            about = recorded[chapter.name]
-            at_once = "one chapter at a time" if about["jobs"] == 1 else f"{about['jobs']} chapters at a time"
-            chapters.setdefault(f"{about['machine']}; {at_once}", []).append(chapter.number)
-    if not chapters:
-        return "On which machine was not recorded."
-    if len(chapters) == 1:
-        return f"The machine: {next(iter(chapters))}."
+    for name, about in sorted(times.items()):
+        at_once = "one chapter at a time" if about["jobs"] == 1 else f"{about['jobs']} chapters at a time"
+        chapters.setdefault(f"{about['machine']}; {at_once}", []).append(name.partition("_")[0])
+    if len(chapters) < 2:
+        return f"The machine: {next(iter(chapters), 'not recorded')}."
     return "The machines: " + " ".join(f"for {', '.join(numbers)}: {words}." for words, numbers in chapters.items())

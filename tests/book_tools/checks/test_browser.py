@@ -16,13 +16,12 @@ from selenium.webdriver.support.wait import WebDriverWait
 from toy import REPOSITORY, Toy
 
 from book_tools.checks.axe import VARIABLE, find_axe
-from book_tools.checks.browser import DRIVER_FOLDER, chromium, find_programs
+from book_tools.checks.browser import DRIVER_FOLDER, chromium, find_programs, serving
 from book_tools.checks.browser_check import site_problems
 from book_tools.checks.browser_search import QUERIES, search_problems
 from book_tools.errors import UsageError
-from book_tools.site.serve import serving
-from book_tools.site.sphinx_search import SCORER
 
+SCORER = REPOSITORY / "book_tools" / "site" / "search_scorer.js"
 # The head of a page as Sphinx writes it; what of a page is not inside a formula is left alone.
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>T</title>
@@ -144,7 +143,7 @@ FAULTS = {
         with_slider(source="none.svg"),
         "* light",
         [
-            "slider fig-x does not follow the keyboard",
+            "slider fig-x does not follow its knob",
             "console severe: .*404",
             "request failed: .*/none.svg gave 404",
         ],
@@ -152,7 +151,7 @@ FAULTS = {
     "slider-jumps": (
         with_slider(source="_static/tall.svg"),
         "* light",
-        ["fig-x: its pictures are .* px high, and the"],
+        ["slider fig-x jumps: its pictures are .* px high"],
     ),
     "slider-below": (
         f"<style>#fig-x {{display: flex; flex-direction: column-reverse}}</style>{with_slider()}",
@@ -162,7 +161,7 @@ FAULTS = {
     "slider-twice": (
         with_slider(source="_static/logo.svg?2"),
         "* light",
-        ["fig-x: two frames show one picture"],
+        ["slider fig-x shows one picture for two frames"],
     ),
     "low-buttons": (
         '<p style="height: 800px">Long.</p><fieldset class="claim-filter"><legend>V</legend><p>Much.</p></fieldset>',

@@ -17,7 +17,6 @@ from book_tools.book import Book, Chapter
 from book_tools.checks import accept
 from book_tools.checks.verify import claim_problems, news, verdict_report
 from book_tools.cli import main
-from book_tools.execution.state import state_of
 from book_tools.parameters import Parameters
 from cfltr_book.reporting import claim_registry, wording
 from cfltr_book.reporting import claims as published
@@ -263,11 +262,11 @@ def test_no_run_a_partial_run_and_a_stale_run(executed: Toy) -> None:
     assert executed.cli("verify").returncode == 0
     executed.chapter("91_alpha", "x = 'changed'")
     stale = executed.cli("verify")
-    assert stale.returncode == 1
+    assert stale.returncode == 2
     assert "91_alpha: the run is stale" in stale.stdout
     assert "92_beta" not in stale.stdout
 
-    assert executed.cli("verify", "--chapter", "91").returncode == 1
+    assert executed.cli("verify", "--chapter", "91").returncode == 2
     other = executed.cli("verify", "--chapter", "92")
     assert other.returncode == 0, "one chapter is checked whatever the others are"
     assert "0 claims in 1 chapters checked" in other.stdout
@@ -275,12 +274,12 @@ def test_no_run_a_partial_run_and_a_stale_run(executed: Toy) -> None:
     executed.chapter("93_gamma", "x = 1")
     executed.contents("92_beta", "93_gamma")
     partial = executed.cli("verify")
-    assert partial.returncode == 1
+    assert partial.returncode == 2
     assert "93_gamma: not executed" in partial.stdout
 
     shutil.rmtree(executed.root / "_build")
     none = executed.cli("verify")
-    assert none.returncode == 1
+    assert none.returncode == 2
     assert "no run exists; start one with 'make book'" in none.stdout
 
 
@@ -318,16 +317,14 @@ def test_what_is_accepted_is_on_record_and_what_turned_is_told(
 def test_only_what_others_can_run_is_accepted(
     claimed: Toy, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, parameters: dict[str, Any]
 ) -> None:
-    state = replace(state_of(Book(claimed.root)), parameters=Parameters("smoke", **parameters))
-    monkeypatch.setattr(accept, "state_of", lambda book: state)
+    monkeypatch.setattr(accept, "fresh_run", lambda book, otherwise: Parameters("smoke", **parameters))
     assert main(["--root", str(claimed.root), "accept"]) == 2
     assert "accepted are runs of the default seed, with a corpus of the book" in capsys.readouterr().err
     assert not Book(claimed.root).verdicts.exists()
 
 
 def test_the_numbers_of_another_corpus_are_no_reference(claimed: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
-    state = replace(state_of(Book(claimed.root)), parameters=Parameters("smoke", "digits"))
-    monkeypatch.setattr(accept, "state_of", lambda book: state)
+    monkeypatch.setattr(accept, "fresh_run", lambda book, otherwise: Parameters("smoke", "digits"))
     assert main(["--root", str(claimed.root), "accept"]) == 0
     assert Book(claimed.root).verdicts.is_file()
     assert not (claimed.root / "tests").exists()

@@ -91,11 +91,9 @@ def test_the_command_computes_under_one_set_of_kernels(toy: Toy, book: Book) -> 
 
 def test_a_kept_table_makes_its_own_chapter_stale_alone(toy: Toy, book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     (toy.root / "pyproject.toml").write_text("[project]\nname = 'toy'\n")
-    chapters = book.chapters()
 
     def fingerprints() -> list[str]:
-        around = fingerprint.surroundings(book, Parameters("smoke", "digits"))
-        return [fingerprint.fingerprint_of(chapter, around) for chapter in chapters]
+        return list(fingerprint.fingerprints(book, Parameters("smoke", "digits")).values())
 
     before = fingerprints()
     folder = toy.root / "cfltr_book" / "kept" / "12" / "ci" / "digits"

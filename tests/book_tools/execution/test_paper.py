@@ -15,7 +15,7 @@ import pytest
 from toy import LISTENING, REPOSITORY, Toy, surroundings
 
 from book_tools.book import Book
-from book_tools.execution import fingerprint
+from book_tools.execution.fingerprint import fingerprints
 from book_tools.parameters import Parameters
 
 # A line for every call, and a wait as long as a gate is closed: the test sees what was computed, and when.
@@ -278,8 +278,7 @@ def test_the_fingerprint_holds_the_chapters_own_tables(toy: Toy) -> None:
     book = Book(toy.root)
 
     def prints() -> list[str]:
-        around = fingerprint.surroundings(book, Parameters())
-        return [fingerprint.fingerprint_of(chapter, around) for chapter in book.chapters()]
+        return list(fingerprints(book, Parameters()).values())
 
     before = prints()
     table = toy.root / "tests" / "reference" / "kept" / "92" / "ci" / "digits" / "eta.csv"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from toy import REPOSITORY
 
-from book_tools.site.reading_cost import reading_cost
+from book_tools.site.papers_size import reading_cost
 
 ABOUT = {
     "processor": "Toy", "cores": 2, "memory_bytes": 8 * 2**30, "duckdb": "1", "ibis-framework": "2",
@@ -29,22 +29,22 @@ def write(path: Path, load: float) -> None:
 def test_each_size_has_a_row_with_the_means_of_its_readings(tmp_path: Path) -> None:
     path = tmp_path / "events.csv"
     write(path, load=0.3)
-    text = "\n".join(reading_cost(path))
+    text = reading_cost(path)
     assert "3 readings at 2 sizes" in text
     assert "| $10^{5}$ | 1,000 | 2.0 s | 1.0 s | 1.0 GiB |" in text
     assert "| 2,500,000 | 20,000 | 14.0 s | 7.0 s | 2.0 GiB |" in text
     assert "crowded" not in text
     write(path, load=7.5)
-    assert "7.5 processes on average for 2 cores: seconds of the wall clock are those of a crowded" in "".join(
-        reading_cost(path)
+    assert "7.5 processes on average for 2 cores: seconds of the wall clock are those of a crowded" in reading_cost(
+        path
     )
 
 
 def test_without_points_there_is_no_section(tmp_path: Path) -> None:
-    assert reading_cost(tmp_path / "events.csv") == []
+    assert reading_cost(tmp_path / "events.csv") == ""
 
 
 def test_the_kept_points_make_a_page() -> None:
-    text = "\n".join(reading_cost(REPOSITORY / "benchmarks" / "measured" / "events.csv"))
+    text = reading_cost(REPOSITORY / "benchmarks" / "measured" / "events.csv")
     assert text.count("| $10^{") == 4
     assert "nan" not in text
