@@ -121,7 +121,7 @@ browser: $(WHOLE) ## validate every built page, and open it in headless Chromium
 	$(TOOLS) browser
 
 colab: $(WHOLE) ## run the chapters' copies as Colab would: alone, bare, installed from the committed revision
-	$(TOOLS) colab-check --scale '$(COLAB_SCALE)' --torch-index '$(TORCH_INDEX)' \
+	$(TOOLS) colab-check --scale '$(COLAB_SCALE)' --jobs '$(JOBS)' --torch-index '$(TORCH_INDEX)' \
 	  $(if $(CHAPTER),--chapter '$(CHAPTER)')
 
 # Pushes the copies to the branch colab of origin: Colab opens what lies in a repository.  The copies are built, so they

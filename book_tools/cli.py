@@ -139,6 +139,7 @@ def _parser() -> argparse.ArgumentParser:
     tables.add_argument("--check", action="store_true", help="compute all kept cells from nothing; write nothing")
     latex.add_argument("--latex", action="store_true", dest="latex_only", help="stop at the LaTeX, which needs no TeX")
     colab.add_argument("--scale", default="smoke", help=f"smoke, ci or paper {written}")
+    colab.add_argument("--jobs", type=_positive, default=2, help=f"copies at a time {written}")
     colab.add_argument("--torch-index", default="", help="where pip may also look for torch")
 
     def add(name: str, function: str, text: str, *parents: argparse.ArgumentParser) -> None:

@@ -11,14 +11,14 @@ import json
 import shutil
 import subprocess
 import tempfile
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from book_tools.book import Book, Chapter
 from book_tools.checks.reference import differences, read_tolerances, results_in
-from book_tools.colab.bare_env import BareEnvironment
+from book_tools.colab.bare_env import BareEnvironment, packages
 from book_tools.colab.copies import FOLDER, start_of, write_copies
 from book_tools.colab.install_cell import PACKAGE, as_listed
 from book_tools.colab.labels import read_labels
@@ -33,8 +33,8 @@ from book_tools.parameters import Parameters
 STAND_IN = Repository("https://repository.invalid/book")
 
 
-def check_copies(book: Book, scale: str, wanted: list[str], torch_index: str) -> None:
-    """Run the copies of the ``wanted`` chapters at ``scale``; raise with everything that differs or fails."""
+def check_copies(book: Book, scale: str, wanted: list[str], torch_index: str, jobs: int) -> None:
+    """Run the copies of the ``wanted`` chapters at ``scale``, ``jobs`` at a time; raise with all that differs."""
     origin = origin_of(book)
     otherwise = "colab: no copies of a complete run; make them with 'make book'"
     of_site = fresh_run(book, otherwise)
@@ -49,39 +49,35 @@ def check_copies(book: Book, scale: str, wanted: list[str], torch_index: str) ->
     parameters = replace(Parameters(), scale=scale)
     bare = BareEnvironment(book, torch_index)
     tolerances = read_tolerances(book.tolerances)
-    problems: list[str] = []
     children = Children()
     with (
         tempfile.TemporaryDirectory(prefix="cfltr-colab-", ignore_cleanup_errors=True) as temporary,
-        ThreadPoolExecutor(1) as beside,
+        ThreadPoolExecutor(jobs) as pool,
         ExitStack() as stack,
     ):
         # However this ends, no chapter goes on computing for nobody.
         stack.callback(children.stop)
+        stack.callback(pool.shutdown, wait=False, cancel_futures=True)
         scratch = Path(temporary)
         copies = book.html / FOLDER
         if origin.repository is None:
             origin, copies = replace(origin, repository=STAND_IN), scratch / "copies"
             write_copies(book, read_labels(book.html), copies, origin, of_site)
-        starts = [start_of(read_notebook(chapter.source), parameters) for chapter in chapters]
-        # Copies share one environment, so that they take turns; the chapters themselves run beside them.
-        running: dict[str, Future[float]] = {}
-        for chapter, start in zip(chapters, starts, strict=True):
+
+        def tried(chapter: Chapter) -> list[str]:
+            start = start_of(read_notebook(chapter.source), parameters)
+            found, expected = scratch / "found" / chapter.name, book.folder_of(chapter)
             # Kept tables stay in the repository: what a copy can give is what the chapter gives without them.
             if of_site != start or book.kept(chapter).is_dir():
-                own = scratch / "expected" / chapter.name
-                running[chapter.name] = beside.submit(execute, chapter, start, own, children)
-        for chapter, start in zip(chapters, starts, strict=True):
-            found, expected = scratch / "found" / chapter.name, book.folder_of(chapter)
-            seen = _run_copy(book, Chapter(copies / chapter.source.name), start, found, bare, origin)
-            if chapter.name in running:
-                running[chapter.name].result()
                 expected = scratch / "expected" / chapter.name
+                execute(chapter, start, expected, children)
+            seen = _run_copy(book, Chapter(copies / chapter.source.name), start, found, bare, origin)
             if not seen:
                 seen = differences(results_in(found), results_in(expected), tolerances, "the pipeline")
-            result = "FAILED" if seen else f"as the chapter at scale {start.scale}"
-            print(f"  {chapter.name}: {result}", flush=True)
-            problems += [f"{chapter.name}: {problem}" for problem in seen]
+            print(f"  {chapter.name}: {'FAILED' if seen else f'as the chapter at scale {start.scale}'}", flush=True)
+            return [f"{chapter.name}: {problem}" for problem in seen]
+
+        problems = [problem for seen in pool.map(tried, chapters) for problem in seen]
     if problems:
         raise BookError(*problems, f"colab: {len(problems)} problems")
     print(f"colab: {len(chapters)} copies installed {origin.revision} and gave the numbers of the book", flush=True)
@@ -90,17 +86,17 @@ def check_copies(book: Book, scale: str, wanted: list[str], torch_index: str) ->
 def _run_copy(
     book: Book, copy: Chapter, parameters: Parameters, found: Path, bare: BareEnvironment, origin: Origin
 ) -> list[str]:
-    """Run one copy in the bare environment, its artefacts into ``found``; return what went wrong."""
+    """Run one copy in an environment of its own, its artefacts into ``found``; return what went wrong."""
     for name in ARTEFACT_FOLDERS:
         (found / name).mkdir(parents=True)
     alone = found / "alone"
     alone.mkdir()
-    bare.forget_the_package()
-    before = bare.packages()
+    python = bare.on_top(found / "environment")
+    before = packages(python)
     source, target = alone / copy.source.name, found / "executed.ipynb"
     shutil.copyfile(copy.source, source)
     command = [
-        *(str(bare.python), "-m", "papermill", str(source), str(target), "--cwd", str(alone), "-k", "python3"),
+        *(str(python), "-m", "papermill", str(source), str(target), "--cwd", str(alone), "-k", "python3"),
         *("--no-progress-bar", "--parameters_yaml", json.dumps(parameters.as_dict())),
     ]
     with tempfile.TemporaryDirectory(prefix="cfltr-", ignore_cleanup_errors=True) as private:
@@ -112,7 +108,7 @@ def _run_copy(
     if done.returncode != 0:
         return [failure_report(copy, target, done.stderr)]
     problems = []
-    after = bare.packages()
+    after = packages(python)
     installed = {line for line in after if line.startswith(f"{PACKAGE} ")}
     if installed != {as_listed(origin)}:
         problems.append(f"installed {', '.join(sorted(installed)) or 'nothing'}, stamped {as_listed(origin)}")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+import sysconfig
+import venv
 from pathlib import Path
 
 from book_tools.book import Book
-from book_tools.colab.install_cell import PACKAGE
 from book_tools.errors import BookError, UsageError
 from book_tools.files import remove_tree
 
@@ -24,7 +25,10 @@ WHOLE = ".whole"
 
 
 class BareEnvironment:
-    """A virtual environment below ``_build``, kept until the constraints or the Python change."""
+    """A virtual environment below ``_build``, kept until the constraints or the Python change.
+
+    Each notebook gets one of its own on top, so that several install the package at a time and none finds another's.
+    """
 
     def __init__(self, book: Book, torch_index: str) -> None:
         constraints = book.root / CONSTRAINTS
@@ -37,30 +41,33 @@ class BareEnvironment:
             self._make(constraints, torch_index)
             whole.write_text(wanted)
 
-    @property
-    def python(self) -> Path:
-        """Its interpreter."""
-        return self.folder / "bin" / "python"
+    def on_top(self, folder: Path) -> Path:
+        """Make an environment in ``folder`` that sees these packages and no others; return its interpreter."""
+        venv.create(folder, symlinks=True)
+        _site_packages(folder).joinpath("bare.pth").write_text(f"{_site_packages(self.folder)}\n")
+        return folder / "bin" / "python"
 
     def _make(self, constraints: Path, torch_index: str) -> None:
         print(f"making an environment like Colab's in {self.folder.name}, once", flush=True)
         remove_tree(self.folder)
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         _checked([sys.executable, "-m", "venv", str(self.folder)])
-        install = [str(self.python), "-m", "pip", "install", "--quiet", "-c", str(constraints)]
+        python = str(self.folder / "bin" / "python")
+        install = [python, "-m", "pip", "install", "--no-compile", "--quiet", "-c", str(constraints)]
         # As in the Makefile: torch by itself, so that nothing else is ever taken from its index.
         index = ["--extra-index-url", torch_index] if torch_index else []
         _checked([*install, "--retries", "0", *index, "torch"])
         _checked([*install, *PREINSTALLED])
 
-    def packages(self) -> set[str]:
-        """Return what is installed, one ``name==version`` or ``name @ address`` each."""
-        lines = _checked([str(self.python), "-m", "pip", "freeze", "--all"]).splitlines()
-        return {line for line in lines if line and not line.startswith("#")}
 
-    def forget_the_package(self) -> None:
-        """Take the package of the book out again, so that the next notebook has to install it."""
-        _checked([str(self.python), "-m", "pip", "uninstall", "--quiet", "--yes", PACKAGE])
+def packages(python: Path) -> set[str]:
+    """Return what the environment of an interpreter holds, one ``name==version`` or ``name @ address`` each."""
+    lines = _checked([str(python), "-m", "pip", "freeze", "--all"]).splitlines()
+    return {line for line in lines if line and not line.startswith("#")}
+
+
+def _site_packages(folder: Path) -> Path:
+    return Path(sysconfig.get_path("purelib", "venv", {"base": str(folder)}))
 
 
 def _checked(command: list[str]) -> str:

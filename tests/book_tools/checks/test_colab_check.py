@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from book_tools.book import Book, Chapter
 from book_tools.checks import colab_check
 from book_tools.checks.colab_check import check_copies
 from book_tools.checks.reference import Tolerances, differences, results_in
-from book_tools.colab.bare_env import PREINSTALLED
+from book_tools.colab.bare_env import PREINSTALLED, BareEnvironment, packages
 from book_tools.colab.install_cell import as_listed
 from book_tools.colab.repository import VARIABLE, origin_of
 from book_tools.errors import BookError
@@ -30,19 +31,19 @@ def test_without_copies_there_is_nothing_to_try(executed: Toy) -> None:
 
 
 class Standing:
-    """Stands for an environment like Colab's: the one these tests run in, with any list of packages."""
+    """Stands for an environment like Colab's, and for what is on top of it: the one these tests run in."""
 
-    python = Path(sys.executable)
     folder = Path(sys.prefix)
 
-    def __init__(self, *lists: set[str]) -> None:
-        self.lists = iter(lists)
+    def on_top(self, folder: Path) -> Path:
+        return Path(sys.executable)
 
-    def forget_the_package(self) -> None:
-        """Do nothing: the package is no installation of the copy's here."""
 
-    def packages(self) -> set[str]:
-        return next(self.lists)
+def stand_in(monkeypatch: pytest.MonkeyPatch, *lists: set[str]) -> None:
+    """Let the environment of these tests stand for Colab's, with these lists of packages, one after the other."""
+    listed = iter(lists)
+    monkeypatch.setattr(colab_check, "BareEnvironment", lambda book, index: Standing())
+    monkeypatch.setattr(colab_check, "packages", lambda python: next(listed))
 
 
 @pytest.mark.parametrize(
@@ -65,13 +66,13 @@ def test_a_copy_is_run_and_what_it_installed_is_looked_at(
     book = Book(built.root)
     stamped = as_listed(origin_of(book))
     lists = {"numpy==1"}, {stamped if line == "STAMPED" else line for line in after}
-    monkeypatch.setattr(colab_check, "BareEnvironment", lambda book, index: Standing(*lists))
+    stand_in(monkeypatch, *lists)
     if message is None:
-        check_copies(book, "smoke", ["91"], "")
+        check_copies(book, "smoke", ["91"], "", 1)
         assert "91_alpha: as the chapter at scale smoke" in capsys.readouterr().out
     else:
         with pytest.raises(BookError) as raised:
-            check_copies(book, "smoke", ["91"], "")
+            check_copies(book, "smoke", ["91"], "", 1)
         assert message in str(raised.value)
 
 
@@ -79,7 +80,7 @@ def test_a_copy_is_tried_at_the_scale_asked_for_and_with_kept_tables_where_it_be
     built: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
-    monkeypatch.setattr(colab_check, "BareEnvironment", lambda book, index: Standing())
+    stand_in(monkeypatch)
     expected: list[tuple[str, str]] = []
     tried: list[tuple[str, str]] = []
 
@@ -93,7 +94,7 @@ def test_a_copy_is_tried_at_the_scale_asked_for_and_with_kept_tables_where_it_be
     monkeypatch.setattr(colab_check, "execute", execute)
     monkeypatch.setattr(colab_check, "_run_copy", run_copy)
     with pytest.raises(BookError, match="stopped here"):
-        check_copies(Book(built.root), "ci", [], "")
+        check_copies(Book(built.root), "ci", [], "", 1)
     assert tried == [("91_alpha", "ci"), ("92_beta", "smoke")]
     # The site was built at scale smoke: only the other chapter has to be run once more.
     assert expected == [("91_alpha", "ci")]
@@ -104,9 +105,24 @@ def test_a_copy_that_fails_shows_its_cell(built: Toy, monkeypatch: pytest.Monkey
     shutil.copytree(built.root, tmp_path / "copy", symlinks=True)
     copy = tmp_path / "copy" / "_build" / "html" / "colab" / "92_beta.ipynb"
     copy.write_text(copy.read_text().replace("x = 3", "x = 3 / 0"))
-    monkeypatch.setattr(colab_check, "BareEnvironment", lambda book, index: Standing({"numpy==1"}))
+    stand_in(monkeypatch, {"numpy==1"})
     with pytest.raises(BookError, match="this cell failed with ZeroDivisionError"):
-        check_copies(Book(tmp_path / "copy"), "smoke", ["92"], "")
+        check_copies(Book(tmp_path / "copy"), "smoke", ["92"], "", 1)
+
+
+def test_an_environment_on_top_sees_the_packages_below_and_keeps_its_own(tmp_path: Path) -> None:
+    bare = BareEnvironment.__new__(BareEnvironment)
+    bare.folder = Path(sys.prefix)
+    first, second = (bare.on_top(tmp_path / name) for name in ("first", "second"))
+    below = packages(Path(sys.executable))
+    assert packages(first) == below
+    (project := tmp_path / "project").mkdir()
+    (project / "pyproject.toml").write_text('[project]\nname = "cfltr-toy"\nversion = "1"\n')
+    install = ["-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-index", str(project)]
+    subprocess.run([str(first), *install], check=True)
+    (own,) = packages(first) - below
+    assert own.startswith("cfltr-toy")
+    assert packages(second) == below
 
 
 def artefacts(folder: Path, length: float, verdict: str = "supported", name: str = "toy-length") -> Path:
