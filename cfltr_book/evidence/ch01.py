@@ -63,9 +63,9 @@ def naive_rearrangement(run: Run) -> Arrays:
     """If all documents are relevant the logged ranking wins, swap by swap."""
     estimates = np.array([_expected_naive(rank, np.ones(4), sessions=1) for rank in RANKINGS])
     is_logged = np.array([np.array_equal(rank, SHOWN.displayed_rank) for rank in RANKINGS])
-    # Step 1: the true risk is the same for all.
+    # Step 3: the true risk is the same for all.
     assert np.ptp([LAM(rank).sum() for rank in RANKINGS]) < 1e-12
-    # Step 3: undoing an inversion changes the sum by the product of two steps.
+    # Step 2: undoing an inversion changes the sum by the product of two steps.
     for rank in RANKINGS:
         for d, e in permutations(range(4), 2):
             if THETA[d] > THETA[e] and rank[d] > rank[e]:
@@ -75,7 +75,7 @@ def naive_rearrangement(run: Run) -> Arrays:
                 steps = (THETA[d] - THETA[e]) * (LAM(rank[e]) - LAM(rank[d]))
                 assert np.isclose(change, steps, rtol=0, atol=1e-12)
                 assert change < 0
-    # Step 4: every other ranking is worse, by the smallest of these products at least.
+    # So every other ranking is worse, by the smallest of these products at least.
     least_lead = -np.diff(np.sort(THETA)[::-1]).max() * np.diff(LAM(np.arange(1, 5))).min()
     return {"lower": np.full(23, estimates[is_logged].item() + least_lead), "upper": estimates[~is_logged]}
 
@@ -101,7 +101,7 @@ def _naive_optimum(relevance: FloatArray, noise: float) -> tuple[bool, bool]:
     best = true_risk < true_risk.min() + 1e-12
     # Step 2: the optima are the rankings that sort by the chance of a click.
     assert np.array_equal(liked, [np.all(np.diff(rho[np.argsort(rank)]) < 1e-12) for rank in RANKINGS])
-    # Step 3: the truly best are those with the relevant documents in the first places.
+    # Step 4: the truly best are those with the relevant documents in the first places.
     places = set(range(1, 1 + int(relevance.sum())))
     assert np.array_equal(best, [set(rank[relevance == 1]) == places for rank in RANKINGS])
     weakest = rho[relevance == 1].min(initial=np.inf)

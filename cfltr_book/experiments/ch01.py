@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 # Each new ranker learns from one of these shares of the training queries; the logger learns from the first.
 SHARES = (0.01, 0.03, 0.1, 0.3, 1.0)
 NEW = tuple(f"new {share:.0%}" for share in SHARES)
-BLENDS = tuple(f"blend {share:.0%}" for share in SHARES)
 SEVERITIES = (0.0, 0.5, 1.0, 1.5, 2.0)
 METHODS = ("naive", "ips", "ever clicked")
 # The share of examined irrelevant documents that are clicked by mistake, where there is noise.
@@ -114,48 +113,25 @@ def blends_preferred(values: FloatArray) -> float:
 
 
 @cache
-def click_curves(run: book.Run) -> pd.DataFrame:
-    """Share of relevant documents and expected click rates at the first ranks: a row a rank, means over seeds."""
-    worlds = [world(run, seed) for seed in run.seeds]
+def blend_differences(run: book.Run) -> pd.DataFrame:
+    """DCG of each blend minus that of the new ranker inside it: a row for each ``eta``, ``ranker`` and ``method``.
 
-    def curves_of(w: World) -> pd.DataFrame:
-        shown = w.policy.displayed_rank
-        clicked = {
-            f"clicked_eta_{eta:g}": user_with(eta).click_probability(shown, w.relevance) for eta in (0.0, 0.5, 1.0, 2.0)
-        }
-        return pd.DataFrame({"rank": shown, "relevant": w.relevance} | clicked).groupby("rank").mean()
-
-    last = min(10, *(int(w.policy.cutoff) for w in worlds))
-    return pd.concat(map(curves_of, worlds)).groupby("rank").mean().loc[1:last].reset_index()
-
-
-@cache
-def judged(run: book.Run) -> pd.DataFrame:
-    """The ten candidates by one log of each severity: a row for each ``eta`` and ``candidate``.
-
-    ``naive`` and ``ips`` are estimates of DCG and ``…_se`` their standard errors; ``…_difference`` is that of a blend
-    minus the new ranker inside it, by the same clicks.
+    ``low`` and ``high`` are the ends of the 95 % interval by one log of that severity, for other sessions of the same
+    queries; of the method *truth* they are the difference itself.
     """
     w = world(run, run.seed)
-    pairs = [blend - new for new, blend in zip(w.weights[: len(NEW)], w.weights[len(NEW) :], strict=True)]
-    frames = []
+    truth = w.truth[len(NEW) :] - w.truth[: len(NEW)]
+    rows: list[tuple[float, str, str, float, float, float]] = []
     for eta in SEVERITIES:
         rng = run.rng(run.seed, 103) if eta == 1 else run.rng(run.seed, 113)
         log = run.simulate(w.policy, user_with(eta), relevance=w.relevance, n_clicks=clicks_of_a_log(run), rng=rng)
-        columns: dict[str, Any] = {"eta": eta, "candidate": [*NEW, *BLENDS], "truth": w.truth}
-        for name, estimator in (("naive", cf.naive), ("ips", cf.ips)):
-            for suffix, some in (("", w.weights), ("_difference", pairs)):
-                found = [estimator(log, weight, unit="session") for weight in some]
-                missing = [np.nan] * (len(w.weights) - len(some))
-                columns[f"{name}{suffix}"] = [*missing, *(one.report() for one in found)]
-                columns[f"{name}{suffix}_se"] = [*missing, *(one.standard_error for one in found)]
-        frames.append(pd.DataFrame(columns))
-    return pd.concat(frames, ignore_index=True)
-
-
-def sure(frame: pd.DataFrame, method: str, sign: int = 1) -> int:
-    """Of how many pairs the 95 % interval of the difference lies above 0 (``sign`` 1) or below it (−1)."""
-    return int((sign * frame[f"{method}_difference"] > 1.96 * frame[f"{method}_difference_se"]).sum())
+        for pair, ranker in enumerate(NEW):
+            true = float(truth[pair])
+            rows.append((eta, ranker, "truth", true, true, true))
+            for method, estimator in (("naive", cf.naive), ("ips", cf.ips)):
+                found = estimator(log, w.weights[len(NEW) + pair] - w.weights[pair], unit="session")
+                rows.append((eta, ranker, method, found.report(), *found.report_interval()))
+    return pd.DataFrame(rows, columns=["eta", "ranker", "method", "difference", "low", "high"])
 
 
 def _orders(run: book.Run, settings: Sequence[tuple[float, float, int]], stream: int) -> pd.DataFrame:
@@ -198,13 +174,17 @@ def orders_by_size(run: book.Run) -> pd.DataFrame:
 
 @cache
 def wrong_curves(run: book.Run) -> pd.DataFrame:
-    """IPS that assumes another severity than the users' η = 1: a row for each seed and ``assumed`` severity."""
+    """IPS that assumes another severity than the users' η = 1: a row for each seed and ``assumed`` severity.
+
+    ``blends`` is the share of the five blends that it prefers to the new ranker inside, ``truly`` the share that is
+    better.
+    """
 
     def assuming(seed: int, assumed: float, rng: np.random.Generator) -> list[float]:
         w = world(run, seed)
         log = run.simulate(w.policy, user_with(1.0), relevance=w.relevance, n_clicks=clicks_of_a_log(run), rng=rng)
         estimate = -(w.lam[:, log.document] @ (log.clicks * log.rank**assumed)) / log.n_sessions
-        return [tau(estimate, w.truth), blends_preferred(estimate)]
+        return [tau(estimate, w.truth), blends_preferred(estimate), blends_preferred(w.truth)]
 
     found = run.each_seed(assuming, ASSUMED, stream=108)
     rows = [
@@ -212,21 +192,25 @@ def wrong_curves(run: book.Run) -> pd.DataFrame:
         for seed, of_seed in zip(run.seeds, found, strict=True)
         for assumed, told in zip(ASSUMED, of_seed, strict=True)
     ]
-    return pd.DataFrame(rows, columns=["seed", "assumed", "tau", "blends"])
+    return pd.DataFrame(rows, columns=["seed", "assumed", "tau", "blends", "truly"])
 
 
 @cache
 def two_rankers(run: book.Run) -> cf.ClickLog:
-    """A log of two rankers, the deployed one and the first new one, with half of the sessions each."""
+    """A log of two rankers, the deployed one and the first new one, with half of the sessions each.
+
+    Like a log of one's own it does not tell who examined what.
+    """
     w = world(run, run.seed)
     second = cf.DeterministicPolicy.rank_by(-w.lam[0], w.queries.offsets, rng=run.rng(run.seed, 109))
-    return run.simulate(
+    log = run.simulate(
         cf.MixturePolicy([w.policy, second], shares=[0.5, 0.5]),
         user_with(1.0),
         relevance=w.relevance,
         n_clicks=10 * clicks_of_a_log(run),
         rng=run.rng(run.seed, 110),
     )
+    return replace(log, propensity=np.ones(len(log.rank)), examined=False)
 
 
 @cache
@@ -272,34 +256,3 @@ def draw_page(examined: BoolArray, clicked: BoolArray) -> Figure:
     ax.axis("off")
     fig.legend(loc="outside lower center", ncols=3, handletextpad=0.1, columnspacing=1)
     return fig
-
-
-def draw_pairs(run: book.Run) -> Callable[[float], tuple[Figure, pd.DataFrame, str, str]]:
-    """How a frame of the slider is drawn: each blend minus the new ranker inside it, by the log of one severity."""
-    import matplotlib.pyplot as plt
-
-    def draw(eta: float) -> tuple[Figure, pd.DataFrame, str, str]:
-        frame = judged(run).query("eta == @eta").drop(columns="eta")
-        height, pairs = np.arange(len(NEW)), frame.iloc[len(NEW) :]
-        truth = np.diff(frame["truth"].to_numpy().reshape(2, -1), axis=0)[0]
-        fig, ax = plt.subplots(figsize=(5.2, 3.6))
-        ax.axvline(0, color="#666666", lw=1)
-        ax.plot(truth, height, ls="", label="truth", **book.METHODS["truth"])
-        for shift, name in ((-0.2, "naive"), (0.2, "ips")):
-            value, half = pairs[f"{name}_difference"], 1.96 * pairs[f"{name}_difference_se"]
-            look = {"ls": "", "capsize": 2, "label": name.replace("ips", "IPS"), **book.METHODS[name]}
-            ax.errorbar(value, height + shift, xerr=half, **look)
-        ax.set(xlabel="DCG of the blend minus DCG of the new ranker", yticks=height, yticklabels=NEW)
-        ax.set_ylim(-0.6, len(NEW) + 0.2)
-        ax.locator_params(axis="x", nbins=5)
-        ax.legend(loc="upper center", ncols=3)
-        better = int((truth > 0).sum())
-        naive, ips = (f"{sure(frame, name)} better, {sure(frame, name, -1)} worse" for name in ("naive", "ips"))
-        fact = (
-            f"{better} of {len(NEW)} blends {'is' if better == 1 else 'are'} truly better; "
-            f"the naive estimate is sure of {naive}, IPS of {ips}"
-        )
-        alt = f"Differences in DCG, blend minus new ranker, for {len(NEW)} pairs at η = {eta:g}: {fact}."
-        return fig, frame, fact, alt
-
-    return draw

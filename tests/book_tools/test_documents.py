@@ -129,10 +129,9 @@ def test_the_claim_of_the_walk_is_one_and_can_fail() -> None:
     (spec,) = parse_registry([{**fields, "chapter": "01"}]).values()
     assert f"`{spec.id},{spec.predicted}`" in CONTRIBUTING, "the line of its prediction"
     cells = nbformat.read(REPOSITORY / "chapters" / "01_clicks_are_biased.ipynb", as_version=4).cells
-    assert [one for one in cells if one.source.startswith("shop = ")], "the place that the walk names"
+    assert [one for one in cells if one.source.startswith("log = cf.ClickLog(")], "the place that the walk names"
     names = {
         "cf": cf,
-        "shop": cf.DeterministicPolicy([1, 2, 3], [0, 3]),
         "relevance": [1, 0, 1],
         "gains": np.array([[1, 1 / 2, 1 / 3], [3, 2, 1]]),
         "seed": 0,

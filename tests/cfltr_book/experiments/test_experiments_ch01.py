@@ -58,8 +58,7 @@ def test_kendalls_tau_counts_pairs() -> None:
         (ch01.orders, ["seed", "eta", "noise", "clicks", "method"], 2 * 2 * 3),
         (ch01.orders_by_size, ["seed", "eta", "noise", "clicks", "method"], 2 * 2 * 2 * 3),
         (ch01.wrong_curves, ["seed", "assumed"], 2 * 7),
-        (ch01.judged, ["eta", "candidate"], 5 * 10),
-        (ch01.click_curves, ["rank"], 10),
+        (ch01.blend_differences, ["eta", "ranker", "method"], 5 * 5 * 3),
     ],
 )
 def test_a_table_has_one_row_for_each_key_and_is_computed_once(frame, key: list[str], rows: int) -> None:  # type: ignore[no-untyped-def]
@@ -78,24 +77,33 @@ def test_assuming_no_bias_is_the_naive_estimate() -> None:
     frame = ch01.wrong_curves(RUN).query("seed == 4").set_index("assumed")
     assert frame.loc[0.0, "tau"] == ch01.tau(ch01.estimates(log, w.lam)[0], w.truth)
     assert frame.loc[1.0, "tau"] == ch01.tau(ch01.estimates(log, w.lam)[1], w.truth)
+    assert set(frame["truly"]) == {ch01.blends_preferred(w.truth)}
 
 
-def test_a_frame_of_the_slider_says_what_it_shows() -> None:
-    fig, data, fact, alt = ch01.draw_pairs(RUN)(0.0)
-    assert "eta" not in data
-    assert len(data) == 10
-    better = int((data["truth"].to_numpy()[5:] > data["truth"].to_numpy()[:5]).sum())
-    assert fact.startswith(f"{better} of 5 blends ")
-    assert len(fact) <= 120
-    assert alt.endswith(f"{fact}.")
-    # Without bias counting and IPS are one estimate.
-    assert np.allclose(data["naive"], data["ips"], rtol=0, atol=1e-12)
-    fig.clear()
+def test_without_bias_the_blends_differ_by_counting_as_by_ips() -> None:
+    """And the truth is an interval of no width, the difference of two true values."""
+    frame = ch01.blend_differences(RUN).query("eta == 0").pivot(index="ranker", columns="method")
+    for end in ("difference", "low", "high"):
+        assert np.allclose(frame[end]["naive"], frame[end]["ips"], rtol=0, atol=1e-12)
+        truth = ch01.world(RUN, 3).truth
+        assert frame[end]["truth"].loc[list(ch01.NEW)].tolist() == (truth[5:] - truth[:5]).tolist()
+    assert (frame["low"]["ips"] < frame["difference"]["ips"]).all()
+    assert (frame["difference"]["ips"] < frame["high"]["ips"]).all()
+
+
+def test_a_difference_is_a_sum_over_the_clicks_of_one_log() -> None:
+    """Of the last blend and the new ranker inside it, on the same draws."""
+    w = ch01.world(RUN, 3)
+    log = RUN.simulate(w.policy, ch01.user_with(1.0), relevance=w.relevance, n_clicks=500, rng=RUN.rng(3, 103))
+    row = ch01.blend_differences(RUN).query("eta == 1 and method == 'ips'").iloc[-1]
+    gain = -(w.lam[9] - w.lam[4])[log.document] / log.propensity
+    assert row["difference"] == pytest.approx(gain @ log.clicks / log.n_sessions, abs=1e-12)
 
 
 def test_two_rankers_share_the_sessions_of_a_log() -> None:
     """The first document that both show at one rank is displayed in all sessions of its query."""
     log = ch01.two_rankers(RUN)
+    assert not log.examined
     shown = pd.DataFrame({"document": log.document, "impressions": log.impressions}).groupby("document").sum()
     query = np.repeat(np.arange(len(log.sessions)), np.diff(log.offsets))[shown.index]
     assert np.array_equal(shown["impressions"], log.sessions[query])
