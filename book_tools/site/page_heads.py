@@ -20,9 +20,9 @@ from book_tools.execution.artefacts import figures_in
 from book_tools.execution.execute import NOTEBOOK
 from book_tools.messages import PARSER
 from book_tools.notebooks import read_notebook
+from book_tools.rendering import render
 from book_tools.site.citations import BOOK
 from book_tools.site.html import built_pages
-from book_tools.site.tables import render
 from cfltr_core.files import write_whole
 
 # Of a description that is longer, search engines show no more.

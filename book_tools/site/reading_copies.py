@@ -23,6 +23,7 @@ from book_tools.execution.artefacts import claims_in, figures_in
 from book_tools.notebooks import MARK
 from book_tools.parameters import Parameters
 from book_tools.site.dress import drop_numeric_warnings, rewrite_claims
+from cfltr_book.reporting.pictures import numbered_caption
 
 # Viewers on the web give up on larger ones.
 LARGEST = 1_000_000
@@ -46,8 +47,6 @@ def reading_copy_of(
     book: Book, chapter: Chapter, labels: Labels, origin: Origin, parameters: Parameters
 ) -> NotebookNode:
     """Return the copy of one executed chapter with what its page shows."""
-    from cfltr_book.reporting.pictures import numbered_caption
-
     folder = book.folder_of(chapter)
     executed = executed_chapter(book, chapter)
     portable = portable_of(book, chapter, labels, origin)

@@ -11,6 +11,7 @@ from book_tools.colab.marks import LEGEND
 from book_tools.colab.repository import Origin, origin_of
 from book_tools.notebooks import read_notebook, title_of
 from book_tools.parameters import Parameters
+from book_tools.rendering import render
 from book_tools.site.claim_rows import (
     CONTROLS,
     EMPIRICAL,
@@ -21,7 +22,6 @@ from book_tools.site.claim_rows import (
     numbers_of,
     tally,
 )
-from book_tools.site.tables import render
 from cfltr_book.reporting import claim_registry
 from cfltr_book.reporting.claim_registry import EXACT, FAMILY_ALPHA, level_of
 from cfltr_book.reporting.intervals import FEW_UNITS

@@ -28,6 +28,7 @@ from book_tools.site.dress import (
     quote_records,
     rewrite_claims,
 )
+from cfltr_book.reporting.claims import NO_VERDICT
 from cfltr_core.files import write_whole
 
 # What the builder reads beside the pages; each may be absent in a small book.
@@ -97,8 +98,6 @@ def configuration(config: Path, parameters: Parameters) -> str:
 
 
 def _stage_chapters(book: Book, chapters: list[Chapter], origin: Origin, launch: bool) -> None:
-    from cfltr_book.reporting.claims import NO_VERDICT
-
     problems: list[str] = []
     for chapter in chapters:
         folder = book.folder_of(chapter)
