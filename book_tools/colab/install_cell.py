@@ -23,9 +23,8 @@ EXTRAS = {"logs": "read_events"}
 
 def requirement(origin: Origin, extras: Sequence[str] = ()) -> str | None:
     """Return what pip is to install, or None when no repository holds what the page was built from."""
-    if origin.repository is None or not origin.installable:
-        return None
-    return f"{PACKAGE}{_bracketed(extras)} @ git+{origin.repository.address}@{origin.revision}"
+    wanted = f"{PACKAGE}{_bracketed(extras)} @ git+{origin.address}@{origin.revision}"
+    return wanted if origin.installable else None
 
 
 def as_listed(origin: Origin) -> str:

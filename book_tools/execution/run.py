@@ -18,9 +18,7 @@ from book_tools.book import Book, Chapter
 from book_tools.errors import BookError, Interrupted
 from book_tools.execution.artefacts import check_artefacts
 from book_tools.execution.execute import CACHE_VARIABLE, KEPT_VARIABLE, REVISION_VARIABLE, Children, cells_done, execute
-from book_tools.execution.expected import announcement, expected_seconds
 from book_tools.execution.fingerprint import fingerprints, package_versions
-from book_tools.execution.machine import machine
 from book_tools.execution.preflight import (
     check_chapters,
     check_claims,
@@ -28,6 +26,7 @@ from book_tools.execution.preflight import (
     check_parameters,
 )
 from book_tools.execution.state import exclusive, is_current, write_stamp
+from book_tools.execution.times import announcement, expected_seconds, machine
 from book_tools.files import json_text, read_json, remove_tree, replace_tree
 from book_tools.git import git_state
 from book_tools.parameters import Parameters

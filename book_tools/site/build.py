@@ -82,7 +82,7 @@ def build_page(book: Book, chapter: Chapter) -> Path:
             mend_access(html)
             write_sliders(book, html, [chapter])
             replace_tree(html, book.build / "page")
-    return book.build / "page" / chapter.source.relative_to(book.root).with_suffix(".html")
+    return book.build / "page" / f"{book.page_of(chapter)}.html"
 
 
 def jupyter_book(book: Book, scratch: Path, builder: str = "html", strict: bool = True) -> Path:

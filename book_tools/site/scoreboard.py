@@ -114,10 +114,9 @@ def function_of(row: ClaimRow, origin: Origin) -> str | None:
         return None
     path, line = measure.place
     name = f"<code>{measure.function.__name__}</code> in <code>{path}</code>, line {line}"
-    if origin.repository is None or origin.repository.github is None or origin.revision is None:
+    if origin.github is None or origin.revision is None:
         return f"function {name}"
-    owner, project = origin.repository.github
-    return f'function <a href="https://github.com/{owner}/{project}/blob/{origin.revision}/{path}#L{line}">{name}</a>'
+    return f'function <a href="https://github.com/{origin.github}/blob/{origin.revision}/{path}#L{line}">{name}</a>'
 
 
 def _totals(rows: Sequence[ClaimRow], corpus: str) -> list[tuple[list[str], list[list[str]]]]:

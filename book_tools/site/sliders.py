@@ -24,11 +24,10 @@ def write_sliders(book: Book, html: Path, chapters: list[Chapter]) -> None:
     """Put the frames of every figure of the ``chapters`` that has a knob below ``html``, and their words behind it."""
     problems = Problems()
     for chapter in chapters:
-        source = chapter.source.relative_to(book.root)
         for figure in figures_in(book.folder_of(chapter)):
             if figure.slider:
                 with problems.collected(f"{chapter.source.name}: "):
-                    _write_slider(html, (html / source).with_suffix(".html"), figure, figure.slider)
+                    _write_slider(html, html / f"{book.page_of(chapter)}.html", figure, figure.slider)
     problems.raise_any()
 
 

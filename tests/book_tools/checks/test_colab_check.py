@@ -14,7 +14,6 @@ from book_tools.book import Book, Chapter
 from book_tools.checks import colab_check
 from book_tools.checks.colab_check import check_copies
 from book_tools.checks.reference import Tolerances, differences, results_in
-from book_tools.colab.bare_env import PREINSTALLED
 from book_tools.colab.install_cell import as_listed
 from book_tools.colab.repository import VARIABLE, origin_of
 from book_tools.errors import BookError
@@ -150,7 +149,7 @@ def test_the_versions_to_try_are_older_than_those_of_the_lock_and_complete() -> 
         return {m[1].lower(): tuple(map(int, m[2].split("."))) for m in pairs if m}
 
     colab, lock = pins("book_tools/colab/constraints.txt"), pins("requirements.txt")
-    assert {name.lower() for name in PREINSTALLED} - {"papermill"} <= colab.keys()
+    assert {name.lower() for name in colab_check.PREINSTALLED} - {"papermill"} <= colab.keys()
     assert {name for name in colab if colab[name] > lock[name]} == set()
     assert colab["torch"] == lock["torch"]
     assert colab["numpy"] < lock["numpy"]
