@@ -83,6 +83,10 @@ class Book:
         """The finished cells of the chapter's kept tables, so that an interrupted ``paper`` goes on."""
         return self.build / "kept" / chapter.number
 
+    def page_of(self, chapter: Chapter) -> str:
+        """The page of a chapter, as the table of contents names it."""
+        return chapter.source.relative_to(self.root).with_suffix("").as_posix()
+
     def folder_of(self, chapter: Chapter) -> Path:
         """Where the artefacts of an executed chapter lie."""
         return self.executed / chapter.name

@@ -50,12 +50,11 @@ def main(arguments: list[str] | None = None) -> int:
 def check(book: Book) -> None:
     """Check the files of the chapters, the registry of claims, the map of the book and the marks in the text."""
     from book_tools.colab.marks import check_marks
-    from book_tools.execution.preflight import check_chapters, check_claims, check_names
+    from book_tools.execution.preflight import check_chapters, check_claims
     from book_tools.site.map import check_map
 
     chapters = book.chapters()
     check_chapters(chapters)
-    check_names(chapters)
     check_map(book)
     check_claims()
     check_marks(book)

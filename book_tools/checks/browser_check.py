@@ -20,9 +20,9 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.support.wait import WebDriverWait
 
 from book_tools.book import Book
-from book_tools.checks.axe import axe_problems, find_axe
 from book_tools.checks.browser import chromium, console_problems, serving
 from book_tools.checks.browser_search import search_problems
+from book_tools.checks.judges import find_axe
 from book_tools.errors import BookError, UsageError
 from book_tools.messages import PARSER
 from book_tools.site.html import alternative_text_problem, built_pages
@@ -36,7 +36,10 @@ PATIENCE = 90.0
 SETTLE = Path(__file__).with_name("browser_settle.js").read_text(encoding="utf-8")
 PROBE = Path(__file__).with_name("browser_probe.js").read_text(encoding="utf-8")
 PREVIEWS = Path(__file__).with_name("browser_previews.js").read_text(encoding="utf-8")
+AXE = Path(__file__).with_name("browser_axe.js").read_text(encoding="utf-8")
 SLIDERS = Path(__file__).with_name("browser_sliders.js").read_text(encoding="utf-8")
+# How grave a finding is, in axe's words; of the others it says itself that they hinder few.
+GRAVE = {"serious", "critical"}
 # Addresses that stand for data in the page itself.
 INLINE = {"data", "blob", "about"}
 
@@ -117,7 +120,7 @@ def _visit(browser: Chrome, address: str, origin: str, view: View, written: int,
             yield from browser.execute_async_script(PREVIEWS)["problems"]
             yield from browser.execute_async_script(SLIDERS, 500 * browser.timeouts.script)
         if view.width == DESK:
-            yield from axe_problems(browser, axe)
+            yield from _axe_problems(browser, axe)
     except TimeoutException:
         yield "the page did not come to rest; a script or a request of it never ends"
     yield from console_problems(browser)
@@ -159,6 +162,17 @@ def _page_problems(seen: dict[str, Any], view: View, written: int) -> Iterator[s
         problem = alternative_text_problem(image["alt"])
         if problem:
             yield f"image {image['source']} {problem}"
+
+
+def _axe_problems(browser: Chrome, script: str) -> Iterator[str]:
+    """Run axe on the page that is shown and yield its grave findings, one line for each rule."""
+    browser.execute_script(script)
+    found = browser.execute_async_script(AXE)
+    if isinstance(found, str):
+        raise BookError(f"browser: axe-core failed: {found}")
+    for finding in found:
+        if finding["impact"] in GRAVE:
+            yield f"axe, {finding['impact']}: {finding['help']} ({finding['number']} places, as {finding['first']!r})"
 
 
 def _request_problems(browser: Chrome, origin: str) -> Iterator[str]:

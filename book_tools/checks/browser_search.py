@@ -6,6 +6,7 @@ And whether it shows of each page where its words stand, leads there, and fails 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -24,17 +25,7 @@ QUERIES = {
     "propensity": ("chapters/",),
     "fit_proprank": ("api/",),
 }
-# The script of the search is done when it has said how many pages it found.
-FOUND = """
-if (!document.querySelector(".search-summary")?.textContent) return null;
-return [...document.querySelectorAll("ul.search > li > a")].map((link) => link.getAttribute("href"));
-"""
-# A name of the package is described, a page has an excerpt, which comes after the page itself was fetched.
-BARE = """
-const described = (item) => item.querySelector("span") || item.querySelector(".context")?.textContent.trim();
-const items = [...document.querySelectorAll("ul.search > li")];
-return items.filter((item) => !described(item)).map((item) => item.innerText);
-"""
+FOUND = Path(__file__).with_name("browser_found.js").read_text(encoding="utf-8")
 
 
 def search_problems(browser: Chrome, site: Path, origin: str) -> Iterator[str]:
@@ -43,19 +34,20 @@ def search_problems(browser: Chrome, site: Path, origin: str) -> Iterator[str]:
         return
     for query, wanted in QUERIES.items():
         browser.get(f"{origin}/search.html?q={quote(query)}")
+        patience = WebDriverWait(browser, browser.timeouts.script)
         try:
-            links = WebDriverWait(browser, browser.timeouts.script).until(lambda found: found.execute_script(FOUND))
+            patience.until(lambda there: (there.execute_script(FOUND) or {}).get("links"))
+            with suppress(TimeoutException):
+                patience.until(lambda there: not there.execute_script(FOUND)["bare"])
         except TimeoutException:
             yield f"search.html: finds nothing for {query!r}"
             continue
-        try:
-            WebDriverWait(browser, browser.timeouts.script).until(lambda found: not found.execute_script(BARE))
-        except TimeoutException:
-            bare = browser.execute_script(BARE)
+        # An excerpt moves the link of its page to where it stands there.
+        seen = browser.execute_script(FOUND)
+        links, bare = seen["links"], seen["bare"]
+        if bare:
             yield f"search.html: {query!r} shows nothing of {len(bare)} pages that it finds, as of {bare[0]!r}"
         yield from (f"search.html: {query!r}: {problem}" for problem in dict.fromkeys(console_problems(browser)))
-        # An excerpt moves the link of its page to where it stands there.
-        links = browser.execute_script(FOUND)
         if not links[0].startswith(wanted):
             yield f"search.html: {query!r} finds {links[0]} first, and not a page of {' or '.join(wanted)}"
         names = [index for index, link in enumerate(links) if link.startswith("api/")]

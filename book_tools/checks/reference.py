@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
@@ -19,7 +18,7 @@ import yaml
 
 from book_tools.book import Book, Chapter
 from book_tools.errors import BookError
-from book_tools.execution.artefacts import Figure, Record, claims_in, collect, figures_in, records_in
+from book_tools.execution.artefacts import claims_in, collect, figures_in, records_in
 from book_tools.files import json_text
 from book_tools.parameters import Parameters
 from book_tools.site.front import keep_picture
@@ -77,21 +76,17 @@ def _tolerance(place: str, entry: dict[str, Any], base: Tolerance) -> Tolerance:
 
 def results_in(folder: Path) -> Results:
     """Return what one executed chapter found."""
-    return _numbers(figures_in(folder), records_in(folder)) | {
-        ("claim", claim.result.id): claim.result.verdict for claim in claims_in(folder)
+    return {
+        **{("figure", figure.id): figure.data for figure in figures_in(folder)},
+        **{("record", record.name): record.value for record in records_in(folder)},
+        **{("claim", claim.result.id): claim.result.verdict for claim in claims_in(folder)},
     }
 
 
 def numbers_of(book: Book, chapters: list[Chapter]) -> Results:
     """Return the figures and records of several chapters; a name that two of them use is an error."""
-    figures = collect(book, chapters, figures_in, lambda figure: figure.id)
-    records = collect(book, chapters, records_in, lambda record: record.name)
-    return _numbers((figure for _, figure in figures.values()), (record for _, record in records.values()))
-
-
-def _numbers(figures: Iterable[Figure], records: Iterable[Record]) -> Results:
-    tables: Results = {("figure", figure.id): figure.data for figure in figures}
-    return tables | {("record", record.name): record.value for record in records}
+    found = collect(book, chapters, lambda folder: list(results_in(folder).items()), lambda item: " ".join(item[0]))
+    return {key: value for _, (key, value) in found.values() if key[0] != "claim"}
 
 
 def has_reference(book: Book, parameters: Parameters) -> bool:

@@ -108,15 +108,14 @@ def copy_of(book: Book, chapter: Chapter, labels: Labels, origin: Origin, parame
 
 def portable_of(book: Book, chapter: Chapter, labels: Labels, origin: Origin, mark: str = "") -> Portable:
     """Return the translation of a chapter's text; ``mark`` stands behind each number that it recorded."""
-    page = chapter.source.relative_to(book.root).with_suffix("").as_posix()
+    page = book.page_of(chapter)
     records = {record.name: f"{record.text}{mark}" for record in records_in(book.folder_of(chapter))}
-    site = origin.repository.site if origin.repository else None
 
     def mark_on(content: str) -> Target:
         found = measured(book, mark_of(content))
         return Target(f"{posixpath.dirname(page)}/{SCOREBOARD}#claim-{found.spec.id}", f"{found.symbol}{mark}")
 
-    return Portable(page, labels, records, site, mark_on)
+    return Portable(page, labels, records, origin.site, mark_on)
 
 
 def plain_cells(
@@ -256,6 +255,6 @@ def add_launch_line(notebook: NotebookNode, page: str, origin: Origin) -> None:
         f'<a href="{read}" download>Notebook to read</a>, with the outputs of this page',
     ]
     # A copy of changes that no repository holds cannot be what Colab would open.
-    if origin.repository is not None and origin.installable and (address := origin.repository.colab(name)):
+    if origin.installable and (address := origin.colab(name)):
         links.insert(0, f'<a href="{address}">Open in Colab</a>')
     below_title(notebook.cells, f"{LAUNCH}{' · '.join(links)}</p>\n")

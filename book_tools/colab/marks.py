@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING
 
 from nbformat import NotebookNode
 
@@ -23,10 +22,10 @@ from book_tools.errors import Problems
 from book_tools.execution.artefacts import claims_in
 from book_tools.notebooks import TURNED, read_notebook, source_index
 from book_tools.parameters import Parameters
-
-if TYPE_CHECKING:
-    from cfltr_book.reporting.claim_registry import Claim
-    from cfltr_book.reporting.claims import Measurement
+from cfltr_book.reporting import claim_registry
+from cfltr_book.reporting.claim_registry import VERDICTS, Claim, check_measured
+from cfltr_book.reporting.claims import Measurement
+from cfltr_book.reporting.wording import outcome
 
 ROLE = "claim"
 # Every claim has a row there, with the anchor claim-<id>; the chapters lie beside it.
@@ -57,8 +56,6 @@ class Mark:
     @property
     def found(self) -> str:
         """What the run found, in the words of the scoreboard."""
-        from cfltr_book.reporting.wording import outcome
-
         if self.measured is None:
             return "not measured"
         result = self.measured.result
@@ -81,13 +78,11 @@ def mark_of(content: str) -> Mark:
     ValueError
         For anything but a claim of the registry and a verdict.
     """
-    from cfltr_book.reporting.claim_registry import VERDICTS, check_measured, registry
-
     id, _, verdict = content.partition(" ")
     if verdict not in VERDICTS:
         raise ValueError(f"{{{ROLE}}}`{content}`: expected a claim and one of {', '.join(VERDICTS)}")
     check_measured(id)
-    return Mark(registry()[id], verdict)
+    return Mark(claim_registry.registry()[id], verdict)
 
 
 def check_marks(book: Book) -> None:

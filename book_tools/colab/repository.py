@@ -22,48 +22,43 @@ VARIABLE = "CFLTR_REPOSITORY"
 # Colab opens notebooks that lie in a GitHub repository; the copies are built, so they get a branch of their own.
 COLAB_BRANCH = "colab"
 COLAB = "https://colab.research.google.com/github"
-GITHUB = "github.com"
-
-
-@dataclass(frozen=True)
-class Repository:
-    """A repository that everybody can reach."""
-
-    address: str
-
-    @property
-    def github(self) -> tuple[str, str] | None:
-        """Owner and name on GitHub, or None when the repository lies elsewhere."""
-        parts = urlsplit(self.address)
-        match = re.fullmatch(r"/([\w.-]+)/([\w.-]+?)(?:\.git)?/?", parts.path)
-        return (match[1], match[2]) if parts.hostname == GITHUB and match else None
-
-    @property
-    def site(self) -> str | None:
-        """The address of the published pages, ending in a slash, or None when it cannot be known."""
-        if self.github is None:
-            return None
-        owner, name = self.github
-        host = f"{owner.lower()}.github.io"
-        return f"https://{host}/" if name.lower() == host else f"https://{host}/{name}/"
-
-    def colab(self, notebook: str) -> str | None:
-        """The address that opens a published copy in Colab, or None where Colab cannot reach it."""
-        return f"{COLAB}/{'/'.join(self.github)}/blob/{COLAB_BRANCH}/{notebook}" if self.github else None
+GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What a page was built from; each part is None when it is not known."""
+    """What a page was built from: the ``address`` of a repository that everybody can reach, a revision of it.
 
-    repository: Repository | None
+    Each part is None when it is not known; ``dirty`` is True where the page was built from changes on top.
+    """
+
+    address: str | None
     revision: str | None
     dirty: bool | None
 
     @property
     def installable(self) -> bool:
         """Tell whether the repository holds exactly what the page was built from."""
-        return self.repository is not None and self.revision is not None and self.dirty is False
+        return self.address is not None and self.revision is not None and self.dirty is False
+
+    @property
+    def github(self) -> str | None:
+        """The repository on GitHub, as *owner/name*, or None when it lies elsewhere."""
+        match = GITHUB.fullmatch(self.address or "")
+        return match[1] if match else None
+
+    @property
+    def site(self) -> str | None:
+        """The address of the published pages, ending in a slash, or None when it cannot be known."""
+        if self.github is None:
+            return None
+        owner, name = self.github.split("/")
+        host = f"{owner.lower()}.github.io"
+        return f"https://{host}/" if name.lower() == host else f"https://{host}/{name}/"
+
+    def colab(self, notebook: str) -> str | None:
+        """The address that opens a published copy in Colab, or None where Colab cannot reach it."""
+        return f"{COLAB}/{self.github}/blob/{COLAB_BRANCH}/{notebook}" if self.github else None
 
 
 def origin_of(book: Book) -> Origin:
@@ -72,8 +67,8 @@ def origin_of(book: Book) -> Origin:
     return Origin(find_repository(book.root), manifest.get("revision"), manifest.get("dirty"))
 
 
-def find_repository(root: Path) -> Repository | None:
-    """Return the repository of the book in ``root``, or None when no public address is known."""
+def find_repository(root: Path) -> str | None:
+    """Return the address of the repository of the book in ``root``, or None when no public address is known."""
     given = os.environ.get(VARIABLE, "").strip()
     if given:
         if not _is_public(given):
@@ -81,11 +76,11 @@ def find_repository(root: Path) -> Repository | None:
                 f"{VARIABLE}={given}: expected a public address like https://host.example/owner/name, without a user "
                 "or a password in it; correct it, or unset it to build without a repository"
             )
-        return Repository(given.rstrip("/"))
+        return given.rstrip("/")
     remote = git(root, "remote", "get-url", "origin")
     # A book inside another repository is not what that repository's address installs.
     if remote and git(root, "rev-parse", "--show-prefix") == "" and _is_public(remote):
-        return Repository(remote.rstrip("/"))
+        return remote.rstrip("/")
     return None
 
 

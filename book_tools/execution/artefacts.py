@@ -1,8 +1,6 @@
 """What a chapter leaves beside its notebook: figures, claims and recorded numbers.
 
-The writing side is ``cfltr_book.reporting``, which checks what it is given; this is the reading side.  The package is
-imported where a claim is read and not before: it brings NumPy along, and a command that needs no claim should answer at
-once.
+The writing side is ``cfltr_book.reporting``, which checks what it is given; this is the reading side.
 """
 
 from __future__ import annotations
@@ -11,13 +9,11 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from book_tools.book import Book, Chapter
 from book_tools.errors import Problems
-
-if TYPE_CHECKING:
-    from cfltr_book.reporting.claims import Measurement
+from cfltr_book.reporting.claims import Measurement
 
 T = TypeVar("T")
 
@@ -59,8 +55,6 @@ def figures_in(folder: Path) -> list[Figure]:
 
 def claims_in(folder: Path) -> list[Measurement]:
     """Return what an executed chapter measured for its claims, by id."""
-    from cfltr_book.reporting.claims import Measurement
-
     return _read_all(folder / "claims", "id", lambda content, _: Measurement.from_record(content))
 
 
@@ -76,19 +70,11 @@ def measured_claims(book: Book, chapters: list[Chapter]) -> dict[str, tuple[Chap
 
 def check_artefacts(chapter: Chapter, folder: Path) -> None:
     """Raise one error that lists everything wrong with the artefacts a chapter just wrote."""
-    from cfltr_book.reporting.claim_registry import registry
-
     problems = Problems()
     for read in (figures_in, records_in, claims_in):
         with problems.collected(f"{chapter.source.name}: "):
             read(folder)
     problems.raise_any()
-    Problems(
-        f"{chapter.source.name}: claim {claim.result.id} belongs to chapter {registry()[claim.result.id].chapter}; "
-        "move it, or correct its chapter in the registry"
-        for claim in claims_in(folder)
-        if claim.result.id in registry() and registry()[claim.result.id].chapter != chapter.number
-    ).raise_any()
 
 
 def collect(

@@ -22,6 +22,8 @@ from book_tools.book import Book
 from book_tools.errors import UsageError
 from book_tools.files import files_below, json_text
 from book_tools.parameters import Parameters
+from cfltr_book.data.corpora import letor_folder
+from cfltr_book.reporting.claim_registry import MEASURED_BY, entries_of
 from cfltr_core.files import sha256_of
 
 # The distributions that execute a notebook; those a chapter computes with are read from pyproject.toml.
@@ -67,8 +69,6 @@ def _corpus_files(corpus: str) -> list[tuple[str, int, int]]:
     """Return name, size and modification time of a collection's files: cheap, and enough to see a change."""
     if not corpus.startswith(LETOR_PREFIX):
         return []
-    from cfltr_book.data.corpora import letor_folder
-
     try:
         folder = letor_folder(corpus)
     except ValueError as error:
@@ -132,8 +132,6 @@ def _digests_below(folder: Path) -> dict[str, str]:
 
 def _claims(path: Path | None) -> list[dict[str, Any]]:
     """Return what measurements depend on of the claims in one file; a withdrawn claim is measured no more."""
-    from cfltr_book.reporting.claim_registry import MEASURED_BY, entries_of
-
     try:
         entries = entries_of(path.read_text(encoding="utf-8")) if path else []
     except yaml.YAMLError as error:

@@ -6,7 +6,6 @@ package computes, stores and writes.
 
 from __future__ import annotations
 
-import ast
 import json
 import platform
 import re
@@ -29,8 +28,12 @@ from book_tools.execution.run import termination_as_interrupt
 from book_tools.git import git_state
 from book_tools.notebooks import KEPT, SET_UP, read_notebook, tags_of, write_notebook
 from book_tools.parameters import Parameters
+from cfltr_book.legacy import paper_run
+from cfltr_book.legacy.kept_tables import place_of
 
 LOOK_SECONDS = 0.5
+# How a cell names the table that it computes, outside of comments.
+CALLED = re.compile(r"^[^#\n]*\.kept\(\s*\"([^\"]+)\"", re.MULTILINE)
 
 
 def paper(
@@ -50,9 +53,6 @@ def paper(
     again.  ``seeds`` is the largest number of seeds of a table; to ``go_on`` is to leave those that a table already
     holds as they are.
     """
-    from cfltr_book.legacy import paper_run
-    from cfltr_book.legacy.kept_tables import place_of
-
     check_packages()
     check_parameters(parameters)
     (chapter,) = book.select([wanted])
@@ -126,7 +126,7 @@ def _shown(lines: Path) -> Iterator[None]:
 
 def _table_names(chapter: Chapter, trimmed: NotebookNode) -> list[str]:
     """Return the names of the tables that the cells compute, in order."""
-    names = [name for cell in trimmed.cells for name in _names_in(cell.source)]
+    names = [name for cell in trimmed.cells for name in CALLED.findall(cell.source)]
     problems = Problems(
         f"{chapter.source.name}: two kept tables are called {name!r}; rename one"
         for name, times in sorted(Counter(names).items())
@@ -138,14 +138,3 @@ def _table_names(chapter: Chapter, trimmed: NotebookNode) -> list[str]:
         )
     problems.raise_any(UsageError)
     return names
-
-
-def _names_in(source: str) -> Iterator[str]:
-    try:
-        tree = ast.parse(re.sub(r"^\s*[%!].*$", "", source, flags=re.MULTILINE))
-    except SyntaxError:
-        return  # the cell will say so itself when it is executed
-    for node in ast.walk(tree):
-        match node:
-            case ast.Call(func=ast.Attribute(attr="kept"), args=[ast.Constant(value=str(name)), *_]):
-                yield name

@@ -15,16 +15,18 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import papermill  # type: ignore[import-untyped]
+
 from book_tools.book import PACKAGES, Chapter
 from book_tools.errors import Problems, UsageError
 from book_tools.execution.execute import DROPPED_VARIABLES
 from book_tools.notebooks import read_notebook, tags_of
 from book_tools.parameters import KNOWN, Parameters
+from cfltr_book.data.corpora import check_corpus
+from cfltr_book.data.scales import check_scale
+from cfltr_book.reporting import claim_registry
 
 CHAPTER_NAME = re.compile(r"\d\d_[a-z0-9]+(_[a-z0-9]+)*")
-# The calls by which a chapter records a number, or keeps a figure, under a literal name.
-WRITES = re.compile(r"\.(?:(?P<record>record|number)\(|(?:figure|slider)\([^\"]*,)\s*\"(?P<name>[^\"]+)\"")
-
 # The checkout that this code is of.  The pipeline is not installed, so a chapter need not find it.
 CHECKOUT = Path(__file__).resolve().parents[2]
 PIPELINE = "book_tools"
@@ -69,33 +71,8 @@ def check_chapters(chapters: list[Chapter]) -> None:
     problems.raise_any(UsageError)
 
 
-def check_names(everything: list[Chapter]) -> None:
-    """Raise when two chapters record a number or a figure under one name, as far as their sources tell."""
-    writers: dict[tuple[str, str], dict[str, None]] = {}
-    for chapter in everything:
-        for found in WRITES.finditer(_code_of(chapter)):
-            kind = "record" if found["record"] else "figure"
-            writers.setdefault((kind, found["name"]), {})[chapter.name] = None
-    Problems(
-        f"{kind} {name!r}: written by both {' and '.join(chapters)}; rename one"
-        for (kind, name), chapters in sorted(writers.items())
-        if len(chapters) > 1
-    ).raise_any(UsageError)
-
-
-def _code_of(chapter: Chapter) -> str:
-    """The code of a chapter; a file that cannot be read says so elsewhere, and has none."""
-    with Problems().collected():
-        return "\n\n".join(cell.source for cell in read_notebook(chapter.source).cells if cell.cell_type == "code")
-    return ""
-
-
 def check_parameters(parameters: Parameters) -> None:
     """Raise when the scale or the corpus does not exist, before any chapter starts."""
-    # Imported here because the package pulls in NumPy, which most commands do not need.
-    from cfltr_book.data.corpora import check_corpus
-    from cfltr_book.data.scales import check_scale
-
     problems = Problems()
     for check, value in ((check_scale, parameters.scale), (check_corpus, parameters.corpus)):
         with problems.collected(kind=ValueError):
@@ -107,17 +84,13 @@ def check_parameters(parameters: Parameters) -> None:
 
 def check_claims() -> None:
     """Raise when the registry of claims is not what it must be, before a chapter measures one of them."""
-    from cfltr_book.reporting.claim_registry import registry
-
     problems = Problems()
     with problems.collected(kind=ValueError):
-        registry()
+        claim_registry.registry()
     problems.raise_any(UsageError)
 
 
 def _chapter_problems(chapter: Chapter) -> Iterator[str]:
-    import papermill  # type: ignore[import-untyped]
-
     name = chapter.source.name
     if not CHAPTER_NAME.fullmatch(chapter.name):
         yield f"{name}: chapters are called NN_snake_case.ipynb"

@@ -18,18 +18,15 @@ from book_tools.book import Book, Chapter
 from book_tools.errors import BookError, Interrupted
 from book_tools.execution.artefacts import check_artefacts
 from book_tools.execution.execute import CACHE_VARIABLE, KEPT_VARIABLE, REVISION_VARIABLE, Children, cells_done, execute
-from book_tools.execution.expected import announcement, expected_seconds
 from book_tools.execution.fingerprint import fingerprints, package_versions
-from book_tools.execution.lock import exclusive
-from book_tools.execution.machine import machine
 from book_tools.execution.preflight import (
     check_chapters,
     check_claims,
-    check_names,
     check_packages,
     check_parameters,
 )
-from book_tools.execution.stamp import is_current, write_stamp
+from book_tools.execution.state import exclusive, is_current, write_stamp
+from book_tools.execution.times import announcement, expected_seconds, machine
 from book_tools.files import json_text, read_json, remove_tree, replace_tree
 from book_tools.git import git_state
 from book_tools.parameters import Parameters
@@ -53,7 +50,6 @@ def run(
     everything = book.chapters()
     chapters = book.select(wanted or [])
     check_chapters(chapters)
-    check_names(everything)
     # Before execution: a chapter edited while it runs must not count as run.
     prints = fingerprints(book, parameters)
     with exclusive(book):

@@ -6,7 +6,8 @@ import importlib
 import os
 import platform
 import sys
-from typing import TYPE_CHECKING
+
+from joblib import parallel_config
 
 from book_tools.book import Book
 from book_tools.errors import BookError, Interrupted, UsageError
@@ -16,10 +17,9 @@ from book_tools.execution.preflight import check_packages, check_parameters
 from book_tools.execution.run import termination_as_interrupt
 from book_tools.git import git_state
 from book_tools.parameters import Parameters
-
-if TYPE_CHECKING:
-    from cfltr_book.reporting.run import Run
-    from cfltr_book.reporting.tables import Experiment
+from cfltr_book.reporting import tables as kept_tables
+from cfltr_book.reporting.run import Run
+from cfltr_book.reporting.tables import Experiment, check_question, compute, differences, write_table
 
 
 def tables(
@@ -40,10 +40,6 @@ def tables(
         # Libraries read at their start how many threads and which kernels they use: the command starts once more.
         sys.stdout.flush()
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
-    from joblib import parallel_config
-
-    from cfltr_book.reporting.run import Run
-
     check_packages()
     check_parameters(parameters)
     experiments = _experiments(book, wanted, names)
@@ -63,8 +59,6 @@ def tables(
 
 def _experiments(book: Book, wanted: str, names: list[str]) -> list[Experiment]:
     """The experiments that stand in the module of a chapter, of these ``names``."""
-    from cfltr_book.reporting.tables import Experiment
-
     (chapter,) = book.select([wanted])
     try:
         module = importlib.import_module(f"cfltr_book.experiments.ch{chapter.number}")
@@ -77,12 +71,10 @@ def _experiments(book: Book, wanted: str, names: list[str]) -> list[Experiment]:
 
 
 def _written(book: Book, experiment: Experiment, run: Run, *, anew: bool) -> list[str]:
-    from cfltr_book.reporting.tables import KEPT, compute, write_table
-
     asked = experiment.rows(run, experiment.seeds_of(run))
     print(f"{experiment.name}: {len(asked)} cells, {run.scale}, {run.corpus}", flush=True)
     cells = compute(experiment, run, asked, anew=anew)
-    path = book.root / "cfltr_book" / "kept" / experiment.path(run.scale, run.corpus).relative_to(KEPT)
+    path = book.root / "cfltr_book" / "kept" / experiment.path(run.scale, run.corpus).relative_to(kept_tables.KEPT)
     revision, dirty = git_state(book.root, besides="cfltr_book/kept")
     made = {"revision": revision, "dirty": dirty, "python": platform.python_version()}
     write_table(path, experiment, run, cells, **made, packages=package_versions(book))
@@ -91,8 +83,6 @@ def _written(book: Book, experiment: Experiment, run: Run, *, anew: bool) -> lis
 
 
 def _checked(experiment: Experiment, run: Run) -> list[str]:
-    from cfltr_book.reporting.tables import check_question, compute, differences
-
     kept = experiment.kept_table(run.scale, run.corpus)
     if kept is None:
         print(f"{experiment.name}: no table is kept at {run.scale} on {run.corpus}", flush=True)

@@ -1,7 +1,7 @@
 """The pages that describe the packages: a page for each of their folders, and one that lists every public name.
 
 They are written while the book is staged, from nothing but the packages: Sphinx reads the docstrings.  Described are
-the public names, and the classes that these take and return.
+the public names, and the classes that these take and return.  Wherever code on a page names one, it leads there.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import posixpath
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -17,9 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from sphinx.pycode import ModuleAnalyzer
+from sphinx.util.inventory import InventoryFile
 
 from book_tools.book import PACKAGES
-from book_tools.site.tables import render
+from book_tools.rendering import render
+from book_tools.site.html import rewrite_pages
 
 FOLDER = "api"
 # The folders of the packages in the order in which one meets them, each with the title of its page.
@@ -34,6 +37,14 @@ PAGES = {
 }
 INDEX = f"{FOLDER}/index"
 NAMES = (INDEX, *(f"{FOLDER}/{folder}" for folder in PAGES))
+# What chapters call the packages.
+ALIASES = {"cf": "cfltr_core", "book": "cfltr_book"}
+CALLED = f"(?:{'|'.join(ALIASES)})"
+# What stands in a link already is left alone.
+LINK = re.compile(r"(<a\b.*?</a>)", re.DOTALL)
+# As the highlighter writes it, and as code within a sentence is written.
+NAMED = re.compile(rf'(<span class="n">{CALLED}</span><span class="o">\.</span><span class="n">)(\w+)(</span>)')
+QUOTED = re.compile(rf'(<code class="[^"]*"><span class="pre">)({CALLED}\.(\w+))')
 RECIPES = Path(__file__).with_name("api_recipes.md")
 
 
@@ -151,3 +162,42 @@ def api_pages() -> dict[str, str]:
             "api_folder.md.jinja", folder=folder, title=title, about=about, modules=modules
         )
     return pages
+
+
+def link_names(html: Path) -> None:
+    """Link every ``cf.name`` and ``book.name`` in the code of the pages below ``html``, in place."""
+    with (html / "objects.inv").open("rb") as stream:
+        inventory = InventoryFile.load(stream, "", lambda _, place: place)
+    addresses = {
+        name.partition(".")[2]: place
+        for kind, names in inventory.items()
+        if kind.startswith("py:") and kind != "py:module"
+        for name, (_, _, place, _) in names.items()
+        if name.partition(".")[0] in ALIASES.values()
+    }
+
+    def change(page: str, path: Path) -> str:
+        folder = path.parent.as_posix()
+        return linked(page, {name: posixpath.relpath(place, folder) for name, place in addresses.items()})
+
+    rewrite_pages(html, change)
+
+
+def linked(page: str, places: dict[str, str]) -> str:
+    """Return the HTML of ``page`` with a link around every name of the packages that has a place."""
+
+    def link(text: str, place: str) -> str:
+        return f'<a class="api-name" href="{place}">{text}</a>'
+
+    def named(match: re.Match[str]) -> str:
+        place = places.get(match[2])
+        return match[0] if place is None else f"{match[1]}{link(match[2], place)}{match[3]}"
+
+    def quoted(match: re.Match[str]) -> str:
+        place = places.get(match[3])
+        return match[0] if place is None else f"{match[1]}{link(match[2], place)}"
+
+    parts = LINK.split(page)
+    return "".join(
+        part if index % 2 else QUOTED.sub(quoted, NAMED.sub(named, part)) for index, part in enumerate(parts)
+    )

@@ -8,34 +8,27 @@ from __future__ import annotations
 
 import ast
 import re
-from itertools import groupby
 from pathlib import Path
+
+from book_tools.rendering import render
 
 NAME = "chapters/architecture"
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("cfltr_core", "cfltr_book", "book_tools")
-INTRODUCTION = """# How the code is built
-
-Three packages make the book, and each calls only those before it. The folders of each are floors of a house, and
-imports point only down: what stands on a floor uses what lies below it, and knows nothing of what stands above. So
-each floor can be read, tested and changed with nothing but the floors below in mind. A test fails where an import
-points up, where two folders of one floor know each other without leave, or where a name with an underscore leaves its
-module.
-"""
 
 
 def architecture() -> str:
     """Return the text of the page."""
-    parts = [INTRODUCTION]
-    for name in PACKAGES:
-        package = ROOT / name
-        parts.append(f"## `{name}`\n\n```{{eval-rst}}\n{docstring(package / '__init__.py')}\n```\n")
-        paths = sorted(package.rglob("*.py"), key=lambda path: (path.parent != package, path))
-        for folder, inside in groupby(paths, key=lambda path: path.relative_to(package).parts[:-1][:1]):
-            lines = [f"- `{module_name(path)}`: {first_paragraph(path)}" for path in inside]
-            title = f"{'/'.join((name, *folder))}: {len(lines)} modules"
-            parts.append("\n".join([f":::{{dropdown}} {title}\n", *lines, "\n:::\n"]))
-    return "\n".join(parts)
+    return render("architecture.md.jinja", packages=[_package(ROOT / name) for name in PACKAGES])
+
+
+def _package(package: Path) -> tuple[str, str, dict[str, list[tuple[str, str]]]]:
+    """Return the name of a package, the table of its floors, and what is in its folders, the package itself first."""
+    folders: dict[str, list[tuple[str, str]]] = {}
+    for path in sorted(package.rglob("*.py"), key=lambda path: (path.parent != package, path)):
+        folder = "/".join(path.relative_to(package.parent).parts[:-1][:2])
+        folders.setdefault(folder, []).append((module_name(path), first_paragraph(path)))
+    return package.name, docstring(package / "__init__.py"), folders
 
 
 def module_name(path: Path) -> str:

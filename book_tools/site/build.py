@@ -13,12 +13,11 @@ from book_tools.colab.copies import FOLDER, READ_FOLDER, write_copies
 from book_tools.colab.labels import read_labels
 from book_tools.colab.repository import origin_of
 from book_tools.errors import BookError
-from book_tools.execution.lock import exclusive
-from book_tools.execution.state import fresh_run
+from book_tools.execution.state import exclusive, fresh_run
 from book_tools.files import remove_tree, replace_tree
 from book_tools.messages import builder_messages
 from book_tools.site.access import mend_access
-from book_tools.site.api_links import link_names
+from book_tools.site.api import link_names
 from book_tools.site.edition_links import copy_editions, current_editions
 from book_tools.site.html import html_problems
 from book_tools.site.page_heads import write_heads
@@ -83,7 +82,7 @@ def build_page(book: Book, chapter: Chapter) -> Path:
             mend_access(html)
             write_sliders(book, html, [chapter])
             replace_tree(html, book.build / "page")
-    return book.build / "page" / chapter.source.relative_to(book.root).with_suffix(".html")
+    return book.build / "page" / f"{book.page_of(chapter)}.html"
 
 
 def jupyter_book(book: Book, scratch: Path, builder: str = "html", strict: bool = True) -> Path:

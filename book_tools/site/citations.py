@@ -23,7 +23,6 @@ YEAR = 2026
 
 def bibtex(key: str, origin: Origin, place: str = "index.html", title: str = "", number: str = "") -> str:
     """Return how the book, or with a ``title`` one of its chapters, is cited."""
-    address = origin.repository.site if origin.repository else None
     note = [f"Chapter {number}"] if number else []
     note += [f"revision {origin.revision[:12]}"] if origin.revision else []
     fields = {
@@ -32,7 +31,7 @@ def bibtex(key: str, origin: Origin, place: str = "index.html", title: str = "",
         **({"booktitle": f"{{{BOOK}}}"} if title else {}),
         "year": f"{{{YEAR}}}",
         **({"note": f"{{{', '.join(note)}}}"} if note else {}),
-        **({"url": f"{{{address}{place}}}"} if address else {}),
+        **({"url": f"{{{origin.site}{place}}}"} if origin.site else {}),
     }
     lines = "".join(f"  {name:<9} = {value},\n" for name, value in fields.items())
     return f"@{'incollection' if title else 'misc'}{{{key},\n{lines}}}\n"
@@ -40,11 +39,11 @@ def bibtex(key: str, origin: Origin, place: str = "index.html", title: str = "",
 
 def report_address(page: str, title: str, origin: Origin) -> str | None:
     """Return the address at which an error on ``page`` is reported, filled in, or None where that is not known."""
-    if origin.repository is None or origin.repository.github is None:
+    if origin.github is None:
         return None
     body = f"Page: {page}\nRevision: {origin.revision or 'not known'}\n\nWhat it says, and what it should say:\n"
     query = urlencode({"title": f"Error in {title}", "body": body}, quote_via=quote)
-    return f"https://github.com/{'/'.join(origin.repository.github)}/issues/new?{query}"
+    return f"https://github.com/{origin.github}/issues/new?{query}"
 
 
 def closing(page: str, title: str, entry: str, origin: Origin) -> str:

@@ -15,7 +15,7 @@ from book_tools.execution.artefacts import measured_claims
 from book_tools.execution.execute import NOTEBOOK
 from book_tools.notebooks import MARK, read_notebook
 from book_tools.parameters import Parameters
-from book_tools.site.tables import interval, number
+from book_tools.rendering import interval, number
 from cfltr_book.reporting import claim_registry, wording
 from cfltr_book.reporting.claim_registry import EXACT, NO_PREDICTION, SCALE_ORDER, Claim
 from cfltr_book.reporting.claims import NO_VERDICT, Measurement

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nbformat import NotebookNode
 
 from book_tools.colab.marks import SCOREBOARD
-from book_tools.errors import BookError
+from book_tools.errors import Problems
 from book_tools.execution.artefacts import Figure
 from book_tools.notebooks import MARK, TITLE, fold_title, is_fold, source_index
-
-if TYPE_CHECKING:
-    from cfltr_book.reporting.claims import Measurement
+from cfltr_book.reporting import claim_registry
+from cfltr_book.reporting.claims import Measurement
+from cfltr_book.reporting.evidence import Evidence
 
 DATA_FOLDER = "figures"
 # What NumPy says of a number that it cannot compute, with the line of code below it.
@@ -32,32 +32,27 @@ def dress(notebook: NotebookNode, chapter: str, figures: list[Figure]) -> None:
     figure that the chapter does not show.
     """
     by_id = {figure.id: figure for figure in figures}
-    problems: list[str] = []
-    shown: set[str] = set()
+    problems = Problems()
     for index, cell in enumerate(notebook.cells):
         if cell.cell_type != "code":
             continue
-        place = f"{chapter}, cell {source_index(notebook, index)} ({_first_line(cell)!r})"
         cell["outputs"] = [output for output in cell.outputs if "caption" not in _mark(output)]
         images = [output for output in cell.outputs if _is_image(output)]
         ids = [_mark(output)["figure"] for output in images if "figure" in _mark(output)]
+        wrong = ""
         if len(ids) < len(images):
-            problems.append(f"{place}: an image without alternative text; show it with figure(…), alt=…")
-            continue
-        if len(ids) > 1:
-            problems.append(f"{place}: shows {' and '.join(ids)}; a cell shows one figure, split it")
-            continue
-        for name in ids:
-            if name not in by_id:
-                problems.append(f"{place}: shows {name}, but no such figure was saved")
-            elif name in shown:
-                problems.append(f"{place}: shows {name} a second time; refer to it instead")
-            else:
-                shown.add(name)
-                _annotate(cell, by_id[name])
-    problems += [f"{chapter}: {name} was saved but is not shown" for name in sorted(by_id.keys() - shown)]
-    if problems:
-        raise BookError(*problems)
+            wrong = "an image without alternative text; show it with figure(…), alt=…"
+        elif len(ids) > 1:
+            wrong = f"shows {' and '.join(ids)}; a cell shows one figure, split it"
+        elif ids and ids[0] not in by_id:
+            wrong = f"shows {ids[0]} a second time; refer to it instead"
+        elif ids:
+            _annotate(cell, by_id.pop(ids[0]))
+        if wrong:
+            line = next((line for line in cell.source.splitlines() if line.strip()), "")
+            problems.append(f"{chapter}, cell {source_index(notebook, index)} ({line!r}): {wrong}")
+    problems += [f"{chapter}: {name} was saved but is not shown" for name in sorted(by_id)]
+    problems.raise_any()
 
 
 def label_folds(notebook: NotebookNode) -> None:
@@ -91,9 +86,7 @@ def rewrite_claims(
     Each leads to its row on the scoreboard, where that has an address; where it is shown first it bears an anchor, to
     which that row leads back.
     """
-    from cfltr_book.reporting.claim_registry import registry
-    from cfltr_book.reporting.evidence import Evidence
-
+    registry = claim_registry.registry()
     measured = {measurement.result.id: measurement for measurement in measurements}
     by_id = {name: measurement.result for name, measurement in measured.items()}
     seen: set[str] = set()
@@ -101,11 +94,11 @@ def rewrite_claims(
         for output in cell.get("outputs", []):
             name: str = _mark(output).get("claim", "")
             several: list[str] = _mark(output).get("evidence", [])
-            if name in by_id and name in registry():
+            if name in by_id and name in registry:
                 text = by_id[name].markdown(scoreboard=scoreboard, anchor=name not in seen)
                 output["data"] = {**output.data, "text/markdown": text, "text/plain": repr(by_id[name])}
                 seen.add(name)
-            if several and all(name in measured and name in registry() for name in several):
+            if several and all(name in measured and name in registry for name in several):
                 first = measured[several[0]]
                 table = Evidence([by_id[name] for name in several], corpus=first.corpus, scale=first.scale)
                 html = table.html(scoreboard=scoreboard, anchors=set(several) - seen)
@@ -145,7 +138,3 @@ def _mark(output: NotebookNode) -> dict[str, Any]:
 
 def _is_image(output: NotebookNode) -> bool:
     return any(mime.startswith("image/") for mime in output.get("data", {})) or "figure" in _mark(output)
-
-
-def _first_line(cell: NotebookNode) -> str:
-    return next((line for line in cell.source.splitlines() if line.strip()), "")

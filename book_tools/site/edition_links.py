@@ -25,7 +25,7 @@ KINDS = {
 # Where they lie below the site, and the box of the front page that leads there.
 FOLDER = "editions"
 BOX = '<div class="editions">'
-# The front page includes this file, which lies beside it while the site is built.
+# The front page includes this file.
 INCLUDED = "editions.md"
 
 
@@ -40,13 +40,6 @@ def current_editions(book: Book) -> list[Path]:
     notes, run = read_json(_notes(book)), _run_of(book)
     paths = [book.build / f"{NAME}{ending}" for ending in KINDS]
     return [path for path in paths if path.is_file() and run is not None and notes.get(path.name) == run]
-
-
-def write_edition_links(book: Book, editions: Sequence[Path] = ()) -> None:
-    """Lay the words about editions beside the staged front page, if that includes them."""
-    page = book.stage / f"{book.pages()[0]}.md"
-    if page.is_file() and f"{{include}} {INCLUDED}" in page.read_text(encoding="utf-8"):
-        write_whole(book.stage / INCLUDED, words(editions))
 
 
 def copy_editions(editions: Sequence[Path], site: Path) -> None:

@@ -17,8 +17,7 @@ import yaml
 from book_tools.book import Book
 from book_tools.colab.repository import origin_of
 from book_tools.errors import BookError, UsageError
-from book_tools.execution.lock import exclusive
-from book_tools.execution.state import fresh_run
+from book_tools.execution.state import exclusive, fresh_run
 from book_tools.files import files_below
 from book_tools.site.api import NAMES
 from book_tools.site.build import SCRATCH_PREFIX, jupyter_book
@@ -63,14 +62,12 @@ def make_pdf(book: Book, latex_only: bool = False) -> None:
             return
         command = ["latexmk", "-xelatex", "-interaction=nonstopmode", "-halt-on-error", "-silent", source.name]
         subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-        said = source.with_suffix(".log").read_text(encoding="utf-8", errors="replace").splitlines()
+        said = source.with_suffix(".log").read_text(encoding="utf-8", errors="replace")
         made = source.with_suffix(".pdf")
-        faults = [line for line in said if line.startswith("!") or "undefined references" in line]
-        faults += [line for line in said if line.startswith("Missing character")]
+        faults = re.findall(r"^!.*|^.*undefined references.*|^Missing character.*", said, re.MULTILINE)
         if faults or not made.is_file():
             raise BookError(*list(dict.fromkeys(faults))[:20], "pdf: XeLaTeX failed, or left something out")
-        pages = re.search(r"Output written on .*?\((\d+) pages", "".join(said[-20:]))
-        _keep(book, made, f"{NAME}.pdf", f", {pages[1]} pages" if pages else "")
+        _keep(book, made, f"{NAME}.pdf", "")
 
 
 def make_offline(book: Book) -> None:
@@ -86,7 +83,9 @@ def make_offline(book: Book) -> None:
                 if place.parts[0] != FOLDER:
                     content = path.read_bytes()
                     content = OFFER.sub(b"", content) if place == FRONT else content
-                    _add(archive, f"{NAME}/{place.as_posix()}", content)
+                    about = zipfile.ZipInfo(f"{NAME}/{place.as_posix()}", MOMENT)
+                    about.compress_type, about.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+                    archive.writestr(about, content)
         _keep(book, made, f"{NAME}.zip", f"; unpack it and open {NAME}/index.html")
 
 
@@ -124,12 +123,6 @@ def _leave_out_api(book: Book) -> None:
         if not contents[key]:
             del contents[key]
     write_whole(path, yaml.safe_dump(contents, sort_keys=False, allow_unicode=True))
-
-
-def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    about = zipfile.ZipInfo(name, MOMENT)
-    about.compress_type, about.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-    archive.writestr(about, content)
 
 
 def _keep(book: Book, made: Path, name: str, more: str) -> None:

@@ -14,15 +14,15 @@ from book_tools.book import Book, Chapter
 from book_tools.errors import BookError
 from book_tools.execution.artefacts import Figure, figures_in
 from book_tools.parameters import Parameters
+from book_tools.rendering import render
 from book_tools.site.claim_rows import CONTROLS, EMPIRICAL, MATHEMATICAL, ClaimRow, claim_rows, listed, tally
 from book_tools.site.scoreboard import SOURCES_PAGE
-from book_tools.site.tables import render
 from cfltr_book.legacy.kept_questions import number_of
 from cfltr_book.reporting import claim_registry
 from cfltr_book.reporting.wording import SOURCES
 from cfltr_core.files import write_whole
 
-# The front page includes this file, which lies beside it while the site is built.
+# The front page includes this file.
 INCLUDED = "front.md"
 FIGURE = "fig-ten-candidates"
 # Where the README finds it, and what stands in that file beside the picture.
@@ -42,21 +42,26 @@ MEANING = {
 }
 
 
-def write_front(book: Book, parameters: Parameters) -> None:
-    """Lay the figure and the findings beside the staged front page, if that includes them."""
-    page = book.stage / f"{book.pages()[0]}.md"
-    if not page.is_file() or INCLUDED not in page.read_text(encoding="utf-8"):
-        return
+def front(book: Book, parameters: Parameters) -> str:
+    """Return the figure and the findings of the front page; the picture is laid beside it.
+
+    Raises
+    ------
+    BookError
+        Where no chapter recorded the figure.
+    """
     found = front_figure(book)
     if found is None:
         raise BookError(
-            f"{page.name}: shows {FIGURE}, which no chapter of the book records; choose another in front.py"
+            f"{book.pages()[0]}.md: shows {FIGURE}, which no chapter of the book records; choose another in front.py"
         )
     chapter, figure = found
-    name = f"front{figure.image.suffix}"
-    shutil.copy2(figure.image, book.stage / name)
+    picture = f"front{figure.image.suffix}"
+    shutil.copy2(figure.image, book.stage / picture)
     place = f"chapters/{chapter.name}.html#{figure.id}"
-    write_whole(book.stage / INCLUDED, picture(figure, name, place) + findings(book, parameters))
+    # An image without a number, because it has one in its chapter.
+    shown = render("front.md.jinja", picture=picture, figure=figure, place=place)
+    return shown + findings(book, parameters)
 
 
 def front_figure(book: Book) -> tuple[Chapter, Figure] | None:
@@ -85,14 +90,6 @@ def numbers_of(picture: Path) -> str:
     if found is None:
         raise BookError(f"{picture.name}: has no numbers; write it with 'make accept'")
     return found[1]
-
-
-def picture(figure: Figure, name: str, place: str) -> str:
-    """Return the figure with its caption: an image without a number, because it has one in its chapter."""
-    return (
-        f'<div class="front-figure">\n\n:::{{image}} {name}\n:alt: {figure.alt}\n:::\n\n'
-        f'{figure.caption} <a href="{place}">The figure in its chapter, with its data</a>\n\n</div>\n\n'
-    )
 
 
 def findings(book: Book, parameters: Parameters) -> str:

@@ -16,8 +16,7 @@ from bs4 import BeautifulSoup, Tag
 from book_tools.messages import PARSER
 from cfltr_core.files import write_whole
 
-# Elements that fetch something as soon as the page is opened, with the attribute that names it.
-LOADING = (("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("embed", "src"))
+# Relations by which a link in the head of a page fetches something as soon as the page is opened.
 LOADING_RELATIONS = {"stylesheet", "icon", "shortcut", "preload", "prefetch", "modulepreload", "manifest"}
 STYLE_URL = re.compile(r"""(?:url\(|@import)\s*['"]?\s*((?:https?:)?//[^'")\s]+)""")
 # An image is not described in fewer characters.
@@ -51,7 +50,7 @@ def html_problems(site: Path) -> list[str]:
         for problem in (
             *_images(page),
             *_links(page, path, site, anchors),
-            *_other_hosts(page),
+            *_styles(page),
             *_leftovers(page),
         ):
             problems.append(f"{name}: {problem}")
@@ -95,6 +94,9 @@ def _links(page: BeautifulSoup, path: Path, site: Path, anchors: dict[Path, set[
             if not isinstance(address, str) or address in ("", "#"):
                 continue
             parts = urlsplit(address)
+            relations = {str(relation).lower() for relation in tag.get("rel") or []}
+            if parts.netloc and (key == "src" or (tag.name == "link" and relations & LOADING_RELATIONS)):
+                yield f"<{tag.name}> loads {address} from another host"
             if parts.scheme or parts.netloc:
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
@@ -106,24 +108,12 @@ def _links(page: BeautifulSoup, path: Path, site: Path, anchors: dict[Path, set[
                 yield f"link to {address}, but that page has no such anchor"
 
 
-def _other_hosts(page: BeautifulSoup) -> Iterator[str]:
-    for name, key in LOADING:
-        for tag in page.find_all(name):
-            if _is_remote(str(tag.get(key) or "")):
-                yield f"<{name}> loads {tag[key]} from another host"
-    for tag in page.find_all("link"):
-        relations = {str(relation).lower() for relation in tag.get("rel") or []}
-        if relations & LOADING_RELATIONS and _is_remote(str(tag.get("href") or "")):
-            yield f"<link> loads {tag['href']} from another host"
+def _styles(page: BeautifulSoup) -> Iterator[str]:
     styles = [tag.get_text() for tag in page.find_all("style")]
     styles += [str(tag["style"]) for tag in page.select("[style]")]
     for style in styles:
         for address in STYLE_URL.findall(style):
             yield f"a style loads {address} from another host"
-
-
-def _is_remote(address: str) -> bool:
-    return bool(urlsplit(address).netloc)
 
 
 def _leftovers(page: BeautifulSoup) -> Iterator[str]:

@@ -8,16 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import yaml
 
 from book_tools.book import Book
 from book_tools.errors import BookError
 from book_tools.notebooks import read_notebook, title_of
-from cfltr_core.files import write_whole
+from book_tools.rendering import includes, render
 
-# The front page includes this file, which lies beside it while the site is built.
+# The front page includes this file.
 INCLUDED = "map.md"
 QUESTIONS = "questions.yml"
 BELOW_TITLE = re.compile(r"^\*(Reading .*?Builds on .+\.)\*$", re.MULTILINE)
@@ -46,20 +45,10 @@ class Entry:
         return int(found[1]) if found else 0
 
 
-def write_map(book: Book) -> None:
-    """Lay the map beside the staged front page, if that includes it."""
-    if _is_wanted(book.stage / f"{book.pages()[0]}.md"):
-        write_whole(book.stage / INCLUDED, map_of(book))
-
-
 def check_map(book: Book) -> None:
     """Raise before the chapters run where the front page wants a map that cannot be written."""
-    if _is_wanted(book.root / f"{book.pages()[0]}.md"):
+    if includes(book.root / f"{book.pages()[0]}.md", INCLUDED):
         map_entries(book)
-
-
-def _is_wanted(page: Path) -> bool:
-    return page.is_file() and f"{{include}} {INCLUDED}" in page.read_text(encoding="utf-8")
 
 
 def map_entries(book: Book) -> list[Entry]:
@@ -97,14 +86,17 @@ def map_entries(book: Book) -> list[Entry]:
 def map_of(book: Book) -> str:
     """Return the map: the parts of the contents, and a list of the chapters of each."""
     entries = {f"chapters/{entry.name}": entry for entry in map_entries(book)}
-    hours = sum(entry.minutes for entry in entries.values()) / 60
-    lines = [f"The {len(entries)} chapters take about {hours:.0f} hours to read.\n"]
     contents = yaml.safe_load(book.toc.read_text(encoding="utf-8"))
-    for group in [contents, *contents.get("parts", [])]:
-        inside = [entries[page["file"]] for page in group.get("chapters", []) if page["file"] in entries]
-        if inside and "caption" in group:
-            lines.append(f"**{group['caption']}**\n")
-        for entry in inside:
-            about = LINK.sub(r"](chapters/\1.ipynb)", entry.about)
-            lines.append(f"- [{entry.title}](chapters/{entry.name}.ipynb): {entry.question.strip()}\n\n  {about}\n")
-    return "\n".join(lines)
+    parts = [
+        (
+            group.get("caption"),
+            [
+                (entry, LINK.sub(r"](chapters/\1.ipynb)", entry.about))
+                for page in group.get("chapters", [])
+                if (entry := entries.get(page["file"]))
+            ],
+        )
+        for group in [contents, *contents.get("parts", [])]
+    ]
+    hours = sum(entry.minutes for entry in entries.values()) / 60
+    return render("map.md.jinja", entries=entries, hours=hours, parts=[part for part in parts if part[1]])

@@ -20,9 +20,9 @@ from book_tools.execution.artefacts import figures_in
 from book_tools.execution.execute import NOTEBOOK
 from book_tools.messages import PARSER
 from book_tools.notebooks import read_notebook
+from book_tools.rendering import render
 from book_tools.site.citations import BOOK
 from book_tools.site.html import built_pages
-from book_tools.site.tables import render
 from cfltr_core.files import write_whole
 
 # Of a description that is longer, search engines show no more.
@@ -40,7 +40,7 @@ MAP = """<?xml version="1.0" encoding="utf-8"?>
 
 def write_heads(book: Book, site: Path, origin: Origin) -> None:
     """Describe every page below ``site`` in its head, in place, and add the map of the site and the page 404."""
-    address = origin.repository.site if origin.repository else None
+    address = origin.site
     cards = write_cards(book, site) if address else {}
     places = []
     for path in built_pages(site):
@@ -68,8 +68,7 @@ def write_cards(book: Book, site: Path) -> dict[str, str]:
         if first:
             (site / CARDS).mkdir(exist_ok=True)
             shutil.copy2(first, site / CARDS)
-            page = chapter.source.relative_to(book.root).with_suffix(".html").as_posix()
-            cards[page] = f"{CARDS}/{first.name}"
+            cards[f"{book.page_of(chapter)}.html"] = f"{CARDS}/{first.name}"
     return cards
 
 

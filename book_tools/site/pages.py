@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from book_tools.book import Book
 from book_tools.parameters import Parameters
+from book_tools.rendering import includes
 from book_tools.site.api import INDEX, api_pages
 from book_tools.site.architecture import NAME, architecture
-from book_tools.site.edition_links import write_edition_links
-from book_tools.site.front import write_front, write_source_counts
-from book_tools.site.map import write_map
+from book_tools.site.edition_links import INCLUDED as EDITIONS
+from book_tools.site.edition_links import words
+from book_tools.site.front import INCLUDED as FRONT
+from book_tools.site.front import front, write_source_counts
+from book_tools.site.map import INCLUDED as MAP
+from book_tools.site.map import map_of
 from book_tools.site.papers_size import papers_size
 from book_tools.site.scoreboard import numbers_files, scoreboard
 from book_tools.site.status import status
@@ -34,9 +38,20 @@ def write_accompanying(book: Book, parameters: Parameters, editions: Sequence[Pa
 
     ``editions`` are those that the front page leads to.
     """
-    write_front(book, parameters)
+    write_included(book, parameters, editions)
     write_source_counts(book, parameters)
-    write_map(book)
-    write_edition_links(book, editions)
     for name, text in numbers_files(book, parameters).items():
         write_whole(book.stage / name, text)
+
+
+def write_included(book: Book, parameters: Parameters, editions: Sequence[Path] = ()) -> None:
+    """Lay the files that the staged front page includes beside it, those that it does include."""
+    page = book.stage / f"{book.pages()[0]}.md"
+    texts: dict[str, Callable[[], str]] = {
+        FRONT: lambda: front(book, parameters),
+        MAP: lambda: map_of(book),
+        EDITIONS: lambda: words(editions),
+    }
+    for name, text in texts.items():
+        if includes(page, name):
+            write_whole(book.stage / name, text())

@@ -14,8 +14,8 @@ from scipy.stats import ttest_ind
 
 from book_tools.book import Book, Chapter
 from book_tools.git import date_of, last_changed
+from book_tools.rendering import render
 from book_tools.site.scoreboard import link_to
-from book_tools.site.tables import render
 from cfltr_book.data.scales import SCALES as SCALE_OF
 from cfltr_book.legacy import kept_tables
 from cfltr_book.reporting import tables

@@ -14,7 +14,7 @@ from html import unescape
 from pathlib import Path
 from urllib.parse import unquote
 
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, Tag
 
 from book_tools.messages import PARSER
 from book_tools.site.html import built_pages
@@ -22,10 +22,8 @@ from cfltr_core.files import write_whole
 
 FOLDER = "previews"
 LINK = re.compile(r'<a class="(?:reference internal|api-name)" href="([^"#]*)#([^"]+)"')
-# What begins with such a tag is shown; of a term and of a name in the package also what follows.
-SHOWN = re.compile(
-    r'<div class="(?:proof|exercise|citation)\b|<div class="math\b|<figure\b|<dt class="sig\b|<dt id="term-', re.ASCII
-)
+# What is shown; of a term and of a name in the package also what follows.
+SHOWN = "div.proof, div.exercise, div.citation, div.math, figure, dt.sig, dt[id^=term-]"
 # What is of no use there: links to the place itself, to data, and what holds a long proof.
 LEFT_OUT = ".headerlink, .download, .viewcode-link, .fn-backref, script, style, button, details, .backrefs"
 
@@ -34,12 +32,14 @@ def write_previews(html: Path) -> None:
     """Mark every link that has a preview, and write the scripts that hold them, below ``html``."""
 
     @cache
-    def text_of(path: Path) -> str:
-        return path.read_text(encoding="utf-8")
+    def places_on(path: Path) -> dict[str, Tag]:
+        page = BeautifulSoup(path.read_text(encoding="utf-8"), PARSER)
+        return {str(tag["id"]): tag for tag in page.select(SHOWN) if "id" in tag.attrs}
 
     @cache
     def preview(path: Path, anchor: str) -> str | None:
-        return preview_of(text_of(path), anchor, path.parent.relative_to(html).as_posix()) if path.is_file() else None
+        place = places_on(path).get(anchor) if path.is_file() else None
+        return preview_of(place, path.parent.relative_to(html).as_posix()) if place else None
 
     for path in built_pages(html):
         found: dict[str, str] = {}
@@ -52,7 +52,7 @@ def write_previews(html: Path) -> None:
             found[unescape(f"{match[1]}#{match[2]}")] = text
             return f"{match[0]} data-preview"
 
-        marked = LINK.sub(mark, text_of(path))
+        marked = LINK.sub(mark, path.read_text(encoding="utf-8"))
         if found:
             place = html / FOLDER / path.relative_to(html).with_suffix(".js")
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -62,24 +62,19 @@ def write_previews(html: Path) -> None:
             write_whole(path, marked)
 
 
-def preview_of(page: str, anchor: str, folder: str) -> str | None:
-    """Return what is shown of the place ``anchor`` of a page that lies in ``folder``, or None for any other place."""
-    start = re.search(rf'<[a-z]+\b[^>]*\bid="{re.escape(anchor)}"[^>]*>', page)
-    if start is None or not SHOWN.match(start[0]):
-        return None
-    text = element_at(page, start.start())
-    if start[0].startswith("<dt"):
-        described = page.find("<dd>", start.end())
-        if described >= 0 and not page[start.start() + len(text) : described].strip():
-            text += element_at(page, described)
-        text = f"<dl>{text}</dl>"
+def preview_of(place: Tag, folder: str) -> str:
+    """Return what is shown of a ``place`` on a page that lies in ``folder``."""
+    text = str(place)
+    if place.name == "dt":
+        described = place.find_next_sibling()
+        is_there = isinstance(described, Tag) and described.name == "dd"
+        text = f"<dl>{text}{described if is_there else ''}</dl>"
     soup = BeautifulSoup(text, PARSER)
     for part in soup.select(LEFT_OUT):
         part.decompose()
-    if start[0].startswith('<dt class="sig'):
-        # Of a name in the package its signature, and what it is in a sentence.
-        for part in soup.select("dl > dd > *")[1:]:
-            part.decompose()
+    # Of a name in the package its signature, and what it is in a sentence.
+    for part in soup.select("dl > dt.sig + dd > *")[1:]:
+        part.decompose()
     for part in soup.find_all(True):
         for key in ("id", "href", "title", "role", "data-preview"):
             del part[key]
@@ -90,16 +85,3 @@ def preview_of(page: str, anchor: str, folder: str) -> str | None:
     for part in soup.find_all("a"):
         part.unwrap()
     return re.sub(r"\s*\n\s*\n\s*", "\n", str(soup)).strip()
-
-
-def element_at(page: str, start: int) -> str:
-    """Return the element whose first tag begins at ``start``."""
-    name = re.match(r"<([a-z]+)", page[start:])
-    if name is None:
-        raise ValueError(f"no tag begins at {start}")
-    depth = 0
-    for tag in re.compile(rf"<(/?){name[1]}\b[^>]*>").finditer(page, start):
-        depth += -1 if tag[1] else 1
-        if depth == 0:
-            return page[start : tag.end()]
-    raise ValueError(f"<{name[1]}> at {start} has no end")

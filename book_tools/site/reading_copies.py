@@ -18,11 +18,12 @@ from book_tools.colab.install_cell import stamp_of
 from book_tools.colab.labels import Labels, Target
 from book_tools.colab.marks import LEGEND, SCOREBOARD
 from book_tools.colab.repository import Origin
-from book_tools.errors import BookError
+from book_tools.errors import Problems
 from book_tools.execution.artefacts import claims_in, figures_in
 from book_tools.notebooks import MARK
 from book_tools.parameters import Parameters
 from book_tools.site.dress import drop_numeric_warnings, rewrite_claims
+from cfltr_book.reporting.pictures import numbered_caption
 
 # Viewers on the web give up on larger ones.
 LARGEST = 1_000_000
@@ -32,22 +33,18 @@ def write_reading_copies(book: Book, labels: Labels, folder: Path, origin: Origi
     """Write a copy of every executed chapter with its outputs into ``folder``, which is emptied first."""
     write_each(book, folder, lambda chapter: reading_copy_of(book, chapter, labels, origin, parameters))
     sizes = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
-    problems = [
+    Problems(
         f"{name}: its copy with outputs has {size / 1e6:.2f} MB, and at most {LARGEST / 1e6:.0f} MB are wanted; "
         "show figures of thousands of marks with dense=True"
         for name, size in sizes.items()
         if size > LARGEST
-    ]
-    if problems:
-        raise BookError(*problems)
+    ).raise_any()
 
 
 def reading_copy_of(
     book: Book, chapter: Chapter, labels: Labels, origin: Origin, parameters: Parameters
 ) -> NotebookNode:
     """Return the copy of one executed chapter with what its page shows."""
-    from cfltr_book.reporting.pictures import numbered_caption
-
     folder = book.folder_of(chapter)
     executed = executed_chapter(book, chapter)
     portable = portable_of(book, chapter, labels, origin)

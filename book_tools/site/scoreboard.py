@@ -11,6 +11,7 @@ from book_tools.colab.marks import LEGEND
 from book_tools.colab.repository import Origin, origin_of
 from book_tools.notebooks import read_notebook, title_of
 from book_tools.parameters import Parameters
+from book_tools.rendering import render
 from book_tools.site.claim_rows import (
     CONTROLS,
     EMPIRICAL,
@@ -21,7 +22,6 @@ from book_tools.site.claim_rows import (
     numbers_of,
     tally,
 )
-from book_tools.site.tables import render
 from cfltr_book.reporting import claim_registry
 from cfltr_book.reporting.claim_registry import EXACT, FAMILY_ALPHA, level_of
 from cfltr_book.reporting.intervals import FEW_UNITS
@@ -114,10 +114,9 @@ def function_of(row: ClaimRow, origin: Origin) -> str | None:
         return None
     path, line = measure.place
     name = f"<code>{measure.function.__name__}</code> in <code>{path}</code>, line {line}"
-    if origin.repository is None or origin.repository.github is None or origin.revision is None:
+    if origin.github is None or origin.revision is None:
         return f"function {name}"
-    owner, project = origin.repository.github
-    return f'function <a href="https://github.com/{owner}/{project}/blob/{origin.revision}/{path}#L{line}">{name}</a>'
+    return f'function <a href="https://github.com/{origin.github}/blob/{origin.revision}/{path}#L{line}">{name}</a>'
 
 
 def _totals(rows: Sequence[ClaimRow], corpus: str) -> list[tuple[list[str], list[list[str]]]]:

@@ -16,7 +16,6 @@ from typing import Any
 from book_tools.book import Book, Chapter
 from book_tools.errors import BookError, Problems
 from book_tools.execution.artefacts import Figure, figures_in
-from book_tools.site.previews import element_at
 
 FOLDER = "frames"
 
@@ -25,18 +24,17 @@ def write_sliders(book: Book, html: Path, chapters: list[Chapter]) -> None:
     """Put the frames of every figure of the ``chapters`` that has a knob below ``html``, and their words behind it."""
     problems = Problems()
     for chapter in chapters:
-        source = chapter.source.relative_to(book.root)
         for figure in figures_in(book.folder_of(chapter)):
             if figure.slider:
                 with problems.collected(f"{chapter.source.name}: "):
-                    _write_slider(html, (html / source).with_suffix(".html"), figure, figure.slider)
+                    _write_slider(html, html / f"{book.page_of(chapter)}.html", figure, figure.slider)
     problems.raise_any()
 
 
 def _write_slider(html: Path, path: Path, figure: Figure, slider: dict[str, Any]) -> None:
     page = path.read_text(encoding="utf-8")
-    opening = re.search(rf'<figure\b[^>]*\bid="{re.escape(figure.id)}"[^>]*>', page)
-    if opening is None:
+    shown = re.search(rf'<figure\b[^>]*\bid="{re.escape(figure.id)}".*?</figure>', page, re.DOTALL)
+    if shown is None:
         raise BookError(f"{figure.id} has a slider, but stands on the page as no figure")
     target = html / FOLDER
     target.mkdir(exist_ok=True)
@@ -51,6 +49,5 @@ def _write_slider(html: Path, path: Path, figure: Figure, slider: dict[str, Any]
     # Inside a script a "</" might end it.
     content = json.dumps(about, sort_keys=True, ensure_ascii=False).replace("</", "<\\/")
     # Behind the figure, which may hold no script of its own.
-    end = opening.start() + len(element_at(page, opening.start()))
     script = f'\n<script type="application/json" class="frames">{content}</script>\n'
-    path.write_text(page[:end] + script + page[end:], encoding="utf-8")
+    path.write_text(page[: shown.end()] + script + page[shown.end() :], encoding="utf-8")

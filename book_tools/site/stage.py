@@ -14,7 +14,7 @@ from book_tools.colab.copies import add_launch_line, below_title
 from book_tools.colab.half_pages import executed_chapter
 from book_tools.colab.marks import box_of, write_marks
 from book_tools.colab.repository import Origin
-from book_tools.errors import BookError
+from book_tools.errors import Problems
 from book_tools.execution.artefacts import claims_in, figures_in, records_in
 from book_tools.files import remove_tree
 from book_tools.notebooks import write_notebook
@@ -28,6 +28,7 @@ from book_tools.site.dress import (
     quote_records,
     rewrite_claims,
 )
+from cfltr_book.reporting.claims import NO_VERDICT
 from cfltr_core.files import write_whole
 
 # What the builder reads beside the pages; each may be absent in a small book.
@@ -61,7 +62,7 @@ def stage(
 def stage_page(book: Book, chapter: Chapter, origin: Origin, parameters: Parameters) -> None:
     """Fill ``_build/stage`` anew with one executed chapter below a first page without words."""
     _begin(book, parameters)
-    first, page = book.pages()[0], chapter.source.relative_to(book.root).with_suffix("").as_posix()
+    first, page = book.pages()[0], book.page_of(chapter)
     contents = {"format": "jb-book", "root": first, "chapters": [{"file": page}]}
     write_whole(book.stage / book.toc.name, yaml.safe_dump(contents))
     write_whole(book.stage / f"{first}.md", "# One page of the book\n")
@@ -97,41 +98,35 @@ def configuration(config: Path, parameters: Parameters) -> str:
 
 
 def _stage_chapters(book: Book, chapters: list[Chapter], origin: Origin, launch: bool) -> None:
-    from cfltr_book.reporting.claims import NO_VERDICT
-
-    problems: list[str] = []
+    problems = Problems()
     for chapter in chapters:
-        folder = book.folder_of(chapter)
-        target = book.stage / chapter.source.relative_to(book.root)
-        data = target.parent / DATA_FOLDER
-        data.mkdir(parents=True, exist_ok=True)
-        try:
-            figures = figures_in(folder)
-            notebook = executed_chapter(book, chapter)
-            measurements = claims_in(folder)
-            dress(notebook, chapter.source.name, figures)
-            label_folds(notebook)
-            quote_records(notebook)
-            rewrite_claims(notebook, measurements)
-            box = box_of(write_marks(book, chapter, notebook, launch), launch)
-            unavailable = any(measurement.result.verdict == NO_VERDICT for measurement in measurements) or any(
-                record.value is None for record in records_in(folder)
-            )
-        except BookError as error:
-            problems.extend(error.problems)
-            continue
-        if unavailable:
-            # The page says what it lacks; that NumPy noticed it too would only stop the strict build.
-            for line in drop_numeric_warnings(notebook):
-                print(f"  {chapter.name}, {line} (not shown on the page)", flush=True)
-        page = chapter.source.relative_to(book.root).with_suffix("").as_posix()
-        if box:
-            below_title(notebook.cells, box)
-        if launch:
-            add_launch_line(notebook, page, origin)
-            add_closing(notebook, chapter, page, origin)
-        write_notebook(target, notebook)
-        for figure in figures:
-            shutil.copy2(figure.data, data)
-    if problems:
-        raise BookError(*problems)
+        with problems.collected():
+            _stage_chapter(book, chapter, origin, launch)
+    problems.raise_any()
+
+
+def _stage_chapter(book: Book, chapter: Chapter, origin: Origin, launch: bool) -> None:
+    folder, page = book.folder_of(chapter), book.page_of(chapter)
+    target = book.stage / f"{page}.ipynb"
+    data = target.parent / DATA_FOLDER
+    data.mkdir(parents=True, exist_ok=True)
+    figures, measurements = figures_in(folder), claims_in(folder)
+    notebook = executed_chapter(book, chapter)
+    dress(notebook, chapter.source.name, figures)
+    label_folds(notebook)
+    quote_records(notebook)
+    rewrite_claims(notebook, measurements)
+    if box := box_of(write_marks(book, chapter, notebook, launch), launch):
+        below_title(notebook.cells, box)
+    if any(measurement.result.verdict == NO_VERDICT for measurement in measurements) or any(
+        record.value is None for record in records_in(folder)
+    ):
+        # The page says what it lacks; that NumPy noticed it too would only stop the strict build.
+        for line in drop_numeric_warnings(notebook):
+            print(f"  {chapter.name}, {line} (not shown on the page)", flush=True)
+    if launch:
+        add_launch_line(notebook, page, origin)
+        add_closing(notebook, chapter, page, origin)
+    write_notebook(target, notebook)
+    for figure in figures:
+        shutil.copy2(figure.data, data)

@@ -14,8 +14,8 @@ from book_tools.execution.artefacts import claims_in, figures_in, records_in
 from book_tools.files import read_json
 from book_tools.git import date_of
 from book_tools.parameters import Parameters
+from book_tools.rendering import duration, render
 from book_tools.site.scoreboard import link_to
-from book_tools.site.tables import duration, render
 
 # What turns executed notebooks into pages; the manifest names what they were executed with.
 BUILDERS = ("jupyter-book", "sphinx", "myst-nb", "sphinx-book-theme")

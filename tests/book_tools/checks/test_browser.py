@@ -15,10 +15,10 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 from toy import REPOSITORY, Toy
 
-from book_tools.checks.axe import VARIABLE, find_axe
 from book_tools.checks.browser import DRIVER_FOLDER, chromium, find_programs, serving
 from book_tools.checks.browser_check import site_problems
 from book_tools.checks.browser_search import QUERIES, search_problems
+from book_tools.checks.judges import find_axe
 from book_tools.errors import UsageError
 
 SCORER = REPOSITORY / "book_tools" / "site" / "search_scorer.js"
@@ -449,7 +449,7 @@ def test_without_a_browser_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_without_axe_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv("AXE_CORE", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match=r"axe-core, .* was not found; 'make judges', or 'npm install "):
         find_axe()
@@ -461,8 +461,8 @@ def test_without_axe_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, tmp_pa
     script.parent.mkdir(parents=True)
     script.write_text("axe")
     assert find_axe() == script
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "elsewhere.js"))
+    monkeypatch.setenv("AXE_CORE", str(tmp_path / "elsewhere.js"))
     with pytest.raises(UsageError, match=r"AXE_CORE is '.*elsewhere.js', where there is no file"):
         find_axe()
-    monkeypatch.setenv(VARIABLE, str(script))
+    monkeypatch.setenv("AXE_CORE", str(script))
     assert find_axe() == script

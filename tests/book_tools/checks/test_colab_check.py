@@ -13,9 +13,8 @@ from toy import REPOSITORY, Toy
 
 from book_tools.book import Book, Chapter
 from book_tools.checks import colab_check
-from book_tools.checks.colab_check import check_copies
+from book_tools.checks.colab_check import PREINSTALLED, BareEnvironment, check_copies, packages
 from book_tools.checks.reference import Tolerances, differences, results_in
-from book_tools.colab.bare_env import PREINSTALLED, BareEnvironment, packages
 from book_tools.colab.install_cell import as_listed
 from book_tools.colab.repository import VARIABLE, origin_of
 from book_tools.errors import BookError

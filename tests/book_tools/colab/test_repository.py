@@ -14,11 +14,11 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from toy import REPOSITORY
 
 from book_tools.colab.install_cell import CHAPTERS, EXTRAS, NUMBERS_VARIABLE, extras_of, install_source, stamp_of
-from book_tools.colab.repository import VARIABLE, Origin, Repository, find_repository
+from book_tools.colab.repository import VARIABLE, Origin, find_repository
 from book_tools.errors import UsageError
 
-GITHUB = Repository("https://github.com/Someone/the-book.git")
-ELSEWHERE = Repository("https://git.example/someone/the-book")
+GITHUB = "https://github.com/Someone/the-book.git"
+ELSEWHERE = "https://git.example/someone/the-book"
 
 
 @pytest.fixture(autouse=True)
@@ -52,8 +52,7 @@ def clone(folder: Path, origin: str | None) -> Path:
     ],
 )
 def test_the_origin_counts_when_everybody_can_reach_it(tmp_path: Path, origin: str | None, found: str | None) -> None:
-    repository = find_repository(clone(tmp_path, origin))
-    assert (repository.address if repository else None) == found
+    assert find_repository(clone(tmp_path, origin)) == found
 
 
 def test_outside_and_inside_another_repository_there_is_none(tmp_path: Path) -> None:
@@ -66,22 +65,22 @@ def test_outside_and_inside_another_repository_there_is_none(tmp_path: Path) -> 
 def test_the_variable_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clone(tmp_path, "https://git.example/book")
     monkeypatch.setenv(VARIABLE, "https://other.example/book")
-    assert find_repository(tmp_path) == Repository("https://other.example/book")
+    assert find_repository(tmp_path) == "https://other.example/book"
     monkeypatch.setenv(VARIABLE, "")
-    assert find_repository(tmp_path) == Repository("https://git.example/book")
+    assert find_repository(tmp_path) == "https://git.example/book"
     monkeypatch.setenv(VARIABLE, "git@other.example:book")
     with pytest.raises(UsageError, match=r"CFLTR_REPOSITORY=git@.*expected a public address"):
         find_repository(tmp_path)
 
 
 def test_what_follows_from_an_address() -> None:
-    assert GITHUB.site == "https://someone.github.io/the-book/"
-    assert GITHUB.colab("01_a.ipynb") == (
+    assert Origin(GITHUB, None, None).site == "https://someone.github.io/the-book/"
+    assert Origin(GITHUB, None, None).colab("01_a.ipynb") == (
         "https://colab.research.google.com/github/Someone/the-book/blob/colab/01_a.ipynb"
     )
-    assert Repository("https://github.com/Someone/someone.github.io").site == "https://someone.github.io/"
-    assert ELSEWHERE.site is None
-    assert ELSEWHERE.colab("01_a.ipynb") is None
+    assert Origin("https://github.com/Someone/someone.github.io", None, None).site == "https://someone.github.io/"
+    assert Origin(ELSEWHERE, None, None).site is None
+    assert Origin(ELSEWHERE, None, None).colab("01_a.ipynb") is None
 
 
 def run_install_cell(origin: Origin, module: str) -> list[str]:
@@ -99,11 +98,11 @@ def run_install_cell(origin: Origin, module: str) -> list[str]:
 
 
 @pytest.mark.parametrize("repository", [GITHUB, ELSEWHERE])
-def test_the_install_cell_installs_the_stamped_revision_once(repository: Repository) -> None:
+def test_the_install_cell_installs_the_stamped_revision_once(repository: str) -> None:
     origin = Origin(repository, "abc123", False)
     assert run_install_cell(origin, "json") == []
     assert run_install_cell(origin, "no_such_module") == [
-        f'%pip install -q "cfltr-core[chapters] @ git+{repository.address}@abc123"'
+        f'%pip install -q "cfltr-core[chapters] @ git+{repository}@abc123"'
     ]
 
 

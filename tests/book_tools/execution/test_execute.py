@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,8 +23,6 @@ from book_tools.execution import fingerprint
 from book_tools.execution.execute import SAME_KERNELS, environment_for
 from book_tools.execution.papermill_child import KERNEL_STARTS, NEVER_READY, with_a_kernel
 from book_tools.parameters import Parameters
-from cfltr_book.reporting import claim_registry
-from cfltr_book.reporting import claims as published
 from cfltr_book.reporting.claim_registry import MEASURED_BY
 
 # Waits for a file that the test names, so that a run can be stopped in the middle of a chapter.
@@ -238,25 +235,6 @@ def test_a_registry_that_cannot_be_read_is_named(two: Toy) -> None:
     assert result.returncode == 2
     assert "91.yml: not valid YAML" in result.stdout
     assert "Traceback" not in result.stdout
-
-
-def test_a_claim_of_another_chapter_is_refused_before_it_is_kept(toy: Toy) -> None:
-    name, spec = next(iter(claim_registry.registry().items()))
-    arrays = {"values": [0.999, 1.001]}
-    one = replace(spec, kind="number", value=1.0, margin=1.0)
-    record = published.Measurement(published.verdict_of(one, arrays), "smoke", "yahoo-like", arrays).as_record()
-    toy.chapter("91_alpha", CLAIM_CELL.format(name=name, record=json.dumps(record)))
-    toy.contents("91_alpha")
-    result = toy.cli("run", "--scale", "smoke")
-    assert result.returncode == 1
-    assert f"91_alpha.ipynb: claim {name} belongs to chapter {spec.chapter}; move it, or correct" in result.stdout
-
-
-CLAIM_CELL = """
-import os, pathlib
-path = pathlib.Path(os.environ["CFLTR_RUN_DIR"]) / "claims" / "{name}.json"
-path.write_text({record!r})
-"""
 
 
 def test_one_chapter_of_a_book(toy: Toy) -> None:

@@ -12,7 +12,7 @@ from toy import REPOSITORY, Toy
 from book_tools.book import Book
 from book_tools.execution import run as runner
 from book_tools.execution.execute import PROGRESS, cells_done
-from book_tools.execution.expected import SECONDS, announcement, expected_seconds
+from book_tools.execution.times import SECONDS, announcement, expected_seconds
 from book_tools.parameters import Parameters
 
 

@@ -130,27 +130,6 @@ def test_everything_is_reported_at_once(toy: Toy, capsys: pytest.CaptureFixture[
     assert "92_beta" in said
 
 
-WRITES = [
-    'run.record("size", {0})',
-    'run.figure({0}, "size", caption="c", alt="a")',
-    'run.slider({0}, "size", knob="k")',
-]
-
-
-@pytest.mark.parametrize("write", WRITES)
-def test_a_name_that_two_chapters_write(toy: Toy, capsys: pytest.CaptureFixture[str], write: str) -> None:
-    """Found before a cell runs, also when only one of the two is asked for; other names and texts are not meant."""
-    toy.chapter("91_alpha", write.format(1), "run.record(name, 1)", "not python (")
-    toy.chapter("92_beta", f"if True:\n    {write.format(2)}", 'other("size", "size")', 'run.claim("size")')
-    toy.contents("91_alpha", "92_beta")
-    method = "record" if "record" in write else "figure"
-    told = f"{method} 'size': written by both 91_alpha and 92_beta; rename one"
-    assert told in refused(toy, capsys, "run", "--chapter", "92")
-    assert told in refused(toy, capsys, "check")
-    toy.chapter("92_beta", write.replace("size", "length").format(2), write.replace("size", "length").format(3))
-    assert main(["--root", str(toy.root), "check"]) == 0
-
-
 def test_an_environment_that_belongs_to_another_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A shared VENV: the working folder and PYTHONPATH are this checkout's, and a kernel sees neither."""
     monkeypatch.chdir(REPOSITORY)

@@ -16,7 +16,6 @@ from toy import REPOSITORY
 import cfltr_core as cf
 from book_tools.book import GENERATED, PACKAGES, Book
 from book_tools.site import api, sphinx_api
-from book_tools.site.api_links import linked
 
 
 def prepared(*lines: str, obj: object = cf.ndcg) -> list[str]:
@@ -128,13 +127,13 @@ def test_every_reference_in_a_docstring_names_something_of_the_packages() -> Non
 def test_names_in_code_lead_to_their_description() -> None:
     places = {"ndcg": "../api/ranking.html#cfltr_core.ndcg"}
     named = '<span class="n">cf</span><span class="o">.</span><span class="n">{}</span>'
-    page = linked(named.format("ndcg") + named.format("other"), places)
+    page = api.linked(named.format("ndcg") + named.format("other"), places)
     assert page.count("<a ") == 1
     assert f'<a class="api-name" href="{places["ndcg"]}">ndcg</a>' in page
     quoted = '<code class="docutils literal notranslate"><span class="pre">cf.ndcg</span></code>'
-    assert linked(quoted, places).count("<a ") == 1
+    assert api.linked(quoted, places).count("<a ") == 1
     in_a_link = f'<a href="x">{quoted}</a>'
-    assert linked(in_a_link, places) == in_a_link
+    assert api.linked(in_a_link, places) == in_a_link
 
 
 def test_napoleon_finds_the_sections_of_a_prepared_docstring() -> None:

@@ -8,10 +8,10 @@ import yaml
 from colab_book import SITE
 from toy import REPOSITORY
 
-from book_tools.colab.repository import Origin, Repository
+from book_tools.colab.repository import Origin
 from book_tools.site import citations
 
-KNOWN = Origin(Repository("https://github.com/someone/toy-book"), "0123456789abcdef", False)
+KNOWN = Origin("https://github.com/someone/toy-book", "0123456789abcdef", False)
 UNKNOWN = Origin(None, "0123456789abcdef", False)
 
 
@@ -35,7 +35,7 @@ def test_an_error_is_reported_with_page_and_revision() -> None:
     assert "Page: chapters/02_weights" in body
     assert "Revision: 0123456789abcdef" in body
     assert citations.report_address("x", "y", UNKNOWN) is None
-    assert citations.report_address("x", "y", Origin(Repository("https://git.example.org/a/b"), None, None)) is None
+    assert citations.report_address("x", "y", Origin("https://git.example.org/a/b", None, None)) is None
     assert "report an error" not in citations.closing("x", "y", citations.bibtex("cfltr", UNKNOWN), UNKNOWN)
 
 

@@ -15,7 +15,8 @@ import cfltr_core as cf
 from book_tools.book import Book
 from book_tools.errors import BookError
 from book_tools.site import front
-from book_tools.site.front import FIGURE, findings, write_front
+from book_tools.site.front import FIGURE, findings
+from book_tools.site.pages import write_included
 from cfltr_book.reporting import claim_registry
 from cfltr_core.files import write_json, write_whole
 
@@ -86,7 +87,7 @@ def test_the_figure_lies_beside_the_front_page(measured: Toy) -> None:  # noqa: 
     book = Book(measured.root)
     record_figure(measured)
     write_whole(book.stage / "index.md", "# Toy\n\n:::{include} front.md\n:::\n")
-    write_front(book, SMOKE)
+    write_included(book, SMOKE)
     text = (book.stage / "front.md").read_text()
     assert (book.stage / "front.svg").read_text() == '<svg width="9"/>'
     assert ":::{image} front.svg\n:alt: Two scatter plots with ten dots each.\n:::" in text
@@ -97,11 +98,11 @@ def test_the_figure_lies_beside_the_front_page(measured: Toy) -> None:  # noqa: 
 def test_a_front_page_of_its_own_gets_nothing_and_a_missing_figure_is_named(measured: Toy) -> None:  # noqa: F811
     book = Book(measured.root)
     write_whole(book.stage / "index.md", "# Toy\n")
-    write_front(book, SMOKE)
+    write_included(book, SMOKE)
     assert [path.name for path in book.stage.iterdir()] == ["index.md"]
     write_whole(book.stage / "index.md", "# Toy\n\n:::{include} front.md\n:::\n")
     with pytest.raises(BookError, match=f"index.md: shows {FIGURE}, which no chapter of the book records"):
-        write_front(book, SMOKE)
+        write_included(book, SMOKE)
 
 
 def test_the_books_own_front_page_is_counted_and_not_typed() -> None:

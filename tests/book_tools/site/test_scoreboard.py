@@ -18,7 +18,7 @@ from claim_files import registry_of
 from toy import REPOSITORY, Toy
 
 from book_tools.book import Book
-from book_tools.colab.repository import Origin, Repository
+from book_tools.colab.repository import Origin
 from book_tools.parameters import Parameters
 from book_tools.site.claim_rows import ClaimRow, claim_rows, numbers_of, tally
 from book_tools.site.scoreboard import OUTCOMES, budget, function_of, scoreboard
@@ -307,7 +307,7 @@ def test_the_function_that_measures_a_claim_is_named_and_linked() -> None:
     here = ClaimRow(spec, SMOKE)
     named = f"<code>{measure.function.__name__}</code> in <code>{path}</code>, line {line}"
     assert function_of(here, Origin(None, None, None)) == f"function {named}"
-    origin = Origin(Repository("https://github.com/someone/toy-book"), "0123", False)
+    origin = Origin("https://github.com/someone/toy-book", "0123", False)
     address = f"https://github.com/someone/toy-book/blob/0123/{path}#L{line}"
     assert function_of(here, origin) == f'function <a href="{address}">{named}</a>'
 

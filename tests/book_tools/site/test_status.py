@@ -9,7 +9,7 @@ import pytest
 from toy import Toy
 
 from book_tools.book import Book
-from book_tools.execution import machine as machines
+from book_tools.execution import times as machines
 from book_tools.files import json_text, read_json
 from book_tools.parameters import Parameters
 from book_tools.site.status import status

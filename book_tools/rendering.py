@@ -1,4 +1,4 @@
-"""Markdown for generated pages."""
+"""Text that is generated: templates filled in, Markdown tables, numbers in words."""
 
 from __future__ import annotations
 
@@ -45,8 +45,13 @@ def duration(seconds: float | None) -> str:
     return f"{minutes} min {rest:02d} s"
 
 
+def includes(page: Path, name: str) -> bool:
+    """Tell whether a page in Markdown includes the file ``name``, which lies beside it while the site is built."""
+    return page.is_file() and f"{{include}} {name}" in page.read_text(encoding="utf-8")
+
+
 def render(template: str, **values: object) -> str:
-    """Return one of the Jinja templates of ``book_tools/site/templates``, filled in; a missing value is an error."""
+    """Return one of the Jinja templates of ``book_tools/templates``, filled in; a missing value is an error."""
     loader = FileSystemLoader(Path(__file__).with_name("templates"))
     environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["table"] = lambda rows, header: table(header, rows)

@@ -1,8 +1,11 @@
-"""How long chapters take: as long as last time here, or else as long as ``seconds.csv`` says."""
+"""How long chapters take: as long as last time here, or else as long as ``seconds.csv`` says; and on what machine."""
 
 from __future__ import annotations
 
 import csv
+import os
+import platform
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from book_tools.parameters import Parameters
 # Seconds of each chapter, two at a time on two cores: a generated corpus at scale smoke and at ci, and at ci a
 # collection as large as may be (:class:`cfltr_book.data.scales.Scale`), for which no table of results is kept.
 SECONDS = Path(__file__).with_name("seconds.csv")
+CPUINFO = Path("/proc/cpuinfo")
 
 
 def expected_seconds(book: Book, chapters: Iterable[Chapter], parameters: Parameters) -> dict[str, float]:
@@ -32,3 +36,29 @@ def announcement(seconds: dict[str, float], n_chapters: int, jobs: int) -> str:
         return f"how long {n_chapters - len(seconds)} of them take is not known; finished ones are kept"
     minutes = max(sum(seconds.values()) / jobs, *seconds.values(), 0.0) / 60
     return f"about {minutes:.0f} minutes, if nothing else computes here" if minutes >= 1 else "about a minute"
+
+
+def machine() -> str:
+    """Return this machine in words: system, processor, cores that it gives to this process, memory; and no name."""
+    parts = [f"{platform.system()} ({platform.machine()})", _processor(), f"{_cores()} cores", _memory()]
+    return ", ".join(filter(None, parts))
+
+
+def _processor() -> str:
+    """The model as Linux names it, or what Python knows."""
+    try:
+        found = re.search(r"^model name\s*:\s*(.+)$", CPUINFO.read_text(encoding="utf-8"), re.MULTILINE)
+    except OSError:
+        found = None
+    return " ".join((found[1] if found else platform.processor()).split())
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _memory() -> str:
+    try:
+        return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB of memory"
+    except (AttributeError, ValueError, OSError):
+        return ""
