@@ -18,7 +18,7 @@ from book_tools.messages import PARSER
 from cfltr_core.files import write_whole
 
 # Elements that fetch something as soon as the page is opened, with the attribute that names it.
-LOADING = (("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("embed", "src"))
+LOADING = (("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "srcset"), ("embed", "src"))
 LOADING_RELATIONS = {"stylesheet", "icon", "shortcut", "preload", "prefetch", "modulepreload", "manifest"}
 STYLE_URL = re.compile(r"""(?:url\(|@import)\s*['"]?\s*((?:https?:)?//[^'")\s]+)""")
 FILE_NAME = re.compile(r"\S+\.(svg|png|jpe?g|gif|webp)", re.IGNORECASE)
@@ -88,7 +88,7 @@ def _images(page: BeautifulSoup) -> Iterator[str]:
 
 def _links(page: BeautifulSoup, path: Path, site: Path, anchors: dict[Path, set[str]]) -> Iterator[str]:
     for tag in page.find_all(True):
-        for key in ("href", "src"):
+        for key in ("href", "src", "srcset"):
             address = tag.get(key)
             # A bare "#" is a button of the theme, not a link.
             if not isinstance(address, str) or address in ("", "#"):
