@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import yaml
 from toy import REPOSITORY
+from visible import cells_of
 
 from book_tools.book import Book
 from book_tools.checks.reference import Tolerance, compare_csv
@@ -25,6 +26,7 @@ from book_tools.site.map import map_entries, map_of
 from cfltr_book.evidence import ch01
 from cfltr_book.reporting.claim_registry import parse_registry
 from cfltr_book.reporting.claims import judge
+from tests.chapters.chapter_form import form_problems_of
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -149,7 +151,7 @@ def test_the_walk_to_a_chapter_ends_with_one_that_can_be_run_and_stands_on_the_m
     imports, code = blocks(walk, "python")
     (question,) = blocks(walk, "yaml")
     chapter = nbformat.read(tmp_path / "chapters" / "01_clicks_are_biased.ipynb", as_version=4)
-    chapter.cells = chapter.cells[:4]
+    chapter.cells, chapter.metadata["kind"] = chapter.cells[:4], "note"
     chapter.cells[0].source, chapter.cells[3].source = title, imports
     chapter.cells += [nbformat.v4.new_code_cell(code), nbformat.v4.new_markdown_cell(text)]
     nbformat.write(chapter, tmp_path / "chapters" / "17_two_pages.ipynb")
@@ -159,6 +161,7 @@ def test_the_walk_to_a_chapter_ends_with_one_that_can_be_run_and_stands_on_the_m
     (tmp_path / "_toc.yml").write_text(contents.replace(last, last + last.replace("16_your_own_log", "17_two_pages")))
     book = Book(tmp_path)
     assert main(["--root", str(tmp_path), "check"]) == 0
+    assert form_problems_of(cells_of(chapter), 17, {}, note=True, anew=False) == []
     assert len(book.chapters()) == len(Book(REPOSITORY).chapters()) + 1
     assert "Which of two wanted documents is seen to be wanted?" in map_of(book)
     assert map_entries(book)[-1].builds_on == ["02_inverse_propensity_scoring"]
