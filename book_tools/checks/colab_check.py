@@ -143,7 +143,7 @@ def _git_redirected(book: Book, origin: Origin) -> dict[str, str]:
 
 
 class BareEnvironment:
-    """A virtual environment below ``_build``, kept until the constraints or the Python change.
+    """An environment like Colab's below ``_build``, with what comes preinstalled there, until that or the Python change.
 
     Each notebook gets one of its own on top, so that several install the package at a time and none finds another's.
     """

@@ -37,6 +37,11 @@ class Figure:
         """The picture for the card of a page, which may be missing."""
         return self.image.with_name(f"{self.id}.card.png")
 
+    @property
+    def row(self) -> Path:
+        """The picture for a wide page, its panels side by side; missing where there are not two."""
+        return self.image.with_name(f"{self.id}.row{self.image.suffix}")
+
 
 @dataclass(frozen=True)
 class Record:

@@ -24,6 +24,7 @@ from book_tools.site.page_heads import write_heads
 from book_tools.site.pages import generated_pages, write_accompanying
 from book_tools.site.previews import write_previews
 from book_tools.site.reading_copies import write_reading_copies
+from book_tools.site.rows import write_rows
 from book_tools.site.sliders import write_sliders
 from book_tools.site.stage import stage, stage_page
 from book_tools.site.weight import drop_unused, weight_problems
@@ -53,6 +54,7 @@ def build_site(book: Book) -> None:
             mend_access(html)
             link_names(html)
             write_previews(html)
+            write_rows(book, html, book.chapters())
             write_sliders(book, html, book.chapters())
             write_heads(book, html, origin)
             labels = read_labels(html)
@@ -80,6 +82,7 @@ def build_page(book: Book, chapter: Chapter) -> Path:
         with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=book.build) as scratch:
             html = jupyter_book(book, Path(scratch), strict=False)
             mend_access(html)
+            write_rows(book, html, [chapter])
             write_sliders(book, html, [chapter])
             replace_tree(html, book.build / "page")
     return book.build / "page" / f"{book.page_of(chapter)}.html"

@@ -88,7 +88,7 @@ def _images(page: BeautifulSoup) -> Iterator[str]:
 
 def _links(page: BeautifulSoup, path: Path, site: Path, anchors: dict[Path, set[str]]) -> Iterator[str]:
     for tag in page.find_all(True):
-        for key in ("href", "src"):
+        for key in ("href", "src", "srcset"):
             address = tag.get(key)
             # A bare "#" is a button of the theme, not a link.
             if not isinstance(address, str) or address in ("", "#"):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cfltr_book.reporting.intervals import mean_interval
-from cfltr_book.reporting.pictures import card_of, check_texts, drawn, publish, show, table_of
+from cfltr_book.reporting.pictures import card_of, check_texts, drawn, publish, row_of, show, table_of
 from cfltr_core.checks import FloatArray
 from cfltr_core.files import write_json
 
@@ -235,6 +235,7 @@ def figure(fig: Figure, id: str, *, caption: str, alt: str, data: Any, dense: bo
     Parameters
     ----------
     fig : matplotlib figure
+        A wide page shows two panels of a column, ``plt.subplots(2, 1)``, side by side, any other the figure as it is.
         Closed after saving, so that it shows once.
     id : str
         ``fig-…``, unique in the book; the label that ``{numref}`` takes.
@@ -273,9 +274,9 @@ def figure(fig: Figure, id: str, *, caption: str, alt: str, data: Any, dense: bo
     check_texts(id, caption=caption, alt=alt)
     table, kind = table_of(data, id), "png" if dense else "svg"
     image = drawn(fig, kind)
-    card = card_of(fig)
+    card, row = card_of(fig), row_of(fig, kind)
     plt.close(fig)
-    publish(id, image, caption=caption, alt=alt, table=table, kind=kind, card=card)
+    publish(id, image, caption=caption, alt=alt, table=table, kind=kind, card=card, row=row)
 
 
 def record(name: str, value: float | str, *, form: str = _NUMBER) -> None:

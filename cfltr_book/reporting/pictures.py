@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+# The places of two panels, one below the other, as matplotlib tells them: rows, columns, first and last place.
+_COLUMN = [(2, 1, 0, 0), (2, 1, 1, 1)]
 # Where a copy of a chapter keeps the numbers that its figures have in the book: JSON, by id.
 _NUMBERS_VARIABLE = "CFLTR_FIGURE_NUMBERS"
 
@@ -106,6 +108,35 @@ def card_of(fig: Figure) -> bytes | None:
     return drawn(fig, "png", "white") if os.environ.get("CFLTR_RUN_DIR") else None
 
 
+def row_of(fig: Figure, kind: str) -> bytes | None:
+    """The picture for a page with room for two panels side by side, where ``fig`` has them one below the other.
+
+    None for any other figure, and outside a run.  It moves the panels of ``fig`` itself: draw the column first.  Panels
+    that share an axis of x, which is named below the last, each get its ticks and its name.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> fig, axes = plt.subplots(2, 1)
+    >>> row_of(fig, "svg") is None  # no book is being run
+    True
+    >>> plt.close(fig)
+    """
+    specs = [axes.get_subplotspec() for axes in fig.axes]
+    if not os.environ.get("CFLTR_RUN_DIR") or [spec and spec.get_geometry() for spec in specs] != _COLUMN:
+        return None
+    above, below = fig.axes
+    grid = fig.add_gridspec(1, 2)
+    above.set_subplotspec(grid[0])
+    below.set_subplotspec(grid[1])
+    if above.get_shared_x_axes().joined(above, below):
+        above.tick_params(axis="x", which="both", labelbottom=True)
+        above.set_xlabel(above.get_xlabel() or below.get_xlabel())
+    width, height = fig.get_size_inches()
+    fig.set_size_inches(2 * width, 0.6 * height)
+    return drawn(fig, kind)
+
+
 def numbered_caption(caption: str, number: str | None) -> str:
     """A caption as a plain notebook shows it below a figure, in Markdown: behind its number in the book, if known.
 
@@ -126,9 +157,10 @@ def publish(
     table: pd.DataFrame,
     kind: str,
     card: bytes | None = None,
+    row: bytes | None = None,
     **more: Any,
 ) -> Path | None:
-    """Show a picture with its caption; when the book is being run keep both, its card, its texts and its numbers.
+    """Show a picture with its caption; when the book is being run keep both, its card, row, texts and numbers.
 
     Returns
     -------
@@ -149,6 +181,8 @@ def publish(
         write_whole(base / f"{id}.{kind}", image)
         if card is not None:
             write_whole(base / f"{id}.card.png", card)
+        if row is not None:
+            write_whole(base / f"{id}.row.{kind}", row)
         write_whole(base / f"{id}.csv", text)
         record = {"id": id, "caption": caption, "alt": alt, "image": f"{id}.{kind}", "data": f"{id}.csv"}
         write_json(base / f"{id}.json", record | more)

@@ -16,15 +16,17 @@ import numpy as np
 import pytest
 import yaml
 from toy import REPOSITORY
+from visible import cells_of
 
-import cfltr_core as cf
 from book_tools.book import Book
 from book_tools.checks.reference import Tolerance, compare_csv
 from book_tools.cli import main
 from book_tools.site.front import FIGURE, PICTURE, numbers_of
 from book_tools.site.map import map_entries, map_of
+from cfltr_book.evidence import ch01
 from cfltr_book.reporting.claim_registry import parse_registry
 from cfltr_book.reporting.claims import judge
+from tests.chapters.chapter_form import form_problems_of
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -123,27 +125,20 @@ def blocks(walk: str, language: str) -> list[str]:
 
 
 def test_the_claim_of_the_walk_is_one_and_can_fail() -> None:
-    """Its entry is understood, and its cell measures it after the cell of chapter 1 that it is put behind."""
-    (entry,), (cell,) = blocks("A first claim", "yaml"), blocks("A first claim", "python")
+    """Its entry is understood, and its function measures it for a fold that chapter 1 has."""
+    (entry,), (code,) = blocks("A first claim", "yaml"), blocks("A first claim", "python")
     (fields,) = yaml.safe_load(entry)
     (spec,) = parse_registry([{**fields, "chapter": "01"}]).values()
     assert f"`{spec.id},{spec.predicted}`" in CONTRIBUTING, "the line of its prediction"
-    cells = nbformat.read(REPOSITORY / "chapters" / "01_clicks_are_biased.ipynb", as_version=4).cells
-    assert [one for one in cells if one.source.startswith("log = cf.ClickLog(")], "the place that the walk names"
-    names = {
-        "cf": cf,
-        "relevance": [1, 0, 1],
-        "gains": np.array([[1, 1 / 2, 1 / 3], [3, 2, 1]]),
-        "seed": 0,
-    }
+    chapter = (REPOSITORY / "chapters" / "01_clicks_are_biased.ipynb").read_text(encoding="utf-8")
+    ((name, section),) = re.findall(r'^@measures\("(.+)", section="(.+)"\)$', code, re.MULTILINE)
+    assert name == spec.id
+    assert f'run.evidence(\\"ch01\\", \\"{section}\\")' in chapter
+    run = SimpleNamespace(seed=0, rng=lambda seed, stream: np.random.default_rng([seed, stream]))
     for changed, verdict in (("1, 1, 1", "supported"), ("1, 1, 1 / 2", "contradicted")):
-        measured: dict[str, dict[str, list[float]]] = {}
-        run = SimpleNamespace(
-            rng=lambda seed, stream: np.random.default_rng([seed, stream]),
-            claim=lambda name, measured=measured, **arrays: measured.setdefault(name, arrays),
-        )
-        exec(cell.replace("[1, 1, 1]", f"[{changed}]"), {**names, "run": run})
-        assert judge(spec, measured[spec.id]).verdict == verdict
+        names = {**vars(ch01), "measures": lambda id, section: lambda function: function}
+        exec(code.replace("[1, 1, 1]", f"[{changed}]"), names)
+        assert judge(spec, names["no_bias_no_difference"](run)).verdict == verdict
 
 
 def test_the_walk_to_a_chapter_ends_with_one_that_can_be_run_and_stands_on_the_map(tmp_path: Path) -> None:
@@ -156,7 +151,7 @@ def test_the_walk_to_a_chapter_ends_with_one_that_can_be_run_and_stands_on_the_m
     imports, code = blocks(walk, "python")
     (question,) = blocks(walk, "yaml")
     chapter = nbformat.read(tmp_path / "chapters" / "01_clicks_are_biased.ipynb", as_version=4)
-    chapter.cells = chapter.cells[:4]
+    chapter.cells, chapter.metadata["kind"] = chapter.cells[:4], "note"
     chapter.cells[0].source, chapter.cells[3].source = title, imports
     chapter.cells += [nbformat.v4.new_code_cell(code), nbformat.v4.new_markdown_cell(text)]
     nbformat.write(chapter, tmp_path / "chapters" / "17_two_pages.ipynb")
@@ -166,6 +161,7 @@ def test_the_walk_to_a_chapter_ends_with_one_that_can_be_run_and_stands_on_the_m
     (tmp_path / "_toc.yml").write_text(contents.replace(last, last + last.replace("16_your_own_log", "17_two_pages")))
     book = Book(tmp_path)
     assert main(["--root", str(tmp_path), "check"]) == 0
+    assert form_problems_of(cells_of(chapter), 17, {}, note=True, anew=False) == []
     assert len(book.chapters()) == len(Book(REPOSITORY).chapters()) + 1
     assert "Which of two wanted documents is seen to be wanted?" in map_of(book)
     assert map_entries(book)[-1].builds_on == ["02_inverse_propensity_scoring"]

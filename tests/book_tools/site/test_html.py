@@ -38,6 +38,8 @@ def test_a_good_site(site: Path) -> None:
         ('<img src="_static/logo.svg" alt="_images/a-long-name-of-a-file.svg">', "has no alternative text"),
         ('<img src="_static/logo.svg" alt="A bar chart.">', "is shorter than 20 characters"),
         ('<a href="three.html">x</a>', "link to three.html, which does not exist"),
+        ('<picture><source srcset="no.svg"></picture>', "link to no.svg, which does not exist"),
+        ('<picture><source srcset="//cdn.example/x.svg"></picture>', "<source> loads //cdn.example/x.svg"),
         ('<a href="../index.html">x</a>', "link to ../index.html, which does not exist"),
         ('<a href="#nowhere">x</a>', "link to #nowhere, but that page has no such anchor"),
         ('<a href="sub/two.html#nowhere">x</a>', "has no such anchor"),

@@ -165,6 +165,33 @@ def test_a_figure_of_the_book_has_no_face_and_one_of_a_notebook_is_white(
     assert corner(pictures.card_of(fig)) == (255, 255, 255, 255)
 
 
+def test_two_panels_of_a_column_are_drawn_in_a_row_too(run: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    texts = {"caption": CAPTION, "alt": ALT, "data": DATA}
+    fig, axes = plt.subplots(2, 1, figsize=(5.2, 7), sharex=True)
+    axes[1].set_xlabel("clicks")
+    column = pictures.drawn(fig, "svg")
+    figure(fig, "fig-two-panels", **texts)
+    assert (run / "figures" / "fig-two-panels.svg").read_bytes() == column
+    row = (run / "figures" / "fig-two-panels.row.svg").read_text()
+    assert 'viewBox="0 0 748.8 302.4"' in row, "twice as wide, and 0.6 times as high"
+    # What the panels share is said below each of them.
+    fig.canvas.draw()
+    assert [ax.get_position().y0 for ax in axes] == [axes[0].get_position().y0] * 2
+    assert [ax.get_xlabel() for ax in axes] == ["clicks"] * 2
+    assert all(tick.label1.get_visible() for tick in axes[0].xaxis.get_major_ticks())
+
+
+@pytest.mark.parametrize("panels", [(1, 1), (3, 1), (1, 2), (2, 2)])
+def test_other_panels_stay_where_they_are(run: Path, panels: tuple[int, int]) -> None:
+    import matplotlib.pyplot as plt
+
+    figure(plt.subplots(*panels)[0], "fig-other", caption=CAPTION, alt=ALT, data=DATA)
+    assert (run / "figures" / "fig-other.svg").is_file()
+    assert list(run.rglob("*.row.svg")) == []
+
+
 def test_style_sets_what_the_book_promises() -> None:
     style()
     for name, value in STYLE.items():
