@@ -143,7 +143,7 @@ def _git_redirected(book: Book, origin: Origin) -> dict[str, str]:
 
 
 class BareEnvironment:
-    """An environment like Colab's below ``_build``, with what comes preinstalled there, until that or the Python change.
+    """What comes preinstalled in Colab, in an environment below ``_build`` that is made once.
 
     Each notebook gets one of its own on top, so that several install the package at a time and none finds another's.
     """
