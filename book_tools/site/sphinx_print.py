@@ -1,6 +1,6 @@
-"""A Sphinx extension for the printed book: everything has the number that it has on the site; SVG is converted.
+"""A Sphinx extension for the printed book: numbers as on the site, folded cells left out, SVG converted.
 
-LaTeX would count by itself, by the place of a chapter in the book and not by its number.
+LaTeX would count by itself, by the place of a chapter in the book and not by its number, and print what is folded.
 """
 
 from __future__ import annotations
@@ -51,6 +51,17 @@ def number_everything(app: Sphinx, document: Any, page: str) -> None:
             node.parent.insert(node.parent.index(node), raw)
 
 
+def leave_out_folds(app: Sphinx, document: Any, page: str) -> None:
+    """Take the folded code of cells, or cells that are folded whole, out of the document for LaTeX, in place."""
+    if app.builder.name != "latex":
+        return
+    for cell in list(document.findall(nodes.container)):
+        if cell.get("hide_mode") == "all":
+            cell.parent.remove(cell)
+        elif cell.get("hide_mode") == "input":
+            cell.children = [part for part in cell.children if part.get("nb_element") != "cell_code_source"]
+
+
 class Converter(ImageConverter):
     """Turns SVG, which LaTeX cannot read, into PDF."""
 
@@ -69,7 +80,8 @@ class Converter(ImageConverter):
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Number when all pages are one document; convert where the builder takes no SVG."""
+    """Number and leave out when all pages are one document; convert where the builder takes no SVG."""
     app.connect("doctree-resolved", number_everything)
+    app.connect("doctree-resolved", leave_out_folds)
     app.add_post_transform(Converter)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

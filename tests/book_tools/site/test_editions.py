@@ -106,6 +106,9 @@ def test_latex_has_the_numbers_of_the_site_in_its_order(built: Toy, tmp_path: Pa
     assert sorted(of_site) == ["(91.1)", "Exercise 91.1", "Fig. 91.1", "Theorem 91.1"]
     assert numbered.in_latex(text) == of_site
     assert "Notebook to run" not in text
+    assert r"fig\PYGZhy{}toy" not in text, "the code of the figure is folded, and the figure is not"
+    assert r"\PYG{n}{x}" not in text, "a cell that is folded whole is left out"
+    assert r"\PYG{l+m+mi}{1}" in text, "what is open is printed"
     assert "The end." in text, "the answer to the exercise is included, and what follows it"
 
 
