@@ -99,7 +99,7 @@ paper: $(WHOLE) ## compute kept tables, or go on with them: make paper CHAPTER=0
 	$(TOOLS) paper $(RUN_OPTIONS) --chapter '$(CHAPTER)' --tables '$(TABLES)' --seeds '$(SEEDS)' \
 	  --cluster '$(CLUSTER)' $(if $(GO_ON),--go-on)
 
-# As `make paper`, for a chapter that has its experiments in a module: chapter 12.
+# As `make paper`, for the experiments that stand in a chapter's module.
 tables: $(WHOLE)
 	$(NAMED)
 	$(TOOLS) tables --scale '$(SCALE)' --corpus '$(CORPUS)' --jobs '$(JOBS)' --chapter '$(CHAPTER)' \
