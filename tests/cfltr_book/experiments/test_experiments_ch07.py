@@ -64,10 +64,15 @@ def test_validation_clicks_estimate_dcg(small: ch07.World) -> None:
     assert ch07.held_dcg(logger, data.validation, log) == pytest.approx(ch07.tested(logger, data.validation)[0])
 
 
-def test_cells_hold_a_path_along_C() -> None:
+def test_cells_have_the_names_of_the_kept_table() -> None:
     cell = ch07.along_C(RUN, 3, {"n_clicks": 200}, RUN.rng(3, 701))
     values, results = len(RUN.size.C_grid), ("held", "dcg", "passes")
     assert list(cell) == [f"{path}_{of}_{i}" for path in ch07.PATHS for i in range(values) for of in results]
     # Begun warm or cold, the first C is the same.
     assert [cell[f"warm_{of}_0"] for of in ("held", "dcg")] == [cell[f"propdcg_{of}_0"] for of in ("held", "dcg")]
     assert all(0 < cell[f"{path}_dcg_{i}"] <= 1 for path in ch07.PATHS for i in range(values))
+    kept = ch07.ALONG_C.kept_table("ci", "yahoo-like")
+    assert kept is not None
+    assert [name.rpartition("_")[0] for name in kept][2:] == [
+        f"{path}_{of}" for path in ch07.PATHS for _ in Run("ci", "yahoo-like").size.C_grid for of in results
+    ]
