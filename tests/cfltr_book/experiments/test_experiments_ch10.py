@@ -124,7 +124,7 @@ def test_a_common_factor_of_a_curve_teaches_the_same(small: ch10.World) -> None:
 @pytest.mark.parametrize(
     ("experiment", "curves", "others"), [(ch10.JOINT, 21, 0), (ch10.KNOWING, 24, 6), (ch10.WRONG_CURVES, 0, 42)]
 )
-def test_cells_name_curves_by_rank(
+def test_cells_have_the_names_of_the_kept_table(
     experiment: Experiment, curves: int, others: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ch10, "SESSIONS", 3000)
@@ -133,3 +133,6 @@ def test_cells_name_curves_by_rank(
     frame = pd.DataFrame([cell])
     assert len(ch10.curves_of(frame)) == curves
     assert len(cell) == 1 + ch10.K * curves + others
+    kept = experiment.kept_table("ci", "yahoo-like")
+    assert kept is not None
+    assert list(kept) == list(frame)
