@@ -95,7 +95,7 @@ def test_a_run_against_its_reference(executed: Toy) -> None:
 def test_a_run_that_was_changed_by_hand(executed: Toy) -> None:
     (executed.done("91_alpha") / "figures" / "fig-toy.csv").write_text("name,length\nbar,61.25\n")
     result = executed.cli("verify")
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert "91_alpha: figures/fig-toy.csv was changed by hand after the run" in result.stdout
 
 
