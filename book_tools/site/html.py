@@ -95,7 +95,7 @@ def _links(page: BeautifulSoup, path: Path, site: Path, anchors: dict[Path, set[
                 continue
             parts = urlsplit(address)
             relations = {str(relation).lower() for relation in tag.get("rel") or []}
-            if parts.netloc and (key == "src" or (tag.name == "link" and relations & LOADING_RELATIONS)):
+            if parts.netloc and (key != "href" or (tag.name == "link" and relations & LOADING_RELATIONS)):
                 yield f"<{tag.name}> loads {address} from another host"
             if parts.scheme or parts.netloc:
                 continue

@@ -122,7 +122,7 @@ def attempt(estimator: Callable[..., Any], *given: Any, **options: Any) -> Array
     return curve
 
 
-def joint_models(logs: Sequence[cf.ClickLog], x: Array) -> dict[str, Array]:
+def _joint_models(logs: Sequence[cf.ClickLog], x: Array) -> dict[str, Array]:
     """The curve of each of :data:`MODELS`."""
     counts = cf.pooled_counts(logs)
     found = (
@@ -151,14 +151,14 @@ def curves_of(frame: pd.DataFrame) -> dict[str, Array]:
     return {name: frame[[f"{name} @{rank}" for rank in ranks]].to_numpy(dtype=float) for name in names}
 
 
-def fitted(run: book.Run, seed: int, setting: Mapping[str, Any], rng: np.random.Generator) -> dict[str, float]:
+def _fitted(run: book.Run, seed: int, setting: Mapping[str, Any], rng: np.random.Generator) -> dict[str, float]:
     """Curves of the models from an A/B test and from one ranker, and controls."""
     w = world(run, seed)
     queries, x = w.queries, w.queries.features
     logs = logs_of(w, SESSIONS, rng)
     one = logs_of(w, SESSIONS, rng, pages=w.pages[:1])
-    curves = {f"A/B: {name}": curve for name, curve in joint_models(logs, x).items()}
-    curves |= {f"one: {name}": curve for name, curve in joint_models(one, x).items()}
+    curves = {f"A/B: {name}": curve for name, curve in _joint_models(logs, x).items()}
+    curves |= {f"one: {name}": curve for name, curve in _joint_models(one, x).items()}
     test, dealt = cf.pooled_counts(logs), x[rng.permutation(len(x))]
     curves["A/B: dealt features"] = attempt(cf.two_towers, test, dealt)
     rare = cf.PositionBasedUser(cf.power_examination(1.0), epsilon_plus=1 / 20, epsilon_minus=0.1 / 20)
@@ -191,7 +191,7 @@ def right_order(score: Array, liked: Array, offsets: Array) -> float:
     return float(better / max(pairs, 1))
 
 
-def knowing(run: book.Run, seed: int, setting: Mapping[str, Any], rng: np.random.Generator) -> dict[str, float]:
+def _knowing(run: book.Run, seed: int, setting: Mapping[str, Any], rng: np.random.Generator) -> dict[str, float]:
     """Curves from a ranker that sorts by labels mixed with chance, then for users with other tastes.
 
     Of each of :data:`WEIGHTS` also the share of pairs that it puts in the right order.
@@ -215,7 +215,7 @@ def knowing(run: book.Run, seed: int, setting: Mapping[str, Any], rng: np.random
         page = ranked(score, queries, rng)
         right[f"{name}: right order"] = right_order(score, liked, queries.offsets)
         logs = logs_of(w, SESSIONS, rng, pages=[page], relevance=wanted)
-        curves |= {f"{name}: {model}": curve for model, curve in joint_models(logs, x).items()}
+        curves |= {f"{name}: {model}": curve for model, curve in _joint_models(logs, x).items()}
     return by_rank(curves) | right
 
 
@@ -276,8 +276,8 @@ def judged(fit: Any, test: cf.RankingData) -> float:
     return float(-risk.sum() / test.binary.sum())
 
 
-def downstream(run: book.Run, seed: int, setting: Mapping[str, Any], rng: np.random.Generator) -> dict[str, float]:
-    """Each of :data:`COSTS` by each of :data:`CURVES`, on the page of a ranker and on one by chance.
+def _downstream(run: book.Run, seed: int, setting: Mapping[str, Any], rng: np.random.Generator) -> dict[str, float]:
+    """Each of :data:`COSTS` by each of ``CURVES``, on the page of a ranker and on one by chance.
 
     What is missed is a part of the gains of four rankers; in DCG it is the root of their mean square.
     """
@@ -303,9 +303,9 @@ def downstream(run: book.Run, seed: int, setting: Mapping[str, Any], rng: np.ran
 
 
 JOINT = book.Experiment(
-    "joint-curves", fitted, settings=lambda run: [{}], stream=1003, seeds=attrgetter("seeds"), rtol=5e-3
+    "joint-curves", _fitted, settings=lambda run: [{}], stream=1003, seeds=attrgetter("seeds"), rtol=5e-3
 )
 KNOWING = book.Experiment(
-    "knowing-rankers", knowing, settings=lambda run: [{}], stream=1004, seeds=attrgetter("seeds"), rtol=5e-3
+    "knowing-rankers", _knowing, settings=lambda run: [{}], stream=1004, seeds=attrgetter("seeds"), rtol=5e-3
 )
-WRONG_CURVES = book.Experiment("wrong-curves", downstream, settings=lambda run: [{}], stream=1008, rtol=5e-3)
+WRONG_CURVES = book.Experiment("wrong-curves", _downstream, settings=lambda run: [{}], stream=1008, rtol=5e-3)

@@ -277,7 +277,7 @@ def last_click_only(log: cf.ClickLog) -> cf.ClickLog:
     return replace(log, clicks=alone)
 
 
-def measured_alone(run: book.Run, seed: int, setting: Setting, rng: np.random.Generator) -> dict[str, float]:
+def _measured_alone(run: book.Run, seed: int, setting: Setting, rng: np.random.Generator) -> dict[str, float]:
     """log10 excess risk of clicks by w G and of whole queries, where a query has nothing to be shared."""
     train, log = world(run, seed)
     log = last_click_only(log)
@@ -309,7 +309,7 @@ LOGS = book.Experiment(
     seeds=attrgetter("seeds"),
     rtol=5e-3,
 )
-ALONE = book.Experiment("alone", measured_alone, settings=lambda run: [{}], stream=1410, rtol=5e-3)
+ALONE = book.Experiment("alone", _measured_alone, settings=lambda run: [{}], stream=1410, rtol=5e-3)
 WRONG = book.Experiment(
     "wrong",
     quality,

@@ -22,6 +22,7 @@ def small() -> ch10.World:
 
 
 def test_an_ab_test_shows_the_pages_of_three_rankers(small: ch10.World) -> None:
+    assert [p for p, _ in small.ab_test.displays(0)] == pytest.approx([1 / 3] * 3)
     shown = {policy.displayed_rank.tobytes() for policy in small.pages}
     assert len(shown) == 3
     assert all(policy.displayed_rank.max() == ch10.K for policy in small.pages)
@@ -31,6 +32,15 @@ def test_an_ab_test_shows_the_pages_of_three_rankers(small: ch10.World) -> None:
     assert one.n_sessions == 300
     assert set(one.propensity) == {1.0}
     assert np.array_equal(one.rank, small.pages[1].displayed_rank[one.document])
+
+
+def test_rankers_of_a_few_labels_score_well_and_not_alike(small: ch10.World) -> None:
+    found = ch10.scorers(RUN, 3, 2, RUN.rng(3, 1093))
+    queries = small.queries
+    for scores in found:
+        assert scores.shape == (queries.n_docs,)
+        assert ch10.right_order(scores, queries.binary, queries.offsets) > 0.5
+    assert not np.array_equal(*found)
 
 
 def test_uphill_is_the_slope_of_a_log_softmax() -> None:

@@ -56,6 +56,9 @@ def test_a_step_costs_the_documents_of_its_list(small: World) -> None:
 
 def test_no_risk_near_the_minimiser_lies_below_the_floor(small: World, excess: Excess) -> None:
     again, star = ch14.excess_on(*small)
+    fit = ch14.minimiser(*small, largest=1e3, gap=1e-3)
+    assert 0 <= fit.gap <= 1e-3
+    assert fit.weights.tolist() == star.tolist()
     assert again.floor == excess.floor
     assert excess.above(star) == pytest.approx(np.log10(excess.least))
     assert excess.level(excess.floor + 100 * excess.least) == pytest.approx(np.log10(100 * excess.least))
@@ -79,6 +82,7 @@ def test_a_course_has_as_many_marks_however_short_it_is(excess: Excess) -> None:
     sampler = cf.click_sampler(excess.log, "countersample")
     course = ch14.at_best(RUN, sampler, excess, 50, RUN.rng(3, 1490))
     assert course.steps.tolist() == [1, 1, 1, 3, 13, 50]
+    assert ch14.marks(RUN)[-1] == ch14.steps_of(RUN) > 50
     assert course.rate in ch14.RATES
     assert course.documents == pytest.approx(30 * course.steps)  # the documents of every list
     assert course.levels[0] == course.levels[2] > course.levels[-1]

@@ -187,7 +187,9 @@ def test_two_panels_of_a_column_are_drawn_in_a_row_too(run: Path) -> None:
 def test_other_panels_stay_where_they_are(run: Path, panels: tuple[int, int]) -> None:
     import matplotlib.pyplot as plt
 
-    figure(plt.subplots(*panels)[0], "fig-other", caption=CAPTION, alt=ALT, data=DATA)
+    fig, _ = plt.subplots(*panels)
+    assert pictures.row_of(fig, "svg") is None
+    figure(fig, "fig-other", caption=CAPTION, alt=ALT, data=DATA)
     assert (run / "figures" / "fig-other.svg").is_file()
     assert list(run.rglob("*.row.svg")) == []
 
