@@ -302,10 +302,19 @@ def _downstream(run: book.Run, seed: int, setting: Mapping[str, Any], rng: np.ra
     return dict(zip(names, out, strict=True))
 
 
+# On three sets of kernels the curve by a network moved by up to 23 %, the DCG of Deep PropDCG by up to 0.9 %.
 JOINT = book.Experiment(
-    "joint-curves", _fitted, settings=lambda run: [{}], stream=1003, seeds=attrgetter("seeds"), rtol=5e-3
+    "joint-curves",
+    _fitted,
+    settings=lambda run: [{}],
+    stream=1003,
+    seeds=attrgetter("seeds"),
+    rtol=5e-3,
+    rough={"by a network": 0.5},
 )
 KNOWING = book.Experiment(
     "knowing-rankers", _knowing, settings=lambda run: [{}], stream=1004, seeds=attrgetter("seeds"), rtol=5e-3
 )
-WRONG_CURVES = book.Experiment("wrong-curves", _downstream, settings=lambda run: [{}], stream=1008, rtol=5e-3)
+WRONG_CURVES = book.Experiment(
+    "wrong-curves", _downstream, settings=lambda run: [{}], stream=1008, rtol=5e-3, rough={"Deep PropDCG": 0.02}
+)

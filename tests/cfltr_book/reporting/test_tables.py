@@ -224,6 +224,11 @@ def test_what_differs_and_by_how_much(curve: Experiment) -> None:
     found = list(tables.differences(loose, asked, kept, {**kept, "a": 1.05, "b": "y", "d": False}))
     assert [beyond for _, beyond in found] == [False, True, True]
     assert found[0][0] == "curve, cell seed=0, n=10, column a: kept is 1.0, computed now 1.05"
+    rough = replace(loose, rough={"a": 0.01})
+    assert [beyond for _, beyond in tables.differences(rough, asked, kept, {**kept, "a": 1.05, "e": 2.1})] == [
+        True,
+        False,
+    ]
     (found,) = tables.differences(loose, asked, kept, {**kept, "f": 1})
     assert found == ("curve, cell seed=0, n=10, column f: kept is no such column, computed now 1", True)
 
