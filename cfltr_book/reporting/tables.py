@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from functools import cache, partial
 from itertools import zip_longest
 from pathlib import Path
@@ -66,7 +66,7 @@ class Experiment:
         How many of these seeds are computed where no table is kept; all of them unless given.
     rtol : float
         A cell that is computed again must agree within 1e-9 + ``rtol`` times the kept value.
-    rough : mapping
+    rough : mapping, optional
         Words in the names of columns that agree within an ``rtol`` of their own: the training of a network makes much
         of how a machine rounds.
 
@@ -101,7 +101,7 @@ class Experiment:
     seeds: Callable[[Any], Sequence[int]] | None = None
     at_once: Callable[[Any], int] | None = None
     rtol: float = 1e-6
-    rough: Mapping[str, float] = field(default_factory=dict)
+    rough: Mapping[str, float] | None = None
 
     @property
     def chapter(self) -> str:
@@ -220,7 +220,7 @@ def differences(experiment: Experiment, asked: Row, kept: Row, now: Row) -> Iter
         if here is None or here == there or (here != here and there != there):
             continue
         words = isinstance(here, str) or isinstance(there, str)
-        rtol = next((own for word, own in experiment.rough.items() if word in column), experiment.rtol)
+        rtol = next((own for word, own in (experiment.rough or {}).items() if word in column), experiment.rtol)
         within = not words and abs(here - there) <= ATOL + rtol * abs(there)
         yield f"{experiment.name}, cell {cell}, column {column}: kept is {there}, computed now {here}", not within
 

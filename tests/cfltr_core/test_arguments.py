@@ -75,7 +75,7 @@ HINGE = {"surrogate": "hinge", "sigma": 1.0, "smoothing": 0.0}
 PAIRS = {"weighting": "harmonic", "design": None}
 LAMBDA = {"cutoff": None, "truncation": "at_least_one", "form": "linear", "sigma": 1.0}
 DEFAULTS = {
-    "Experiment": {"seeds": None, "at_once": None, "rtol": 1e-6},
+    "Experiment": {"seeds": None, "at_once": None, "rtol": 1e-6, "rough": None},
     "fit_lambdaloss": {
         **LAMBDA,
         "module": None,
