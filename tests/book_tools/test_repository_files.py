@@ -48,7 +48,7 @@ def names(requirements: list[str]) -> set[str]:
 
 
 def committed_texts(folder: Path = REPOSITORY) -> list[tuple[str, str]]:
-    """Return every text file under version control, with its content; what else lies in a clone is the user's own."""
+    """Every file under version control, with its text: none is binary; what else lies in a clone is the user's own."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached"],
         cwd=folder,
@@ -56,14 +56,7 @@ def committed_texts(folder: Path = REPOSITORY) -> list[tuple[str, str]]:
         text=True,
         check=True,
     ).stdout.splitlines()
-    texts = []
-    for name in listed:
-        path = folder / name
-        try:
-            texts.append((name, path.read_text(encoding="utf-8")))
-        except (UnicodeDecodeError, FileNotFoundError):
-            continue
-    return texts
+    return [(name, (folder / name).read_text(encoding="utf-8")) for name in listed if (folder / name).is_file()]
 
 
 def test_make_alone_lists_what_is_often_needed_and_names_the_rest() -> None:
