@@ -9,8 +9,7 @@ from book_tools.checks.reference import update_reference
 from book_tools.checks.verify import rows_of
 from book_tools.errors import UsageError
 from book_tools.execution.artefacts import measured_claims
-from book_tools.execution.fingerprint import LETOR_PREFIX
-from book_tools.execution.state import fresh_run
+from book_tools.execution.state import LETOR_PREFIX, fresh_run
 from book_tools.parameters import Parameters
 from cfltr_book.reporting import claim_registry
 from cfltr_book.reporting.accepted import Accepted, accepted_text
