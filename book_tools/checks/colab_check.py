@@ -21,9 +21,8 @@ from pathlib import Path
 from book_tools.book import Book, Chapter
 from book_tools.checks.reference import differences, read_tolerances, results_in
 from book_tools.colab.copies import FOLDER, start_of, write_copies
-from book_tools.colab.install_cell import PACKAGE, as_listed
 from book_tools.colab.labels import read_labels
-from book_tools.colab.repository import Origin, origin_of
+from book_tools.colab.repository import PACKAGE, Origin, as_listed, origin_of
 from book_tools.errors import BookError, UsageError
 from book_tools.execution.execute import ARTEFACT_FOLDERS, Kernels, environment_for, execute, failure_report
 from book_tools.execution.state import fresh_run
