@@ -82,12 +82,12 @@ def paper(
         with interruptible("cells"), lines.open(encoding="utf-8", errors="replace") as told, Kernels(1) as kernels:
             scratch = folder / "scratch"
             computed = kernels.submit(execute, Chapter(source), parameters, scratch, kernels, variables)
-            is_done = False
-            while not is_done:
-                is_done = bool(wait([computed], LOOK_SECONDS).done)
-                for line in told:
-                    print(f"  {line.rstrip()}", flush=True)
-            computed.result()
+            try:
+                while not wait([computed], LOOK_SECONDS).done:
+                    print("".join(f"  {line}" for line in told), end="", flush=True)
+                computed.result()
+            finally:
+                print("".join(f"  {line}" for line in told), end="", flush=True)
     place = place_of(book.kept(chapter), parameters.scale, parameters.corpus, seed=parameters.seed)
     for name in tables or names:
         if (path := place / f"{name}.csv").is_file():  # a chapter need not ask for each table at every scale
