@@ -111,7 +111,7 @@ def _run_copy(
             command, env=environment, cwd=alone, text=True, capture_output=True, stdin=subprocess.DEVNULL, check=False
         )
     if done.returncode != 0:
-        return [failure_report(copy, read_notebook(target) if target.is_file() else None, done.stderr)]
+        return [failure_report(copy, target, done.stderr)]
     problems = []
     after = packages(python)
     installed = {line for line in after if line.startswith(f"{PACKAGE} ")}

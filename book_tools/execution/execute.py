@@ -18,14 +18,15 @@ from typing import Any
 
 import papermill  # type: ignore[import-untyped]
 from jupyter_client.kernelspec import KernelSpecManager
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
+from papermill.clientwrap import PapermillNotebookClient  # type: ignore[import-untyped]
+from papermill.engines import NBClientEngine, papermill_engines  # type: ignore[import-untyped]
+from papermill.exceptions import PapermillExecutionError  # type: ignore[import-untyped]
 
 from book_tools.book import Chapter
 from book_tools.errors import BookError
 from book_tools.messages import plain
-from book_tools.notebooks import INJECTED, tags_of, write_notebook
+from book_tools.notebooks import INJECTED, read_notebook, tags_of, write_notebook
 from book_tools.parameters import Parameters
 
 RUN_VARIABLE = "CFLTR_RUN_DIR"
@@ -71,19 +72,22 @@ class Kernels(ThreadPoolExecutor):
         super().__init__(jobs)
         # How far each chapter under way is, by name: "12 of 60" while the 13th cell is executed.
         self.cells_done: dict[str, str] = {}
-        self._clients: set[NotebookClient] = set()
+        self._clients: set[PapermillNotebookClient] = set()
         self._stopped = False
 
-    def run(self, name: str, notebook: NotebookNode, environment: Mapping[str, str], private: Path) -> None:
-        """Execute ``notebook`` in place, in an empty folder below ``private``; there also lies what its kernel says."""
+    def run(self, name: str, managed: Any, environment: Mapping[str, str], private: Path) -> None:
+        """Execute the notebook that papermill has ``managed`` to open, in an empty folder below ``private``.
+
+        There also lies what its kernel says.
+        """
 
         def begin(cell: NotebookNode, cell_index: int) -> None:
             if self._stopped:
                 raise BookError("stopped before its end")
-            self.cells_done[name] = f"{cell_index} of {len(notebook.cells)}"
+            self.cells_done[name] = f"{cell_index} of {len(managed.nb.cells)}"
 
         def attempt() -> None:
-            client = NotebookClient(notebook, kernel_name=KERNEL, timeout=None, on_cell_start=begin)
+            client = PapermillNotebookClient(managed, kernel_name=KERNEL, timeout=None, on_cell_start=begin)
             manager = client.create_kernel_manager()
             # Otherwise a kernel specification of the user's could win over this interpreter.
             manager.kernel_spec_manager = KernelSpecManager(kernel_dirs=[])
@@ -111,6 +115,18 @@ class Kernels(ThreadPoolExecutor):
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
         self.shutdown(wait=True, cancel_futures=self._stopped)
+
+
+class OwnKernel(NBClientEngine):  # type: ignore[misc]
+    """What papermill executes a chapter with: one of :class:`Kernels`, with an environment of its own."""
+
+    @classmethod
+    def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, *, kernels: Kernels, **own: Any) -> None:
+        """Execute the notebook of ``nb_man``."""
+        kernels.run(own["name"], nb_man, own["environment"], own["private"])
+
+
+papermill_engines.register(OwnKernel.__name__, OwnKernel)
 
 
 def with_a_kernel(execute: Callable[[], None]) -> None:
@@ -143,20 +159,29 @@ def execute(
     for name in ARTEFACT_FOLDERS:
         (scratch / name).mkdir(parents=True)
     started = time.monotonic()
-    # Papermill puts the cell there that sets the parameters.
-    notebook: NotebookNode = papermill.execute_notebook(
-        str(chapter.source), None, parameters.as_dict(), kernel_name=KERNEL, prepare_only=True
-    )
+    target = scratch / NOTEBOOK
     with tempfile.TemporaryDirectory(prefix="cfltr-", ignore_cleanup_errors=True) as temporary:
         private = Path(temporary)
-        environment = environment_for(scratch, private) | dict(variables or {})
         try:
-            kernels.run(chapter.name, notebook, environment, private)
-        except (CellExecutionError, RuntimeError) as error:
+            papermill.execute_notebook(
+                str(chapter.source),
+                str(target),
+                parameters.as_dict(),
+                engine_name=OwnKernel.__name__,
+                kernel_name=KERNEL,
+                request_save_on_cell_execute=False,
+                progress_bar=False,
+                kernels=kernels,
+                name=chapter.name,
+                environment=environment_for(scratch, private) | dict(variables or {}),
+                private=private,
+            )
+        except (PapermillExecutionError, RuntimeError) as error:
             log = (private / LOG).read_text("utf-8", errors="replace")
-            raise BookError(failure_report(chapter, notebook, f"{log}\n{error}")) from None
+            raise BookError(failure_report(chapter, target, f"{log}\n{error}")) from None
+    notebook = read_notebook(target)
     normalise(notebook)
-    write_notebook(scratch / NOTEBOOK, notebook)
+    write_notebook(target, notebook)
     return time.monotonic() - started
 
 
@@ -182,9 +207,9 @@ def environment_for(scratch: Path, private: Path) -> dict[str, str]:
     }
 
 
-def failure_report(chapter: Chapter, notebook: NotebookNode | None, log: str) -> str:
-    """Say which cell of the ``notebook`` failed and why, or else, from the ``log``, why no cell did."""
-    for cell in notebook.cells if notebook else []:
+def failure_report(chapter: Chapter, target: Path, log: str) -> str:
+    """Say which cell of the notebook ``target`` failed and why, or else, from the ``log``, why no cell did."""
+    for cell in read_notebook(target).cells if target.is_file() else []:
         for output in cell.get("outputs", []):
             if output.output_type == "error":
                 traceback = plain("\n".join(output.traceback))
