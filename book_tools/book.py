@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 from sphinx_external_toc.parsing import MalformedError, parse_toc_yaml
 
-from book_tools.errors import BookError, Problems, UsageError
+from book_tools.errors import BookError, Problems, UsageError, for_each
 
 # What chapters import: the methods, and what a chapter leans on besides.
 PACKAGES = ("cfltr_core", "cfltr_book")
@@ -115,19 +115,13 @@ class Book:
 
     def chapters(self) -> list[Chapter]:
         """Return the executable chapters in the order of the table of contents."""
-        chapters: list[Chapter] = []
-        problems = Problems()
-        for page in self.pages():
-            with problems.collected():
-                source = self.source_of(page)
-                if source is not None and source.suffix == ".ipynb":
-                    chapters.append(Chapter(source))
-        problems += [
+        sources = for_each(self.pages(), self.source_of, UsageError)
+        chapters = [Chapter(source) for source in sources if source is not None and source.suffix == ".ipynb"]
+        Problems(
             f"{self.toc.name}: two chapters are called {name}; file names must differ"
             for name, times in sorted(Counter(chapter.name for chapter in chapters).items())
             if times > 1
-        ]
-        problems.raise_any(UsageError)
+        ).raise_any(UsageError)
         return chapters
 
     def select(self, wanted: list[str]) -> list[Chapter]:

@@ -98,10 +98,6 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def _positive_or_all(text: str) -> int | None:
-    return _positive(text) if text else None
-
-
 def _parser() -> argparse.ArgumentParser:
     """Return the parser: each command has the function that carries it out, with its options as arguments."""
     parser = argparse.ArgumentParser(prog="python -m book_tools", description="Run, build and check the book.")
@@ -110,11 +106,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    def options() -> argparse.ArgumentParser:
-        return argparse.ArgumentParser(add_help=False)
-
     default, written = Parameters(), "(default: %(default)s)"
-    parameters, rerun, chapters, kept, tables, latex, colab = (options() for _ in range(7))
+    parents = (argparse.ArgumentParser(add_help=False) for _ in range(8))
+    parameters, rerun, chapters, one, kept, tables, latex, colab = parents
     parameters.add_argument("--scale", default=default.scale, help=f"smoke, ci or paper {written}")
     parameters.add_argument("--corpus", default=default.corpus, help=f"{CORPORA} {written}")
     parameters.add_argument("--seed", type=int, default=default.seed, help=f"a whole number {written}")
@@ -123,14 +117,14 @@ def _parser() -> argparse.ArgumentParser:
     chapters.add_argument(
         "--chapter", action="append", default=[], dest="wanted", metavar="NN", help="only this one, by number or name"
     )
-    kept.add_argument("--chapter", required=True, dest="wanted", metavar="NN", help="the chapter, by number or name")
+    one.add_argument("--chapter", required=True, dest="wanted", metavar="NN", help="the chapter, by number or name")
     kept.add_argument("--tables", type=str.split, default=[], metavar="NAMES", help="only these, with spaces between")
-    kept.add_argument("--seeds", type=_positive_or_all, help="at most so many seeds of each table (default: all)")
+    seeds = "at most so many seeds of each table (default: all)"
+    kept.add_argument("--seeds", type=lambda text: _positive(text) if text else None, help=seeds)
     kept.add_argument("--go-on", action="store_true", help="compute only the seeds that a kept table lacks")
     kept.add_argument(
         "--cluster", default="", metavar="ADDRESS", help="compute on this dask cluster, as tcp://host:8786"
     )
-    tables.add_argument("--chapter", required=True, dest="wanted", metavar="NN", help="the chapter, by number or name")
     tables.add_argument(
         "--experiment", type=str.split, default=[], dest="names", metavar="NAMES", help="only these, spaces between"
     )
@@ -150,19 +144,16 @@ def _parser() -> argparse.ArgumentParser:
     add("run", "cli:run", "execute the chapters that need it", parameters, rerun, chapters)
     add("book", "cli:whole_book", "run, then site, then report changed verdicts", parameters, rerun)
     add("page", "cli:page", "run one chapter, and build its page alone", parameters, rerun, chapters)
-    add("paper", "execution.paper:paper", "compute a chapter's kept tables, or go on with them", parameters, kept)
-    add("tables", "execution.tables:tables", "compute the kept tables of a chapter's experiments", parameters, tables)
+    add("paper", "execution.paper:paper", "compute a chapter's kept tables, or go on with them", parameters, one, kept)
+    of_experiments = "compute the kept tables of a chapter's experiments"
+    add("tables", "execution.tables:tables", of_experiments, parameters, one, tables)
     add("site", "site.build:build_site", "build the site from a complete run")
     add("pdf", "site.editions:make_pdf", "make a PDF from a complete run; needs TeX", latex)
     add("offline", "site.editions:make_offline", "pack the built site into one archive that works from a folder")
-    add(
-        "verify",
-        "checks.verify:verify",
-        "check claims and numbers of the run; non-zero exit when they changed",
-        chapters,
-    )
+    changed = "check claims and numbers of the run; non-zero exit when they changed"
+    add("verify", "checks.verify:verify", changed, chapters)
     add("markup", "checks.markup_check:check_markup", f"validate the HTML of every built page; {faulty}")
     add("browser", "checks.browser_check:check_in_browser", f"open every built page in a headless browser; {faulty}")
     add("colab-check", "checks.colab_check:check_copies", "run the chapters' copies as Colab would", colab, chapters)
-    add("accept", "checks.accept:accept", "make the present run what later runs are compared with")
+    add("accept", "checks.verify:accept", "make the present run what later runs are compared with")
     return parser

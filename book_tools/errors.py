@@ -5,8 +5,12 @@ The command line prints the problems, one a line, without a traceback and exits 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 class BookError(Exception):
@@ -47,3 +51,13 @@ class Problems(list[str]):
         """Raise one error with all problems and the ``summary`` behind them, if there are any."""
         if self:
             raise error(*self, *summary)
+
+
+def for_each(items: Iterable[T], do: Callable[[T], U], error: type[BookError] = BookError, *summary: str) -> list[U]:
+    """Return what ``do`` returns for each of ``items``; one error, with the ``summary``, lists the problems of all."""
+    problems, results = Problems(), list[U]()
+    for item in items:
+        with problems.collected():
+            results.append(do(item))
+    problems.raise_any(error, *summary)
+    return results

@@ -10,12 +10,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from cfltr_core.files import sha256_of
+
 
 def files_below(folder: Path) -> Iterator[Path]:
     """Yield every file below ``folder`` in sorted order, byte-code caches left out."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
             yield path
+
+
+def digests_below(folder: Path, besides: str = "") -> dict[str, str]:
+    """Return the digest of every file below ``folder``, by its path there; those that are called ``besides`` not."""
+    paths = {path.relative_to(folder).as_posix(): path for path in files_below(folder) if path.name != besides}
+    return {name: sha256_of(path) for name, path in paths.items()}
 
 
 def json_text(value: Any) -> str:

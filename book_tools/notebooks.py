@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -23,6 +24,8 @@ FOLDS = ("hide-input", "hide-cell")
 # The tag of the cells that kept tables are computed by; with them go those that set the notebook up.
 KEPT = "kept"
 SET_UP = ("parameters", "remove-cell")
+# What NumPy says of a number that it cannot compute, with the line of code below it.
+NUMERIC_WARNING = re.compile(r"^RuntimeWarning: .*\n(?:  .*\n?)*", re.MULTILINE)
 TITLE = re.compile(r"\A# @title[ \t]+(\S[^\n]*?)[ \t]*(?:\n|\Z)")
 
 
@@ -42,12 +45,14 @@ def write_notebook(path: Path, notebook: NotebookNode) -> None:
 
 def title_of(notebook: NotebookNode) -> str:
     """Return the text of the first level-one heading, or an empty string."""
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            for line in cell.source.splitlines():
-                if line.startswith("# "):
-                    return str(line[2:].strip())
-    return ""
+    texts = (cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    found = (re.search(r"^# (.*)$", text, re.MULTILINE) for text in texts)
+    return next((match[1].strip() for match in found if match), "")
+
+
+def mark_on(output: NotebookNode) -> dict[str, Any]:
+    """Return what the package says of an output: of a figure, its caption, a claim or several."""
+    return dict(output.get("metadata", {}).get(MARK, {}))
 
 
 def source_index(notebook: NotebookNode, index: int) -> int:
@@ -80,3 +85,16 @@ def fold_title(cell: NotebookNode) -> str | None:
     """Return what the first line ``# @title …`` of a cell says, or None without such a line."""
     match = TITLE.match(cell.source)
     return match[1] if match else None
+
+
+def drop_numeric_warnings(notebook: NotebookNode) -> list[str]:
+    """Take what NumPy says of numbers that are not finite off the page, in place; return it, one line each."""
+    dropped = []
+    for index, cell in enumerate(notebook.cells):
+        for output in [output for output in cell.get("outputs", []) if output.get("name") == "stderr"]:
+            found = NUMERIC_WARNING.findall(output.text)
+            dropped += [f"cell {source_index(notebook, index)}: {text.splitlines()[0]}" for text in found]
+            output["text"] = NUMERIC_WARNING.sub("", output.text)
+            if found and not output.text.strip():
+                cell.outputs.remove(output)
+    return dropped

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+INCLUDE = re.compile(r"\{include\} (\S+)$", re.MULTILINE)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -45,9 +48,9 @@ def duration(seconds: float | None) -> str:
     return f"{minutes} min {rest:02d} s"
 
 
-def includes(page: Path, name: str) -> bool:
-    """Tell whether a page in Markdown includes the file ``name``, which lies beside it while the site is built."""
-    return page.is_file() and f"{{include}} {name}" in page.read_text(encoding="utf-8")
+def included(page: Path) -> list[str]:
+    """Return the names of the files that a page in Markdown, if it is there, includes from beside it."""
+    return INCLUDE.findall(page.read_text(encoding="utf-8")) if page.is_file() else []
 
 
 def render(template: str, **values: object) -> str:

@@ -55,12 +55,10 @@ def find_programs() -> tuple[str, str]:
     """Return the paths of the browser and of its driver, or raise with what to install."""
     folder = os.environ.get(DRIVER_FOLDER)
     path = os.pathsep.join(filter(None, (os.environ.get("PATH"), folder)))
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    driver = next(filter(None, (shutil.which(name, path=path) for name in DRIVERS)), None)
-    if browser is None or driver is None:
-        missing = " and ".join(
-            label for label, found in (("Chromium", browser), ("its driver (chromedriver)", driver)) if found is None
-        )
+    browser = next(filter(None, map(shutil.which, BROWSERS)), "")
+    driver = next(filter(None, (shutil.which(name, path=path) for name in DRIVERS)), "")
+    programs = {"Chromium": browser, "its driver (chromedriver)": driver}
+    if missing := " and ".join(name for name, found in programs.items() if not found):
         raise UsageError(f"browser: {missing} not found on PATH; install both, {REMEDY}")
     return browser, driver
 

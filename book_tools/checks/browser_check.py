@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,6 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from book_tools.book import Book
 from book_tools.checks.browser import chromium, console_problems, serving
-from book_tools.checks.browser_search import search_problems
 from book_tools.checks.judges import find_axe
 from book_tools.errors import BookError, UsageError
 from book_tools.messages import PARSER
@@ -38,6 +38,16 @@ PROBE = Path(__file__).with_name("browser_probe.js").read_text(encoding="utf-8")
 PREVIEWS = Path(__file__).with_name("browser_previews.js").read_text(encoding="utf-8")
 AXE = Path(__file__).with_name("browser_axe.js").read_text(encoding="utf-8")
 SLIDERS = Path(__file__).with_name("browser_sliders.js").read_text(encoding="utf-8")
+# A site without these has nothing to be ordered.
+SEARCHED = ("search.html", "api/index.html")
+# What readers typed who did not find what they looked for, each with the pages of which one should come first.
+QUERIES = {
+    "save model": ("chapters/",),
+    "own log": ("chapters/guide", "chapters/16_"),
+    "propensity": ("chapters/",),
+    "fit_proprank": ("api/",),
+}
+FOUND = Path(__file__).with_name("browser_found.js").read_text(encoding="utf-8")
 # How grave a finding is, in axe's words; of the others it says itself that they hinder few.
 GRAVE = {"serious", "critical"}
 # Addresses that stand for data in the page itself.
@@ -202,3 +212,36 @@ def _prepare(browser: Chrome) -> None:
     browser.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
     for log in ("browser", "performance"):
         browser.get_log(log)  # type: ignore[no-untyped-call]
+
+
+def search_problems(browser: Chrome, site: Path, origin: str) -> Iterator[str]:
+    """Ask the search of the site and yield where something else comes first, or a name before a page of text.
+
+    Yielded is also where it shows nothing of a page, leads to no section, or fails in one of its scripts.
+    """
+    if not all((site / page).is_file() for page in SEARCHED):
+        return
+    for query, wanted in QUERIES.items():
+        browser.get(f"{origin}/search.html?q={quote(query)}")
+        patience = WebDriverWait(browser, browser.timeouts.script)
+        try:
+            patience.until(lambda there: (there.execute_script(FOUND) or {}).get("links"))
+            with suppress(TimeoutException):
+                patience.until(lambda there: not there.execute_script(FOUND)["bare"])
+        except TimeoutException:
+            yield f"search.html: finds nothing for {query!r}"
+            continue
+        # An excerpt moves the link of its page to where it stands there.
+        seen = browser.execute_script(FOUND)
+        links, bare = seen["links"], seen["bare"]
+        if bare:
+            yield f"search.html: {query!r} shows nothing of {len(bare)} pages that it finds, as of {bare[0]!r}"
+        yield from (f"search.html: {query!r}: {problem}" for problem in dict.fromkeys(console_problems(browser)))
+        if not links[0].startswith(wanted):
+            yield f"search.html: {query!r} finds {links[0]} first, and not a page of {' or '.join(wanted)}"
+        names = [index for index, link in enumerate(links) if link.startswith("api/")]
+        texts = [index for index, link in enumerate(links) if link.startswith("chapters/")]
+        if texts and not any("#" in links[index] for index in texts):
+            yield f"search.html: {query!r} leads to no section, only to the tops of pages, as {links[texts[0]]}"
+        if "api/" not in wanted and names and texts and names[0] < texts[-1]:
+            yield f"search.html: {query!r} finds {links[names[0]]} before {links[texts[-1]]}"

@@ -15,19 +15,16 @@ import sys
 import sysconfig
 import tempfile
 import venv
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from book_tools.book import Book, Chapter
 from book_tools.checks.reference import differences, read_tolerances, results_in
 from book_tools.colab.copies import FOLDER, start_of, write_copies
-from book_tools.colab.install_cell import PACKAGE, as_listed
 from book_tools.colab.labels import read_labels
-from book_tools.colab.repository import Origin, origin_of
+from book_tools.colab.repository import PACKAGE, Origin, as_listed, origin_of
 from book_tools.errors import BookError, UsageError
-from book_tools.execution.execute import ARTEFACT_FOLDERS, Children, environment_for, execute, failure_report
+from book_tools.execution.execute import ARTEFACT_FOLDERS, Kernels, environment_for, execute, failure_report
 from book_tools.execution.state import fresh_run
 from book_tools.files import remove_tree
 from book_tools.notebooks import read_notebook
@@ -62,15 +59,10 @@ def check_copies(book: Book, scale: str, wanted: list[str], torch_index: str, jo
     parameters = replace(Parameters(), scale=scale)
     bare = BareEnvironment(book, torch_index)
     tolerances = read_tolerances(book.tolerances)
-    children = Children()
     with (
         tempfile.TemporaryDirectory(prefix="cfltr-colab-", ignore_cleanup_errors=True) as temporary,
-        ThreadPoolExecutor(jobs) as pool,
-        ExitStack() as stack,
+        Kernels(jobs) as kernels,
     ):
-        # However this ends, no chapter goes on computing for nobody.
-        stack.callback(children.stop)
-        stack.callback(pool.shutdown, wait=False, cancel_futures=True)
         scratch = Path(temporary)
         copies = book.html / FOLDER
         if origin.address is None:
@@ -83,14 +75,14 @@ def check_copies(book: Book, scale: str, wanted: list[str], torch_index: str, jo
             # Kept tables stay in the repository: what a copy can give is what the chapter gives without them.
             if of_site != start or book.kept(chapter).is_dir():
                 expected = scratch / "expected" / chapter.name
-                execute(chapter, start, expected, children)
+                execute(chapter, start, expected, kernels)
             seen = _run_copy(book, Chapter(copies / chapter.source.name), start, found, bare, origin)
             if not seen:
                 seen = differences(results_in(found), results_in(expected), tolerances, "the pipeline")
             print(f"  {chapter.name}: {'FAILED' if seen else f'as the chapter at scale {start.scale}'}", flush=True)
             return [f"{chapter.name}: {problem}" for problem in seen]
 
-        problems = [problem for seen in pool.map(tried, chapters) for problem in seen]
+        problems = [problem for seen in kernels.map(tried, chapters) for problem in seen]
     if problems:
         raise BookError(*problems, f"colab: {len(problems)} problems")
     print(f"colab: {len(chapters)} copies installed {origin.revision} and gave the numbers of the book", flush=True)

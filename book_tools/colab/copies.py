@@ -1,9 +1,12 @@
-"""Make the copies of the chapters that open in Colab: plain notebooks that install what they need.
+"""Make the copies of the chapters: plain notebooks that install what they need, to be run in Colab or elsewhere.
 
 A copy is made from the executed chapter, so that the numbers in its text are those of the run, and from the
 built pages, so that theorems, equations and figures have the numbers of the site.  It holds no outputs; what its text
 quotes from the run of the page is marked, because other settings find other numbers.  The copy of a chapter with kept
 tables has to compute them, so it begins at a small scale, and says so.
+
+Other copies are read and not run, in any viewer of notebooks.  They keep the figures, tables and printed texts that the
+page shows: captions have their numbers, and what stands in a sentence there is said only there.
 """
 
 from __future__ import annotations
@@ -19,31 +22,34 @@ from nbformat.v4 import new_code_cell
 
 from book_tools.book import Book, Chapter
 from book_tools.colab.half_pages import executed_chapter
-from book_tools.colab.install_cell import extras_of, install_source, is_guard, stamp_of
 from book_tools.colab.labels import Labels, Target
-from book_tools.colab.marks import LEGEND, SCOREBOARD, mark_of, measured
+from book_tools.colab.marks import LEGEND, SCOREBOARD, mark_of, measured, rewrite_claims
 from book_tools.colab.myst import LEFTOVER, split_code
 from book_tools.colab.portable import Portable
-from book_tools.colab.repository import Origin
-from book_tools.errors import BookError, Problems
-from book_tools.execution.artefacts import records_in
+from book_tools.colab.repository import Origin, extras_of, install_source, is_guard, stamp_of
+from book_tools.errors import BookError, Problems, for_each
+from book_tools.execution.artefacts import claims_in, figures_in, records_in
 from book_tools.files import remove_tree
 from book_tools.notebooks import (
     FOLDS,
     INJECTED,
     LAUNCH,
-    MARK,
+    drop_numeric_warnings,
     fold_title,
     has_kept_tables,
+    mark_on,
     source_index,
     tags_of,
     write_notebook,
 )
 from book_tools.parameters import KNOWN, Parameters
+from cfltr_book.reporting.pictures import numbered_caption
 
-# The copies to be run; and those to be read, which book_tools.site.reading_copies makes.
+# The copies to be run, and those to be read.
 FOLDER, READ_FOLDER = "colab", "read"
 INSTALL_ID = "install"
+# Viewers on the web give up on larger ones.
+LARGEST = 1_000_000
 # Where the copy of a chapter with kept tables begins.
 QUICK = "smoke"
 # Tags by which the site folds or drops a cell; a copy keeps the code, folded.
@@ -59,18 +65,19 @@ SOLUTION_START, SOLUTION_END = ":::{solution-start}", ":::{solution-end}"
 
 def write_copies(book: Book, labels: Labels, folder: Path, origin: Origin, parameters: Parameters) -> None:
     """Write a copy of every executed chapter into ``folder``, which is emptied first."""
-    write_each(book, folder, lambda chapter: copy_of(book, chapter, labels, origin, parameters))
+    _write_each(book, folder, lambda chapter: copy_of(book, chapter, labels, origin, parameters))
 
 
-def write_each(book: Book, folder: Path, make: Callable[[Chapter], NotebookNode]) -> None:
+def _write_each(book: Book, folder: Path, make: Callable[[Chapter], NotebookNode]) -> None:
     """Write what ``make`` makes of every chapter into ``folder``, which is emptied first."""
     remove_tree(folder)
     folder.mkdir(parents=True)
-    problems = Problems()
-    for chapter in book.chapters():
-        with problems.collected():
-            write_notebook(folder / chapter.source.name, make(chapter))
-    problems.raise_any(BookError, f"no copies of the chapters in {folder.name}/")
+    for_each(
+        book.chapters(),
+        lambda chapter: write_notebook(folder / chapter.source.name, make(chapter)),
+        BookError,
+        f"no copies of the chapters in {folder.name}/",
+    )
 
 
 def start_of(notebook: NotebookNode, parameters: Parameters) -> Parameters:
@@ -101,7 +108,7 @@ def copy_of(book: Book, chapter: Chapter, labels: Labels, origin: Origin, parame
         text += f" The page was made at scale {parameters.scale}; these cells begin at scale {start.scale}."
     if kept:
         text += " Long experiments, whose tables the book keeps, are computed here with fewer seeds."
-    introduce(cells, text)
+    below_title(cells, f"*{text}*")
     _insert_install(cells, origin, numbers)
     return notebook_of(executed, chapter, cells)
 
@@ -183,7 +190,7 @@ def _markdown(cell: NotebookNode, source: str) -> NotebookNode:
 
 def figures_of(cell: NotebookNode) -> list[str]:
     """Return the names of the figures that an executed cell shows."""
-    marks = [output.get("metadata", {}).get(MARK, {}) for output in cell.get("outputs", [])]
+    marks = [mark_on(output) for output in cell.get("outputs", [])]
     return [mark["figure"] for mark in marks if "figure" in mark]
 
 
@@ -225,11 +232,6 @@ def _with_values(source: str, parameters: Parameters) -> str:
     return source
 
 
-def introduce(cells: list[NotebookNode], text: str) -> None:
-    """Say below the title, in place, what this notebook is and where it comes from."""
-    below_title(cells, f"*{text}*")
-
-
 def below_title(cells: list[NotebookNode], text: str) -> None:
     """Put a text below the title of a chapter, in place."""
     for cell in cells:
@@ -258,3 +260,42 @@ def add_launch_line(notebook: NotebookNode, page: str, origin: Origin) -> None:
     if origin.installable and (address := origin.colab(name)):
         links.insert(0, f'<a href="{address}">Open in Colab</a>')
     below_title(notebook.cells, f"{LAUNCH}{' · '.join(links)}</p>\n")
+
+
+def write_reading_copies(book: Book, labels: Labels, folder: Path, origin: Origin, parameters: Parameters) -> None:
+    """Write a copy of every executed chapter with its outputs into ``folder``, which is emptied first."""
+    _write_each(book, folder, lambda chapter: reading_copy_of(book, chapter, labels, origin, parameters))
+    Problems(
+        f"{path.name}: its copy with outputs has {size / 1e6:.2f} MB, and at most {LARGEST / 1e6:.0f} MB are wanted; "
+        "show figures of thousands of marks with dense=True"
+        for path in sorted(folder.iterdir())
+        if (size := path.stat().st_size) > LARGEST
+    ).raise_any()
+
+
+def reading_copy_of(
+    book: Book, chapter: Chapter, labels: Labels, origin: Origin, parameters: Parameters
+) -> NotebookNode:
+    """Return the copy of one executed chapter with what its page shows."""
+    folder = book.folder_of(chapter)
+    executed = executed_chapter(book, chapter)
+    portable = portable_of(book, chapter, labels, origin)
+    scoreboard = f"{posixpath.dirname(portable.page)}/{SCOREBOARD}".lstrip("/")
+    rewrite_claims(executed, claims_in(folder), f"{portable.site}{scoreboard}" if portable.site else None)
+    drop_numeric_warnings(executed)
+    captions = {figure.id: figure.caption for figure in figures_in(folder)}
+    cells = plain_cells(chapter, executed, portable, parameters)
+    for cell in cells:
+        if cell.cell_type == "code":
+            cell["outputs"] = [output for output in cell.outputs if "scrapbook" not in output.get("metadata", {})]
+        for output in cell.get("outputs", []):
+            name = mark_on(output).get("caption")
+            if name in captions:
+                number = labels.numbered[name].text if name in labels.numbered else None
+                output["data"]["text/markdown"] = numbered_caption(captions[name], number)
+    page = portable.link(Target(f"{portable.page}.html", "a page of the book"))
+    other = portable.link(Target(f"{FOLDER}/{chapter.source.name}", "the notebook to run"))
+    text = f"A copy of {page}, to be read: what its cells show is what they showed on that page ({parameters}; "
+    text += f"{stamp_of(origin)}). To run or change it, take {other} that the page offers too."
+    below_title(cells, f"*{text}{f' {LEGEND}' if portable.has_marks else ''}*")
+    return notebook_of(executed, chapter, cells)

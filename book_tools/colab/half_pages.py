@@ -13,8 +13,9 @@ from book_tools.notebooks import read_notebook
 
 # The page that has half a page of each chapter: said there once, and folded into those that need it.
 HALF_PAGES = "half_pages.md"
-BUILDS_ON = re.compile(r"^\*Reading .*?Builds on (.+)\.\*$", re.MULTILINE)
-LINK = re.compile(r"\((\w+)\.ipynb\)")
+# The line of a chapter that says so, and the links in it to those that it builds on.
+BELOW_TITLE = re.compile(r"^\*(Reading .*?Builds on .+\.)\*$", re.MULTILINE)
+LINK = re.compile(r"\]\((\w+)\.ipynb\)")
 SECTION = re.compile(r"^## \[(?P<title>[^\]]+)\]\((?P<chapter>\w+)\.ipynb\)\n+(?P<text>.*?)\s*(?=^## |\Z)", re.M | re.S)
 
 
@@ -40,7 +41,7 @@ def executed_chapter(book: Book, chapter: Chapter) -> NotebookNode:
     """
     notebook, halves = read_notebook(book.folder_of(chapter) / NOTEBOOK), half_pages(book)
     first = notebook.cells[0]
-    stated = BUILDS_ON.search(first.source)
+    stated = BELOW_TITLE.search(first.source)
     needed = LINK.findall(stated[1]) if stated and halves else []
     if missing := [name for name in needed if name not in halves]:
         raise BookError(f"{HALF_PAGES} has no section for {', '.join(missing)}, on which {chapter.name} builds")

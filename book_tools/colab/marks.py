@@ -1,4 +1,4 @@
-"""Marks in the prose of a chapter: ``{claim}`ID VERDICT` `` behind a sentence.
+"""What a chapter shows of its claims: marks in its prose, ``{claim}`ID VERDICT` ``, and what its cells show.
 
 A mark names the claim that a sentence rests on and the verdict that the sentence reports, in the words of the registry:
 *supported*, *contradicted* or *inconclusive*.  A page, a copy and the printed book show whether the run that they were
@@ -9,7 +9,7 @@ accepted one is a fault of the chapter.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
@@ -18,13 +18,14 @@ from nbformat import NotebookNode
 
 from book_tools.book import Book, Chapter
 from book_tools.colab.myst import INLINE, outside_code
-from book_tools.errors import Problems
+from book_tools.errors import Problems, for_each
 from book_tools.execution.artefacts import claims_in
-from book_tools.notebooks import TURNED, read_notebook, source_index
+from book_tools.notebooks import TURNED, mark_on, read_notebook, source_index
 from book_tools.parameters import Parameters
 from cfltr_book.reporting import claim_registry
 from cfltr_book.reporting.claim_registry import VERDICTS, Claim, check_measured
 from cfltr_book.reporting.claims import Measurement
+from cfltr_book.reporting.evidence import Evidence
 from cfltr_book.reporting.wording import outcome
 
 ROLE = "claim"
@@ -87,7 +88,6 @@ def mark_of(content: str) -> Mark:
 
 def check_marks(book: Book) -> None:
     """Raise one error that lists every mark that cannot be, or reports another verdict than the accepted one."""
-    problems = Problems()
 
     def check(mark: Mark) -> str:
         accepted = mark.spec.recorded(Parameters().scale, Parameters().corpus)
@@ -98,10 +98,7 @@ def check_marks(book: Book) -> None:
             )
         return ""
 
-    for chapter in book.chapters():
-        with problems.collected():
-            _write_each(chapter, read_notebook(chapter.source), check)
-    problems.raise_any()
+    for_each(book.chapters(), lambda chapter: _write_each(chapter, read_notebook(chapter.source), check))
 
 
 def measured(book: Book, mark: Mark) -> Mark:
@@ -171,3 +168,31 @@ def box_of(marks: list[Mark], linked: bool = True) -> str:
         for number, statement, found in said
     )
     return f'{TURNED}<p class="admonition-title">{title}</p><ul>{items}</ul></div>\n'
+
+
+def rewrite_claims(
+    notebook: NotebookNode, measurements: Iterable[Measurement], scoreboard: str | None = SCOREBOARD
+) -> None:
+    """Write every claim that ``notebook`` shows anew, in place: its text may have changed since it was measured.
+
+    Each leads to its row on the scoreboard, where that has an address; where it is shown first it bears an anchor, to
+    which that row leads back.
+    """
+    registry = claim_registry.registry()
+    measured = {measurement.result.id: measurement for measurement in measurements}
+    by_id = {name: measurement.result for name, measurement in measured.items()}
+    seen: set[str] = set()
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            name: str = mark_on(output).get("claim", "")
+            several: list[str] = mark_on(output).get("evidence", [])
+            if name in by_id and name in registry:
+                text = by_id[name].markdown(scoreboard=scoreboard, anchor=name not in seen)
+                output["data"] = {**output.data, "text/markdown": text, "text/plain": repr(by_id[name])}
+                seen.add(name)
+            if several and all(name in measured and name in registry for name in several):
+                first = measured[several[0]]
+                table = Evidence([by_id[name] for name in several], corpus=first.corpus, scale=first.scale)
+                html = table.html(scoreboard=scoreboard, anchors=set(several) - seen)
+                output["data"] = {**output.data, "text/html": html, "text/plain": str(table)}
+                seen |= set(several)

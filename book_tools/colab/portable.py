@@ -17,6 +17,16 @@ from book_tools.colab.myst import INLINE, PLAIN, Directive, blocks_of, outside_c
 
 # The headings of what stands as a quotation.
 REMARKS = {"margin": "", **{name: f"**{name.capitalize()}.**" for name in ("note", "tip", "important", "warning")}}
+# The kinds of places that a role can name, in words, and the roles that name each; those of a number may give a text
+# with a gap for it.
+KINDS = {
+    "equations": "equation",
+    "numbered": "theorem, exercise or figure",
+    "sections": "section",
+    "terms": "term of the glossary",
+}
+ROLES = {"eq": "equations", "prf:ref": "numbered", "numref": "numbered", "ref": "sections", "term": "terms"}
+NUMBERED_ROLES = {"eq", "prf:ref", "numref"}
 BARE_LINES = re.compile(r"^(?:\([\w:.-]+\)=|\+\+\+.*|%.*)[ \t]*\n?", re.MULTILINE)
 EXPLICIT = re.compile(r"(?P<text>.*\S)\s*<(?P<label>[^<>]+)>", re.DOTALL)
 DISPLAY = re.compile(r"(?<!\\)\$\$.+?(?<!\\)\$\$", re.DOTALL)
@@ -43,9 +53,10 @@ class Portable:
 
     def text(self, source: str) -> str:
         """Return ``source`` without anything that only MyST understands; what has no counterpart is a ValueError."""
-        parts = []
-        for block in blocks_of(source):
-            parts.append(self._directive(block) if isinstance(block, Directive) else self._plain(block))
+        parts = (
+            self._directive(block) if isinstance(block, Directive) else self._plain(block)
+            for block in blocks_of(source)
+        )
         return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).strip("\n")
 
     def all_cited(self) -> None:
@@ -78,7 +89,7 @@ class Portable:
         if name.startswith("prf:"):
             return _quoted(f"**{self._number(directive)}{title}.**", body)
         if name in ("solution", "solution-start"):
-            heading = f"Solution to {self._numbered(directive.argument).text}"
+            heading = f"Solution to {self._target('numbered', directive.argument).text}"
             folded = name == "solution" and "dropdown" in directive.options.get("class", "")
             return _folded(heading, body) if folded else _paragraphs(f"**{heading}.**", body)
         raise ValueError(f"the directive {{{name}}} has no counterpart in a plain notebook; write it in another way")
@@ -88,7 +99,7 @@ class Portable:
             return directive.name.removeprefix("prf:").capitalize()
         if "label" not in directive.options:
             raise ValueError(f"{{{directive.name}}} has no label, so that its number is not known; give it one")
-        return self._numbered(directive.options["label"]).text
+        return self._target("numbered", directive.options["label"]).text
 
     def _title(self, directive: Directive) -> str:
         argument = self._inline(directive.argument).strip()
@@ -134,7 +145,7 @@ class Portable:
     def _formula(self, formula: str, label: str | None) -> str:
         if label is None:
             return f"$${formula}$$"
-        number = _of(self.labels.equations, label, "equation").text.strip("()")
+        number = self._target("equations", label).text.strip("()")
         end = "\n" if formula.endswith("\n") else " "
         return f"$${formula.rstrip()} \\tag{{{number}}}{end}$$"
 
@@ -153,26 +164,22 @@ class Portable:
         if role == ROLE:
             self.has_marks = True
             return self.link(self.mark(content))
-        if role in ("prf:ref", "numref", "eq"):
-            target = _of(self.labels.equations, label, "equation") if role == "eq" else self._numbered(label)
-            number = target.text.rpartition(" ")[2]
-            text = re.sub(r"%s|\{number\}", number, words) if words else target.text
-        elif role in ("ref", "term"):
-            target = self._named(role, label)
-            text = words or target.text
-        else:
+        if role not in ROLES:
             raise ValueError(f"the role {{{role}}} has no counterpart in a plain notebook; write it in another way")
+        target = self._target(ROLES[role], label)
+        text = words or (label if role == "term" else target.text)
+        if role in NUMBERED_ROLES:
+            text = re.sub(r"%s|\{number\}", target.text.rpartition(" ")[2], text)
         return self.link(Target(target.place, text))
 
-    def _numbered(self, label: str) -> Target:
-        return _of(self.labels.numbered, label, "theorem, exercise or figure")
-
-    def _named(self, role: str, label: str) -> Target:
-        if role == "term":
-            by_case = {name.lower(): target for name, target in self.labels.terms.items()}
-            target = _of(by_case, label.lower(), "term of the glossary")
-            return Target(target.place, label)
-        return _of(self.labels.sections, label, "section")
+    def _target(self, kind: str, label: str) -> Target:
+        """Return the place of this ``kind`` that is called so; a term of the glossary in any case of its letters."""
+        places: dict[str, Target] = getattr(self.labels, kind)
+        if kind == "terms":
+            places, label = {name.lower(): target for name, target in places.items()}, label.lower()
+        if label not in places:
+            raise ValueError(f"{label}: the built site has no such {KINDS[kind]}")
+        return places[label]
 
     def _relative(self, match: re.Match[str]) -> str:
         """Let a link to another page of the book lead to the site: the file is not beside the copy."""
@@ -196,12 +203,6 @@ def _cell(text: str) -> str:
         return match[0].replace("|", r"\vert ") if match["math"] else match[0]
 
     return re.sub(r"(?<!\\)\|", r"\\|", INLINE.sub(piece, text))
-
-
-def _of(targets: Mapping[str, Target], label: str, kind: str) -> Target:
-    if label not in targets:
-        raise ValueError(f"{label}: the built site has no such {kind}")
-    return targets[label]
 
 
 def _paragraphs(*parts: str) -> str:

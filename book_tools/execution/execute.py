@@ -1,23 +1,32 @@
-"""Execute one chapter in a process of its own, into a scratch folder."""
+"""Execute one chapter in a kernel of its own, into a scratch folder."""
 
 from __future__ import annotations
 
-import json
 import os
 import platform
+import re
+import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+import papermill  # type: ignore[import-untyped]
+from jupyter_client.kernelspec import KernelSpecManager
+from nbformat import NotebookNode
+from papermill.clientwrap import PapermillNotebookClient  # type: ignore[import-untyped]
+from papermill.engines import NBClientEngine, papermill_engines  # type: ignore[import-untyped]
+from papermill.exceptions import PapermillExecutionError  # type: ignore[import-untyped]
 
 from book_tools.book import Chapter
 from book_tools.errors import BookError
-from book_tools.execution.normalise import normalise
 from book_tools.messages import plain
-from book_tools.notebooks import read_notebook, write_notebook
+from book_tools.notebooks import INJECTED, read_notebook, tags_of, write_notebook
 from book_tools.parameters import Parameters
 
 RUN_VARIABLE = "CFLTR_RUN_DIR"
@@ -29,8 +38,10 @@ REVISION_VARIABLE = "CFLTR_REVISION"
 CACHE_VARIABLE = "CFLTR_CACHE"
 ARTEFACT_FOLDERS = ("figures", "claims", "records")
 NOTEBOOK = "notebook.ipynb"
-# How many cells of a chapter under way were executed, as papermill's bar writes it: "12 of 60" on the last line.
-PROGRESS = "progress.txt"
+KERNEL = "python3"
+KERNEL_STARTS = 3
+# What jupyter_client says of a kernel that never came up; one that dies later is "Kernel died" alone.
+NEVER_READY = "Kernel died before replying to kernel_info"
 
 # One thread in every pool: then the number of workers cannot change a digit, and it is faster too.
 THREAD_POOLS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
@@ -42,98 +53,136 @@ KERNELS = {"OPENBLAS_CORETYPE": "Haswell", "ATEN_CPU_CAPABILITY": "avx2"}
 SAME_KERNELS = KERNELS if platform.machine() in ("x86_64", "AMD64") else {}
 # Variables by which a user's shell would change what a chapter does.
 DROPPED_VARIABLES = ("MPLBACKEND", "MATPLOTLIBRC", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONWARNINGS")
-LOG_LINES = 30
+# What a kernel says outside of its cells, such as the last words of a library that crashes.
+LOG, LOG_LINES = "log.txt", 30
+
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+# Where a warning was raised: the kernel keeps a cell in a file that is named after its process.
+WARNED_AT = re.compile(r"^.*?:\d+: (?=\w*Warning: )", re.MULTILINE)
 
 
-class Children:
-    """The papermill processes under way, so that an interrupted run can end them all."""
+class Kernels(ThreadPoolExecutor):
+    """The threads that execute chapters, each in a kernel of its own; where an error leaves them, every kernel ends.
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._processes: set[subprocess.Popen[bytes]] = set()
+    Ctrl-C reaches this process only, because a kernel has a session of its own; and a kernel whose parent is gone,
+    however that went, ends by itself within a second.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        super().__init__(jobs)
+        # How far each chapter under way is, by name: "12 of 60" while the 13th cell is executed.
+        self.cells_done: dict[str, str] = {}
+        self._clients: set[PapermillNotebookClient] = set()
         self._stopped = False
 
-    def run(self, command: list[str], environment: dict[str, str], log: Path) -> int:
-        """Run a child that ends when its standard input is closed, and return its exit code."""
-        with self._lock, log.open("wb") as stream:
-            if self._stopped:
-                raise BookError("stopped before it started")
-            process = subprocess.Popen(
-                command,
-                env=environment,
-                stdin=subprocess.PIPE,
-                stdout=stream,
-                stderr=subprocess.STDOUT,
-                # Ctrl-C reaches this process only; it then ends the children in its own order.
-                start_new_session=True,
-            )
-            self._processes.add(process)
-        try:
-            return process.wait()
-        finally:
-            with self._lock:
-                self._processes.discard(process)
-                _close(process)
-            process.wait()
+    def run(self, name: str, managed: Any, environment: Mapping[str, str], private: Path) -> None:
+        """Execute the notebook that papermill has ``managed`` to open, in an empty folder below ``private``.
 
-    def stop(self) -> None:
-        """End every child, and let no other start."""
-        with self._lock:
-            self._stopped = True
-            for process in self._processes:
-                _close(process)
+        There also lies what its kernel says.
+        """
+
+        def begin(cell: NotebookNode, cell_index: int) -> None:
+            if self._stopped:
+                raise BookError("stopped before its end")
+            self.cells_done[name] = f"{cell_index} of {len(managed.nb.cells)}"
+
+        def attempt() -> None:
+            client = PapermillNotebookClient(managed, kernel_name=KERNEL, timeout=None, on_cell_start=begin)
+            manager = client.create_kernel_manager()
+            # Otherwise a kernel specification of the user's could win over this interpreter.
+            manager.kernel_spec_manager = KernelSpecManager(kernel_dirs=[])
+            manager.connection_file = str(private / "kernel.json")
+            self._clients.add(client)
+            try:
+                client.execute(env=environment, cwd=str(empty), stdout=stream, stderr=subprocess.STDOUT)
+            finally:
+                self._clients.discard(client)
+
+        empty = private / "empty"
+        empty.mkdir()
+        try:
+            with (private / LOG).open("wb") as stream:
+                with_a_kernel(attempt)
+        finally:
+            self.cells_done.pop(name, None)
+
+    def __exit__(self, kind: type[BaseException] | None, *about: object) -> None:
+        """Wait for what is under way, or end it after an error."""
+        self._stopped = kind is not None
+        for client in list(self._clients) if self._stopped else ():
+            process = getattr(client.km and client.km.provisioner, "process", None)
+            if process is not None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+        self.shutdown(wait=True, cancel_futures=self._stopped)
+
+
+class OwnKernel(NBClientEngine):  # type: ignore[misc]
+    """What papermill executes a chapter with: one of :class:`Kernels`, with an environment of its own."""
+
+    @classmethod
+    def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, *, kernels: Kernels, **own: Any) -> None:
+        """Execute the notebook of ``nb_man``."""
+        kernels.run(own["name"], nb_man, own["environment"], own["private"])
+
+
+papermill_engines.register(OwnKernel.__name__, OwnKernel)
+
+
+def with_a_kernel(execute: Callable[[], None]) -> None:
+    """Execute; and again, a few times, where the kernel did not come up: then no cell has run.
+
+    Its free ports are looked for before it binds them, so that another program may take one in between.
+    """
+    for starts_left in reversed(range(KERNEL_STARTS)):
+        try:
+            return execute()
+        except RuntimeError as error:
+            if NEVER_READY not in str(error) or not starts_left:
+                raise
+            print(f"{error}: trying again", file=sys.stderr)
 
 
 def execute(
     chapter: Chapter,
     parameters: Parameters,
     scratch: Path,
-    children: Children,
+    kernels: Kernels,
     variables: Mapping[str, str] | None = None,
 ) -> float:
     """Execute ``chapter`` into the folder ``scratch`` and return the seconds it took.
 
     ``variables`` of the environment say where kept tables lie.  Afterwards ``scratch`` holds the normalised notebook
     and the artefacts that the chapter wrote.  A chapter that raises is a :class:`BookError` with the failing cell and
-    its traceback.
+    its traceback.  It runs in the calling thread, which has to be one of ``kernels``.
     """
     for name in ARTEFACT_FOLDERS:
         (scratch / name).mkdir(parents=True)
+    started = time.monotonic()
     target = scratch / NOTEBOOK
     with tempfile.TemporaryDirectory(prefix="cfltr-", ignore_cleanup_errors=True) as temporary:
         private = Path(temporary)
-        working_folder = private / "empty"
-        working_folder.mkdir()
-        log = private / "log.txt"
-        command = [
-            sys.executable,
-            "-P",  # this folder's module names must not shadow anybody else's
-            str(Path(__file__).with_name("papermill_child.py")),
-            str(chapter.source),
-            str(target),
-            str(working_folder),
-            json.dumps(parameters.as_dict()),
-            str(scratch / PROGRESS),
-        ]
-        environment = environment_for(scratch, private) | dict(variables or {})
-        started = time.monotonic()
-        code = children.run(command, environment, log)
-        seconds = time.monotonic() - started
-        if code != 0:
-            raise BookError(failure_report(chapter, target, log.read_text("utf-8", errors="replace")))
-    (scratch / PROGRESS).unlink()
+        try:
+            papermill.execute_notebook(
+                str(chapter.source),
+                str(target),
+                parameters.as_dict(),
+                engine_name=OwnKernel.__name__,
+                kernel_name=KERNEL,
+                request_save_on_cell_execute=False,
+                progress_bar=False,
+                kernels=kernels,
+                name=chapter.name,
+                environment=environment_for(scratch, private) | dict(variables or {}),
+                private=private,
+            )
+        except (PapermillExecutionError, RuntimeError) as error:
+            log = (private / LOG).read_text("utf-8", errors="replace")
+            raise BookError(failure_report(chapter, target, f"{log}\n{error}")) from None
     notebook = read_notebook(target)
     normalise(notebook)
     write_notebook(target, notebook)
-    return seconds
-
-
-def cells_done(scratch: Path) -> str:
-    """Return how far the chapter that is executed into ``scratch`` is: "12 of 60", or "none" before the first cell."""
-    try:
-        return (scratch / PROGRESS).read_text("utf-8").rpartition("\n")[2] or "none"
-    except FileNotFoundError:
-        return "none"
+    return time.monotonic() - started
 
 
 def computing_environment() -> dict[str, str]:
@@ -152,8 +201,6 @@ def environment_for(scratch: Path, private: Path) -> dict[str, str]:
         RUN_VARIABLE: str(scratch),
         "PYTHONHASHSEED": "0",
         "COLUMNS": "80",
-        # Without this a kernel specification of the user's could win over this interpreter.
-        "JUPYTER_PATH": str(Path(sys.prefix) / "share" / "jupyter"),
         "JUPYTER_RUNTIME_DIR": str(private / "jupyter"),
         "IPYTHONDIR": str(private / "ipython"),
         "MPLCONFIGDIR": str(private / "matplotlib"),
@@ -161,9 +208,8 @@ def environment_for(scratch: Path, private: Path) -> dict[str, str]:
 
 
 def failure_report(chapter: Chapter, target: Path, log: str) -> str:
-    """Say which cell failed and why, from the partial notebook, or else from papermill's own output."""
-    cells = read_notebook(target).cells if target.is_file() else []
-    for cell in cells:
+    """Say which cell of the notebook ``target`` failed and why, or else, from the ``log``, why no cell did."""
+    for cell in read_notebook(target).cells if target.is_file() else []:
         for output in cell.get("outputs", []):
             if output.output_type == "error":
                 traceback = plain("\n".join(output.traceback))
@@ -173,9 +219,55 @@ def failure_report(chapter: Chapter, target: Path, log: str) -> str:
                     f"{source}\n{traceback}"
                 )
     tail = "\n".join(plain(log).splitlines()[-LOG_LINES:])
-    return f"{chapter.source.name}: could not be executed; the last lines of papermill were\n{tail}"
+    return f"{chapter.source.name}: could not be executed; the last lines of its log are\n{tail}"
 
 
-def _close(process: subprocess.Popen[bytes]) -> None:
-    if process.stdin is not None:
-        process.stdin.close()
+def normalise(notebook: NotebookNode) -> None:
+    """Remove from ``notebook``, in place, all that differs between two runs of the same chapter.
+
+    It says when, where or by which patch release the notebook was executed; nothing that a reader sees changes.
+    """
+    notebook.metadata.pop("papermill", None)
+    notebook.metadata.get("language_info", {}).pop("version", None)
+    notebook.metadata["kernelspec"] = {
+        "display_name": "Python 3",
+        "language": "python",
+        "name": "python3",
+    }
+    # Cell identifiers exist from minor version 5 on; an older chapter was upgraded with random ones.
+    notebook.nbformat_minor = max(5, notebook.nbformat_minor)
+    for index, cell in enumerate(notebook.cells):
+        injected = INJECTED in tags_of(cell)
+        cell["id"] = INJECTED if injected else f"cell-{index:03d}"
+        cell.metadata.pop("papermill", None)
+        cell.metadata.pop("execution", None)
+        if injected:
+            cell.metadata["tags"] = [INJECTED, "remove-cell"]
+        if cell.cell_type == "code":
+            cell["outputs"] = [_clean(output) for output in _merged(cell.outputs)]
+
+
+def _merged(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Join neighbouring pieces of one stream: where the kernel flushes depends on the clock."""
+    merged: list[NotebookNode] = []
+    for output in outputs:
+        last = merged[-1] if merged else None
+        if last is not None and output.output_type == last.output_type == "stream" and output.name == last.name:
+            last["text"] += output.text
+        else:
+            merged.append(output)
+    return merged
+
+
+def _clean(output: NotebookNode) -> NotebookNode:
+    """Drop memory addresses and the places of warnings from the texts of one output."""
+    if output.output_type == "stream":
+        output["text"] = WARNED_AT.sub("", ADDRESS.sub("", output.text))
+    for mime, content in output.get("data", {}).items():
+        if mime.startswith("text/"):
+            output.data[mime] = _without_addresses(content)
+    return output
+
+
+def _without_addresses(content: Any) -> Any:
+    return ADDRESS.sub("", content) if isinstance(content, str) else content

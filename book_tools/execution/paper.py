@@ -1,31 +1,27 @@
 """Compute a chapter's kept tables: the experiments that are too long for each build, as cells that are stored.
 
-Only the cells that these experiments need are executed, in the same child as a chapter; there ``run.kept`` of the
+Only the cells that these experiments need are executed, as those of a chapter are; there ``run.kept`` of the
 package computes, stores and writes.
 """
 
 from __future__ import annotations
 
 import json
-import platform
 import re
 import tempfile
-import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import wait
 from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 
 from book_tools.book import Book, Chapter
-from book_tools.errors import Interrupted, Problems, UsageError
-from book_tools.execution.execute import KEPT_VARIABLE, Children, execute
-from book_tools.execution.fingerprint import package_versions
+from book_tools.errors import Problems, UsageError
+from book_tools.execution.execute import KEPT_VARIABLE, Kernels, execute
 from book_tools.execution.preflight import check_chapters, check_packages, check_parameters
-from book_tools.execution.run import termination_as_interrupt
-from book_tools.git import git_state
+from book_tools.execution.run import interruptible
+from book_tools.execution.state import provenance
 from book_tools.notebooks import KEPT, SET_UP, read_notebook, tags_of, write_notebook
 from book_tools.parameters import Parameters
 from cfltr_book.legacy import paper_run
@@ -67,8 +63,6 @@ def paper(
     where = f"on the cluster at {cluster}" if cluster else f"{jobs} at a time"
     print(f"kept tables of {chapter.name}: {parameters}, {where}", flush=True)
     book.store(chapter).mkdir(parents=True, exist_ok=True)
-    revision, dirty = git_state(book.root, besides="tests/reference/kept")
-    made = {"revision": revision, "dirty": dirty, "python": platform.python_version()}
     with tempfile.TemporaryDirectory(prefix="cfltr-", ignore_cleanup_errors=True) as temporary:
         folder = Path(temporary)
         source, lines = folder / chapter.source.name, folder / "lines.txt"
@@ -83,13 +77,17 @@ def paper(
             paper_run.GO_ON: "1" if go_on else "",
             paper_run.JOBS: str(jobs),
             paper_run.CLUSTER: cluster,
-            paper_run.ABOUT: json.dumps({**made, "packages": package_versions(book)}),
+            paper_run.ABOUT: json.dumps(provenance(book, besides="tests/reference/kept")),
         }
-        with termination_as_interrupt(), _shown(lines):
+        with interruptible("cells"), lines.open(encoding="utf-8", errors="replace") as told, Kernels(1) as kernels:
+            scratch = folder / "scratch"
+            computed = kernels.submit(execute, Chapter(source), parameters, scratch, kernels, variables)
             try:
-                execute(Chapter(source), parameters, folder / "scratch", Children(), variables)
-            except KeyboardInterrupt:
-                raise Interrupted("interrupted; finished cells are kept, run again to go on") from None
+                while not wait([computed], LOOK_SECONDS).done:
+                    print("".join(f"  {line}" for line in told), end="", flush=True)
+                computed.result()
+            finally:
+                print("".join(f"  {line}" for line in told), end="", flush=True)
     place = place_of(book.kept(chapter), parameters.scale, parameters.corpus, seed=parameters.seed)
     for name in tables or names:
         if (path := place / f"{name}.csv").is_file():  # a chapter need not ask for each table at every scale
@@ -100,28 +98,6 @@ def trimmed_notebook(notebook: NotebookNode) -> NotebookNode:
     """Return the notebook with only the code cells that kept tables need: tagged so, or to set the notebook up."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code" and {KEPT, *SET_UP} & set(tags_of(cell))]
     return nbformat.from_dict({**notebook, "cells": cells})  # type: ignore[no-untyped-call, no-any-return]
-
-
-@contextmanager
-def _shown(lines: Path) -> Iterator[None]:
-    """Print every line that is written into the file ``lines`` meanwhile."""
-    done = threading.Event()
-
-    def show() -> None:
-        with lines.open(encoding="utf-8", errors="replace") as stream:
-            is_last = False
-            while not is_last:
-                is_last = done.wait(LOOK_SECONDS)
-                for line in stream:
-                    print(f"  {line.rstrip()}", flush=True)
-
-    thread = threading.Thread(target=show)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
 
 
 def _table_names(chapter: Chapter, trimmed: NotebookNode) -> list[str]:

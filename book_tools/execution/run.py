@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import math
 import os
-import platform
 import shutil
 import signal
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import contextmanager
 from pathlib import Path
 
 from book_tools.book import Book, Chapter
 from book_tools.errors import BookError, Interrupted
 from book_tools.execution.artefacts import check_artefacts
-from book_tools.execution.execute import CACHE_VARIABLE, KEPT_VARIABLE, REVISION_VARIABLE, Children, cells_done, execute
-from book_tools.execution.fingerprint import fingerprints, package_versions
-from book_tools.execution.preflight import (
-    check_chapters,
-    check_claims,
-    check_packages,
-    check_parameters,
-)
-from book_tools.execution.state import exclusive, is_current, write_stamp
+from book_tools.execution.execute import CACHE_VARIABLE, KEPT_VARIABLE, REVISION_VARIABLE, Kernels, execute
+from book_tools.execution.preflight import check_chapters, check_claims, check_packages, check_parameters
+from book_tools.execution.state import exclusive, fingerprints, is_current, provenance, write_stamp
 from book_tools.execution.times import announcement, expected_seconds, machine
 from book_tools.files import json_text, read_json, remove_tree, replace_tree
 from book_tools.git import git_state
@@ -76,17 +68,13 @@ def run(
 
 def write_manifest(book: Book, parameters: Parameters, prints: Mapping[str, str]) -> None:
     """Write what was run and with what: no times and no paths, so that equal runs give equal manifests."""
-    revision, dirty = git_state(book.root)
     entries = {
         name: {"fingerprint": fingerprint, "complete": is_current(book.executed / name, fingerprint)}
         for name, fingerprint in prints.items()
     }
     manifest = {
         **parameters.as_dict(),
-        "python": platform.python_version(),
-        "packages": package_versions(book),
-        "revision": revision,
-        "dirty": dirty,
+        **provenance(book),
         "chapters": entries,
         "complete": all(entry["complete"] for entry in entries.values()),
     }
@@ -109,46 +97,34 @@ def _execute_all(
     """Execute the chapters, and return the problems of those that failed."""
     failures: list[str] = []
     book.partial.mkdir(parents=True, exist_ok=True)
-    children = Children()
     times = {name: about for name, about in read_json(book.times).items() if name in prints}
-    with termination_as_interrupt(), ThreadPoolExecutor(max_workers=jobs) as pool:
+    with interruptible("chapters"), Kernels(jobs) as kernels:
         futures = {
-            pool.submit(_execute_one, book, parameters, chapter, prints[chapter.name], children): chapter.name
+            kernels.submit(_execute_one, book, parameters, chapter, prints[chapter.name], kernels): chapter.name
             for chapter in chapters
         }
-        try:
-            under_way = set(futures)
-            while under_way:
-                finished, under_way = wait(under_way, PROGRESS_SECONDS, FIRST_COMPLETED)
-                if not finished:
-                    print(f"  … {_progress(book)}; {len(under_way)} to go", flush=True)
-                for future in finished:
-                    name = futures[future]
-                    try:
-                        seconds = round(future.result(), 2)
-                    except BookError as error:
-                        failures.extend(error.problems)
-                        print(f"  FAILED {name}", flush=True)
-                    else:
-                        times[name] = {"seconds": seconds, "machine": machine(), "jobs": jobs}
-                        write_whole(book.times, json_text(times))
-                        print(f"  ran   {name}  {seconds:.1f} s", flush=True)
-        except KeyboardInterrupt:
-            children.stop()
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise Interrupted("interrupted; finished chapters are kept, run again to go on") from None
+        under_way = set(futures)
+        while under_way:
+            finished, under_way = wait(under_way, PROGRESS_SECONDS, FIRST_COMPLETED)
+            if not finished:
+                at = (f"{name.partition('_')[0]} at cell {cell}" for name, cell in sorted(kernels.cells_done.items()))
+                print(f"  … {', '.join(at)}; {len(under_way)} to go", flush=True)
+            for future in finished:
+                name = futures[future]
+                try:
+                    seconds = round(future.result(), 2)
+                except BookError as error:
+                    failures.extend(error.problems)
+                    print(f"  FAILED {name}", flush=True)
+                else:
+                    times[name] = {"seconds": seconds, "machine": machine(), "jobs": jobs}
+                    write_whole(book.times, json_text(times))
+                    print(f"  ran   {name}  {seconds:.1f} s", flush=True)
     shutil.rmtree(book.partial, ignore_errors=True)
     return failures
 
 
-def _progress(book: Book) -> str:
-    """Say how far each chapter under way is, from its scratch folder."""
-    return ", ".join(
-        f"{folder.name.partition('_')[0]} at cell {cells_done(folder)}" for folder in sorted(book.partial.iterdir())
-    )
-
-
-def _execute_one(book: Book, parameters: Parameters, chapter: Chapter, fingerprint: str, children: Children) -> float:
+def _execute_one(book: Book, parameters: Parameters, chapter: Chapter, fingerprint: str, kernels: Kernels) -> float:
     # A name of its own for every attempt: an orphan of a killed run cannot write into this one.
     scratch = Path(tempfile.mkdtemp(prefix=f"{chapter.name}.", dir=book.partial))
     scratch.chmod(0o755)
@@ -158,7 +134,7 @@ def _execute_one(book: Book, parameters: Parameters, chapter: Chapter, fingerpri
         # The text of a collection is read once for all chapters.
         CACHE_VARIABLE: os.environ.get(CACHE_VARIABLE) or str(book.build / "cache"),
     }
-    seconds = execute(chapter, parameters, scratch, children, variables)
+    seconds = execute(chapter, parameters, scratch, kernels, variables)
     check_artefacts(chapter, scratch)
     write_stamp(scratch, fingerprint)
     replace_tree(scratch, book.folder_of(chapter))
@@ -166,13 +142,12 @@ def _execute_one(book: Book, parameters: Parameters, chapter: Chapter, fingerpri
 
 
 @contextmanager
-def termination_as_interrupt() -> Iterator[None]:
-    """Let a plain ``kill`` end a run as Ctrl-C does; signals can be set in the main thread only."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+def interruptible(what: str) -> Iterator[None]:
+    """Say of Ctrl-C, and of a plain ``kill``, that finished ``what`` are kept."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; finished {what} are kept, run again to go on") from None
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import importlib
 import os
-import platform
 import sys
 
 from joblib import parallel_config
 
 from book_tools.book import Book
-from book_tools.errors import BookError, Interrupted, UsageError
+from book_tools.errors import BookError, UsageError
 from book_tools.execution.execute import CACHE_VARIABLE, computing_environment
-from book_tools.execution.fingerprint import package_versions
 from book_tools.execution.preflight import check_packages, check_parameters
-from book_tools.execution.run import termination_as_interrupt
-from book_tools.git import git_state
+from book_tools.execution.run import interruptible
+from book_tools.execution.state import provenance
 from book_tools.parameters import Parameters
 from cfltr_book.reporting import tables as kept_tables
 from cfltr_book.reporting.run import Run
@@ -45,12 +43,10 @@ def tables(
     experiments = _experiments(book, wanted, names)
     run = Run(parameters.scale, parameters.corpus)
     problems: list[str] = []
-    with termination_as_interrupt(), parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
+    with interruptible("cells"), parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
         try:
             for experiment in experiments:
                 problems += _checked(experiment, run) if check else _written(book, experiment, run, anew=anew)
-        except KeyboardInterrupt:
-            raise Interrupted("interrupted; finished cells are kept, run again to go on") from None
         except ValueError as error:
             raise BookError(str(error)) from None
     if problems:
@@ -75,9 +71,7 @@ def _written(book: Book, experiment: Experiment, run: Run, *, anew: bool) -> lis
     print(f"{experiment.name}: {len(asked)} cells, {run.scale}, {run.corpus}", flush=True)
     cells = compute(experiment, run, asked, anew=anew)
     path = book.root / "cfltr_book" / "kept" / experiment.path(run.scale, run.corpus).relative_to(kept_tables.KEPT)
-    revision, dirty = git_state(book.root, besides="cfltr_book/kept")
-    made = {"revision": revision, "dirty": dirty, "python": platform.python_version()}
-    write_table(path, experiment, run, cells, **made, packages=package_versions(book))
+    write_table(path, experiment, run, cells, **provenance(book, besides="cfltr_book/kept"))
     print(f"  kept  {path.relative_to(book.root)}, {sum(cell['seconds'] for cell in cells):.0f} s", flush=True)
     return []
 

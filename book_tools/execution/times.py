@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from joblib import cpu_count
+
 from book_tools.book import Book, Chapter
 from book_tools.files import read_json
 from book_tools.parameters import Parameters
@@ -40,25 +42,14 @@ def announcement(seconds: dict[str, float], n_chapters: int, jobs: int) -> str:
 
 def machine() -> str:
     """Return this machine in words: system, processor, cores that it gives to this process, memory; and no name."""
-    parts = [f"{platform.system()} ({platform.machine()})", _processor(), f"{_cores()} cores", _memory()]
+    # The model as Linux names it, or what Python knows.
+    found = re.search(r"^model name\s*:\s*(.+)$", CPUINFO.read_text("utf-8") if CPUINFO.is_file() else "", re.MULTILINE)
+    processor = " ".join((found[1] if found else platform.processor()).split())
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    parts = [
+        f"{platform.system()} ({platform.machine()})",
+        processor,
+        f"{cpu_count()} cores",
+        f"{memory:.0f} GiB of memory",
+    ]
     return ", ".join(filter(None, parts))
-
-
-def _processor() -> str:
-    """The model as Linux names it, or what Python knows."""
-    try:
-        found = re.search(r"^model name\s*:\s*(.+)$", CPUINFO.read_text(encoding="utf-8"), re.MULTILINE)
-    except OSError:
-        found = None
-    return " ".join((found[1] if found else platform.processor()).split())
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _memory() -> str:
-    try:
-        return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB of memory"
-    except (AttributeError, ValueError, OSError):
-        return ""

@@ -43,8 +43,12 @@ CALLED = f"(?:{'|'.join(ALIASES)})"
 # What stands in a link already is left alone.
 LINK = re.compile(r"(<a\b.*?</a>)", re.DOTALL)
 # As the highlighter writes it, and as code within a sentence is written.
-NAMED = re.compile(rf'(<span class="n">{CALLED}</span><span class="o">\.</span><span class="n">)(\w+)(</span>)')
-QUOTED = re.compile(rf'(<code class="[^"]*"><span class="pre">)({CALLED}\.(\w+))')
+NAMES_IN_CODE = (
+    re.compile(
+        rf'(<span class="n">{CALLED}</span><span class="o">\.</span><span class="n">)((?P<name>\w+))(?=</span>)'
+    ),
+    re.compile(rf'(<code class="[^"]*"><span class="pre">)({CALLED}\.(?P<name>\w+))'),
+)
 RECIPES = Path(__file__).with_name("api_recipes.md")
 
 
@@ -186,18 +190,11 @@ def link_names(html: Path) -> None:
 def linked(page: str, places: dict[str, str]) -> str:
     """Return the HTML of ``page`` with a link around every name of the packages that has a place."""
 
-    def link(text: str, place: str) -> str:
-        return f'<a class="api-name" href="{place}">{text}</a>'
-
-    def named(match: re.Match[str]) -> str:
-        place = places.get(match[2])
-        return match[0] if place is None else f"{match[1]}{link(match[2], place)}{match[3]}"
-
-    def quoted(match: re.Match[str]) -> str:
-        place = places.get(match[3])
-        return match[0] if place is None else f"{match[1]}{link(match[2], place)}"
+    def link(match: re.Match[str]) -> str:
+        place = places.get(match["name"])
+        return match[0] if place is None else f'{match[1]}<a class="api-name" href="{place}">{match[2]}</a>'
 
     parts = LINK.split(page)
-    return "".join(
-        part if index % 2 else QUOTED.sub(quoted, NAMED.sub(named, part)) for index, part in enumerate(parts)
-    )
+    for names in NAMES_IN_CODE:
+        parts[::2] = [names.sub(link, part) for part in parts[::2]]
+    return "".join(parts)

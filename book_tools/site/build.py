@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from book_tools.book import Book, Chapter
-from book_tools.colab.copies import FOLDER, READ_FOLDER, write_copies
+from book_tools.colab.copies import FOLDER, READ_FOLDER, write_copies, write_reading_copies
 from book_tools.colab.labels import read_labels
 from book_tools.colab.repository import origin_of
 from book_tools.errors import BookError
@@ -19,15 +19,12 @@ from book_tools.messages import builder_messages
 from book_tools.site.access import mend_access
 from book_tools.site.api import link_names
 from book_tools.site.edition_links import copy_editions, current_editions
-from book_tools.site.html import html_problems
+from book_tools.site.html import drop_unused, html_problems, weight_problems
 from book_tools.site.page_heads import write_heads
 from book_tools.site.pages import generated_pages, write_accompanying
+from book_tools.site.pictures import write_pictures
 from book_tools.site.previews import write_previews
-from book_tools.site.reading_copies import write_reading_copies
-from book_tools.site.rows import write_rows
-from book_tools.site.sliders import write_sliders
 from book_tools.site.stage import stage, stage_page
-from book_tools.site.weight import drop_unused, weight_problems
 
 SCRATCH_PREFIX = ".site."
 
@@ -54,8 +51,7 @@ def build_site(book: Book) -> None:
             mend_access(html)
             link_names(html)
             write_previews(html)
-            write_rows(book, html, book.chapters())
-            write_sliders(book, html, book.chapters())
+            write_pictures(book, html, book.chapters())
             write_heads(book, html, origin)
             labels = read_labels(html)
             write_copies(book, labels, html / FOLDER, origin, parameters)
@@ -82,8 +78,7 @@ def build_page(book: Book, chapter: Chapter) -> Path:
         with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=book.build) as scratch:
             html = jupyter_book(book, Path(scratch), strict=False)
             mend_access(html)
-            write_rows(book, html, [chapter])
-            write_sliders(book, html, [chapter])
+            write_pictures(book, html, [chapter])
             replace_tree(html, book.build / "page")
     return book.build / "page" / f"{book.page_of(chapter)}.html"
 

@@ -61,8 +61,4 @@ def add_closing(notebook: NotebookNode, chapter: Chapter, page: str, origin: Ori
     number = str(int(chapter.number)) if chapter.number.isdigit() else ""
     entry = bibtex(f"cfltr-{chapter.number}", origin, f"{page}.html", title, number)
     text = closing(page, title, entry, origin)
-    cell = new_markdown_cell(text)  # type: ignore[no-untyped-call]
-    cell.pop("id", None)
-    if notebook.get("nbformat_minor", 4) >= 5:
-        cell["id"] = "closing"
-    notebook.cells.append(cell)
+    notebook.cells.append(new_markdown_cell(text, id="closing"))  # type: ignore[no-untyped-call]

@@ -13,7 +13,7 @@ import pandas as pd
 from book_tools.book import Book, Chapter
 from book_tools.execution.artefacts import measured_claims
 from book_tools.execution.execute import NOTEBOOK
-from book_tools.notebooks import MARK, read_notebook
+from book_tools.notebooks import mark_on, read_notebook
 from book_tools.parameters import Parameters
 from book_tools.rendering import interval, number
 from cfltr_book.reporting import claim_registry, wording
@@ -168,7 +168,7 @@ def shown_claims(book: Book, chapter: Chapter) -> dict[str, str | None]:
         if cell.cell_type == "markdown" and any(line.startswith("#") for line in cell.source.splitlines()):
             figure = None
         for output in cell.get("outputs", []):
-            about = output.get("metadata", {}).get(MARK, {})
+            about = mark_on(output)
             figure = about.get("figure", figure)
             for name in [about["claim"]] if "claim" in about else about.get("evidence", []):
                 shown.setdefault(name, figure)

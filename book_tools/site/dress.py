@@ -6,23 +6,13 @@ nowhere else; without it the alternative text would be a file name, and every fo
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from typing import Any
-
 from nbformat import NotebookNode
 
-from book_tools.colab.marks import SCOREBOARD
 from book_tools.errors import Problems
 from book_tools.execution.artefacts import Figure
-from book_tools.notebooks import MARK, TITLE, fold_title, is_fold, source_index
-from cfltr_book.reporting import claim_registry
-from cfltr_book.reporting.claims import Measurement
-from cfltr_book.reporting.evidence import Evidence
+from book_tools.notebooks import TITLE, fold_title, is_fold, mark_on, source_index
 
 DATA_FOLDER = "figures"
-# What NumPy says of a number that it cannot compute, with the line of code below it.
-NUMERIC_WARNING = re.compile(r"^RuntimeWarning: .*\n(?:  .*\n?)*", re.MULTILINE)
 
 
 def dress(notebook: NotebookNode, chapter: str, figures: list[Figure]) -> None:
@@ -36,9 +26,9 @@ def dress(notebook: NotebookNode, chapter: str, figures: list[Figure]) -> None:
     for index, cell in enumerate(notebook.cells):
         if cell.cell_type != "code":
             continue
-        cell["outputs"] = [output for output in cell.outputs if "caption" not in _mark(output)]
+        cell["outputs"] = [output for output in cell.outputs if "caption" not in mark_on(output)]
         images = [output for output in cell.outputs if _is_image(output)]
-        ids = [_mark(output)["figure"] for output in images if "figure" in _mark(output)]
+        ids = [mark_on(output)["figure"] for output in images if "figure" in mark_on(output)]
         wrong = ""
         if len(ids) < len(images):
             wrong = "an image without alternative text; show it with figure(…), alt=…"
@@ -78,47 +68,6 @@ def quote_records(notebook: NotebookNode) -> None:
                 output["data"] = {mime: repr(text) for mime, text in kept.items()}
 
 
-def rewrite_claims(
-    notebook: NotebookNode, measurements: Iterable[Measurement], scoreboard: str | None = SCOREBOARD
-) -> None:
-    """Write every claim that ``notebook`` shows anew, in place: its text may have changed since it was measured.
-
-    Each leads to its row on the scoreboard, where that has an address; where it is shown first it bears an anchor, to
-    which that row leads back.
-    """
-    registry = claim_registry.registry()
-    measured = {measurement.result.id: measurement for measurement in measurements}
-    by_id = {name: measurement.result for name, measurement in measured.items()}
-    seen: set[str] = set()
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            name: str = _mark(output).get("claim", "")
-            several: list[str] = _mark(output).get("evidence", [])
-            if name in by_id and name in registry:
-                text = by_id[name].markdown(scoreboard=scoreboard, anchor=name not in seen)
-                output["data"] = {**output.data, "text/markdown": text, "text/plain": repr(by_id[name])}
-                seen.add(name)
-            if several and all(name in measured and name in registry for name in several):
-                first = measured[several[0]]
-                table = Evidence([by_id[name] for name in several], corpus=first.corpus, scale=first.scale)
-                html = table.html(scoreboard=scoreboard, anchors=set(several) - seen)
-                output["data"] = {**output.data, "text/html": html, "text/plain": str(table)}
-                seen |= set(several)
-
-
-def drop_numeric_warnings(notebook: NotebookNode) -> list[str]:
-    """Take what NumPy says of numbers that are not finite off the page, in place; return it, one line each."""
-    dropped = []
-    for index, cell in enumerate(notebook.cells):
-        for output in [output for output in cell.get("outputs", []) if output.get("name") == "stderr"]:
-            found = NUMERIC_WARNING.findall(output.text)
-            dropped += [f"cell {source_index(notebook, index)}: {text.splitlines()[0]}" for text in found]
-            output["text"] = NUMERIC_WARNING.sub("", output.text)
-            if found and not output.text.strip():
-                cell.outputs.remove(output)
-    return dropped
-
-
 def _annotate(cell: NotebookNode, figure: Figure) -> None:
     link = f"{{download}}`Data (CSV) <{DATA_FOLDER}/{figure.data.name}>`"
     cell.metadata["mystnb"] = {
@@ -127,14 +76,10 @@ def _annotate(cell: NotebookNode, figure: Figure) -> None:
         "figure": {"caption": f"{figure.caption} {link}", "name": figure.id},
     }
     for output in cell.outputs:
-        if "figure" in _mark(output):
+        if "figure" in mark_on(output):
             # HTML would be preferred to the image, and would hide it.
             output.get("data", {}).pop("text/html", None)
 
 
-def _mark(output: NotebookNode) -> dict[str, Any]:
-    return dict(output.get("metadata", {}).get(MARK, {}))
-
-
 def _is_image(output: NotebookNode) -> bool:
-    return any(mime.startswith("image/") for mime in output.get("data", {})) or "figure" in _mark(output)
+    return any(mime.startswith("image/") for mime in output.get("data", {})) or "figure" in mark_on(output)

@@ -27,17 +27,18 @@ FOLDER = "editions"
 BOX = '<div class="editions">'
 # The front page includes this file.
 INCLUDED = "editions.md"
+# From which run each was made.
+NOTES = "editions.json"
 
 
 def note_edition(book: Book, made: Path) -> None:
     """Write down from which run an edition was made."""
-    notes = read_json(_notes(book))
-    write_whole(_notes(book), json_text({**notes, made.name: _run_of(book)}))
+    write_whole(book.build / NOTES, json_text({**read_json(book.build / NOTES), made.name: _run_of(book)}))
 
 
 def current_editions(book: Book) -> list[Path]:
     """Return the editions that were made from the present run."""
-    notes, run = read_json(_notes(book)), _run_of(book)
+    notes, run = read_json(book.build / NOTES), _run_of(book)
     paths = [book.build / f"{NAME}{ending}" for ending in KINDS]
     return [path for path in paths if path.is_file() and run is not None and notes.get(path.name) == run]
 
@@ -57,14 +58,10 @@ def words(editions: Sequence[Path]) -> str:
     ]
     there = {path.suffix for path in editions}
     others = [f"{what} by `{command}`" for ending, (what, command) in KINDS.items() if ending not in there]
-    text = f"To take along: {', '.join(links)}." if links else "To take along, the repository makes copies of the book:"
-    if others:
-        text += f" The repository makes {', '.join(others)}." if links else f" {', '.join(others)}."
-    return f"{BOX}\n\n{text}\n\n</div>\n" if links else f"{text}\n"
-
-
-def _notes(book: Book) -> Path:
-    return book.build / "editions.json"
+    if not links:
+        return f"To take along, the repository makes copies of the book: {', '.join(others)}.\n"
+    more = f" The repository makes {', '.join(others)}." if others else ""
+    return f"{BOX}\n\nTo take along: {', '.join(links)}.{more}\n\n</div>\n"
 
 
 def _run_of(book: Book) -> str | None:

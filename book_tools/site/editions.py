@@ -119,9 +119,7 @@ def _leave_out_api(book: Book) -> None:
     for group in [contents, *contents.get("parts", [])]:
         group["chapters"] = [page for page in group.get("chapters", []) if page["file"] not in NAMES]
     contents["parts"] = [part for part in contents.get("parts", []) if part["chapters"]]
-    for key in ("chapters", "parts"):
-        if not contents[key]:
-            del contents[key]
+    contents = {key: value for key, value in contents.items() if value}
     write_whole(path, yaml.safe_dump(contents, sort_keys=False, allow_unicode=True))
 
 

@@ -16,10 +16,8 @@ from book_tools.execution.artefacts import Figure, figures_in
 from book_tools.parameters import Parameters
 from book_tools.rendering import render
 from book_tools.site.claim_rows import CONTROLS, EMPIRICAL, MATHEMATICAL, ClaimRow, claim_rows, listed, tally
-from book_tools.site.scoreboard import SOURCES_PAGE
 from cfltr_book.legacy.kept_questions import number_of
 from cfltr_book.reporting import claim_registry
-from cfltr_book.reporting.wording import SOURCES
 from cfltr_core.files import write_whole
 
 # The front page includes this file.
@@ -28,9 +26,6 @@ FIGURE = "fig-ten-candidates"
 # Where the README finds it, and what stands in that file beside the picture.
 PICTURE = Path("_static") / "ten_candidates.svg"
 HEADING = "Written when the reference numbers are, from these:"
-NUMBERS = re.compile(rf"<!-- {HEADING}\n(.*?)-->\n", re.DOTALL)
-# The page of the sources includes these files, each named by the code of a source.
-COUNTS = re.compile(r"^:::\{include\} (counts_(\w+)\.md)\n:::$", re.MULTILINE)
 # How the reason of a claim says that a trial had been made before the prediction.
 TRIAL = re.compile(r"\btrials?\b", re.IGNORECASE)
 # What the words of the second of the findings mean, where they occur.
@@ -66,11 +61,8 @@ def front(book: Book, parameters: Parameters) -> str:
 
 def front_figure(book: Book) -> tuple[Chapter, Figure] | None:
     """Return the figure of the front page and the chapter that recorded it, or None in a book without it."""
-    for chapter in book.chapters():
-        for figure in figures_in(book.folder_of(chapter)):
-            if figure.id == FIGURE:
-                return chapter, figure
-    return None
+    figures = ((chapter, figure) for chapter in book.chapters() for figure in figures_in(book.folder_of(chapter)))
+    return next((found for found in figures if found[1].id == FIGURE), None)
 
 
 def keep_picture(book: Book) -> None:
@@ -82,14 +74,6 @@ def keep_picture(book: Book) -> None:
         comment = f"<!-- {HEADING}\n{numbers}-->\n"
         image = figure.image.read_text(encoding="utf-8")
         write_whole(book.root / PICTURE, image.replace("<svg ", f'{comment}<svg style="background: white" ', 1))
-
-
-def numbers_of(picture: Path) -> str:
-    """Return the table of numbers that a kept picture was drawn from."""
-    found = NUMBERS.search(picture.read_text(encoding="utf-8"))
-    if found is None:
-        raise BookError(f"{picture.name}: has no numbers; write it with 'make accept'")
-    return found[1]
 
 
 def findings(book: Book, parameters: Parameters) -> str:
@@ -128,25 +112,9 @@ def _known_before(predicted: list[ClaimRow]) -> str:
     return ", and ".join(parts)
 
 
-def write_source_counts(book: Book, parameters: Parameters) -> None:
-    """Lay how the claims of each source came out beside the staged page of the sources, where it includes that.
-
-    Raises
-    ------
-    BookError
-        For a file that it includes with a code of no source.
-    """
-    page = book.stage / f"{SOURCES_PAGE}.md"
-    codes = {code.lower(): code for code in SOURCES}
-    for name, code in COUNTS.findall(page.read_text(encoding="utf-8")) if page.is_file() else ():
-        if code not in codes:
-            raise BookError(f"{page.name}: includes {name}; a code is one of {', '.join(codes)}")
-        rows = [row for row in claim_rows(book, parameters) if row.source == codes[code]]
-        write_whole(page.parent / name, source_counts(rows, parameters))
-
-
-def source_counts(rows: list[ClaimRow], parameters: Parameters) -> str:
-    """Return how the claims of one source came out in this run, as a paragraph."""
+def source_counts(book: Book, parameters: Parameters, code: str) -> str:
+    """Return how the claims of the source with this ``code`` came out in this run, as a paragraph."""
+    rows = [row for row in claim_rows(book, parameters) if row.source == code]
     counts = {nature: several for (_, nature), several in tally(rows).items()}
     words = {
         "mathematical": ("that can be proved or refuted", MATHEMATICAL),
@@ -157,5 +125,6 @@ def source_counts(rows: list[ClaimRow], parameters: Parameters) -> str:
         for nature, (what, outcomes) in words.items()
         if nature in counts
     ]
-    number = number_of(len(rows), "claim")
-    return f"The book checks {number} of this source{': ' if parts else ''}{' and '.join(parts)}.\n"
+    return (
+        f"The book checks {number_of(len(rows), 'claim')} of this source{': ' if parts else ''}{' and '.join(parts)}.\n"
+    )

@@ -12,16 +12,15 @@ from dataclasses import dataclass
 import yaml
 
 from book_tools.book import Book
+from book_tools.colab.half_pages import BELOW_TITLE, LINK
 from book_tools.errors import BookError
 from book_tools.notebooks import read_notebook, title_of
-from book_tools.rendering import includes, render
+from book_tools.rendering import included, render
 
 # The front page includes this file.
 INCLUDED = "map.md"
 QUESTIONS = "questions.yml"
-BELOW_TITLE = re.compile(r"^\*(Reading .*?Builds on .+\.)\*$", re.MULTILINE)
 MINUTES = re.compile(r"Reading (\d+) minutes")
-LINK = re.compile(r"\]\((\w+)\.ipynb\)")
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Entry:
 
 def check_map(book: Book) -> None:
     """Raise before the chapters run where the front page wants a map that cannot be written."""
-    if includes(book.root / f"{book.pages()[0]}.md", INCLUDED):
+    if INCLUDED in included(book.root / f"{book.pages()[0]}.md"):
         map_entries(book)
 
 

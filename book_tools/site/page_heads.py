@@ -22,7 +22,7 @@ from book_tools.messages import PARSER
 from book_tools.notebooks import read_notebook
 from book_tools.rendering import render
 from book_tools.site.citations import BOOK
-from book_tools.site.html import built_pages
+from book_tools.site.html import rewrite_pages
 from cfltr_core.files import write_whole
 
 # Of a description that is longer, search engines show no more.
@@ -31,30 +31,26 @@ NOT_FOUND = "404.html"
 CARDS = "cards"
 # Pages that say nothing of their own.
 UNLISTED = {NOT_FOUND, "genindex.html", "search.html", "prf-prf.html"}
-MAP = """<?xml version="1.0" encoding="utf-8"?>
-<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
-{places}
-</urlset>
-"""
 
 
 def write_heads(book: Book, site: Path, origin: Origin) -> None:
     """Describe every page below ``site`` in its head, in place, and add the map of the site and the page 404."""
     address = origin.site
     cards = write_cards(book, site) if address else {}
-    places = []
-    for path in built_pages(site):
-        text = path.read_text(encoding="utf-8")
-        name = path.relative_to(site).as_posix()
+    places: list[str] = []
+
+    def described(page: str, path: Path) -> str:
+        name = path.as_posix()
         place = f"{address}{quote(name)}" if address and name not in UNLISTED else None
-        if place:
-            places.append(f"<url><loc>{escape(place)}</loc></url>")
+        places.extend([place] if place else [])
         card = f"{address}{cards[name]}" if name in cards else None
-        write_whole(path, text.replace("</head>", f"{head_of(text, place, card)}</head>", 1))
+        return page.replace("</head>", f"{head_of(page, place, card)}</head>", 1)
+
+    rewrite_pages(site, described)
     # Whatever the wrong address is, the page itself is shown at it: its links are whole ones where they can be.
     write_whole(site / NOT_FOUND, render("404.html.jinja", book=BOOK, start=address or ""))
     if address:
-        write_whole(site / "sitemap.xml", MAP.format(places="\n".join(places)))
+        write_whole(site / "sitemap.xml", render("sitemap.xml.jinja", places=places))
 
 
 def write_cards(book: Book, site: Path) -> dict[str, str]:

@@ -47,28 +47,30 @@ def _prop_dcg(frame: pd.DataFrame) -> dict[str, list[float]]:
     return {f"{size:,} clicks": list(values) for size, values in by_size}
 
 
+def _ahead(
+    frame: pd.DataFrame, column: str, methods: tuple[str, str], value: str, case: list[str]
+) -> Iterator[tuple[Any, pd.Series]]:
+    """By how much the ``value`` of the second method exceeds that of the first, case by case, where a seed has both."""
+    table = frame.pivot_table(index=[*case, "seed"], columns=column, values=value).reindex(columns=[*methods])
+    yield from (table[methods[1]] - table[methods[0]]).dropna().groupby(level=case)
+
+
 def _policy_aware(frame: pd.DataFrame) -> dict[str, list[float]]:
     learnt = frame[(frame.epsilon > 0) & ~frame.whole]
-    by_gains = learnt.pivot_table(index=["epsilon", "n_clicks", "seed"], columns="gains", values="ndcg")
-    if not {"policy-aware", "oblivious"} <= {*by_gains.columns}:
-        return {}
-    difference = (by_gains["policy-aware"] - by_gains["oblivious"]).dropna()
+    found = _ahead(learnt, "gains", ("oblivious", "policy-aware"), "ndcg", ["epsilon", "n_clicks"])
     return {
         f"{size:,} clicks, last place random in {share:.0%} of sessions": list(values)
-        for (share, size), values in difference.groupby(level=["epsilon", "n_clicks"])
+        for (share, size), values in found
     }
 
 
 def _countersample(frame: pd.DataFrame) -> dict[str, list[float]]:
     # Regret is what nDCG lacks to the labels', which is the same for both on one log and cancels.
-    average = frame.pivot_table(index=["optimizer", "eta", "seed"], columns="method", values="average")
-    if not {"ips", "countersample"} <= {*average.columns}:
-        return {}
-    difference = (100 * (average["countersample"] - average["ips"])).dropna()
+    found = _ahead(frame, "method", ("ips", "countersample"), "average", ["optimizer", "eta"])
     names = {"sgd": "SGD", "adam": "Adam", "adagrad": "Adagrad"}
     return {
-        f"{names[optimizer]}, η = {eta:g}" + ("" if eta else ONE_LAW): list(values)
-        for (optimizer, eta), values in difference.groupby(level=["optimizer", "eta"], sort=False)
+        f"{names[optimizer]}, η = {eta:g}" + ("" if eta else ONE_LAW): list(100 * values)
+        for (optimizer, eta), values in found
     }
 
 
@@ -209,10 +211,6 @@ def _read(path: Path) -> tuple[pd.DataFrame, Mapping[str, Any]]:
 
 
 def _time(seconds: float) -> str:
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 120
-        else f"{seconds / 60:.0f} min"
-        if seconds < 7200
-        else f"{seconds / 3600:.1f} h"
-    )
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from bs4 import BeautifulSoup, Tag
 
 from book_tools.messages import PARSER
-from book_tools.site.html import built_pages
+from book_tools.site.html import rewrite_pages
 from cfltr_core.files import write_whole
 
 FOLDER = "previews"
@@ -41,10 +41,10 @@ def write_previews(html: Path) -> None:
         place = places_on(path).get(anchor) if path.is_file() else None
         return preview_of(place, path.parent.relative_to(html).as_posix()) if place else None
 
-    for path in built_pages(html):
-        found: dict[str, str] = {}
+    def marked(page: str, name: Path) -> str:
+        path, found = html / name, dict[str, str]()
 
-        def mark(match: re.Match[str], path: Path = path, found: dict[str, str] = found) -> str:
+        def mark(match: re.Match[str]) -> str:
             target = (path.parent / unquote(match[1])).resolve() if match[1] else path.resolve()
             text = preview(target, unescape(unquote(match[2])))
             if text is None:
@@ -52,14 +52,16 @@ def write_previews(html: Path) -> None:
             found[unescape(f"{match[1]}#{match[2]}")] = text
             return f"{match[0]} data-preview"
 
-        marked = LINK.sub(mark, path.read_text(encoding="utf-8"))
+        page = LINK.sub(mark, page)
         if found:
-            place = html / FOLDER / path.relative_to(html).with_suffix(".js")
+            place = html / FOLDER / name.with_suffix(".js")
             place.parent.mkdir(parents=True, exist_ok=True)
             # Inside a script a "</" might end it, were it ever put into a page.
             content = json.dumps(found, sort_keys=True, ensure_ascii=False, indent=0).replace("</", "<\\/")
             write_whole(place, f"bookPreviews.take({content});\n")
-            write_whole(path, marked)
+        return page
+
+    rewrite_pages(html, marked)
 
 
 def preview_of(place: Tag, folder: str) -> str:

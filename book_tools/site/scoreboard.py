@@ -45,17 +45,12 @@ def scoreboard(book: Book, parameters: Parameters) -> str:
     rows = claim_rows(book, parameters)
     numbers = {chapter.number for chapter in book.chapters()}
     withdrawn = [ClaimRow(spec, parameters) for spec in claim_registry.withdrawn().values() if spec.chapter in numbers]
-    replaced: dict[str, list[str]] = {}
-    for row in withdrawn:
-        if row.spec.withdrawn is not None and row.spec.withdrawn.replaced_by:
-            replaced.setdefault(row.spec.withdrawn.replaced_by, []).append(row.spec.id)
     chapters = [chapter for chapter in book.chapters() if any(row.chapter == chapter for row in rows)]
     verdict_buttons, source_buttons = _buttons([*rows, *withdrawn], any(not row.is_as_predicted for row in rows))
     return render(
         "scoreboard.md.jinja",
         rows=rows,
         withdrawn=withdrawn,
-        replaced=replaced,
         chapters=[(chapter, link_to(chapter)) for chapter in chapters],
         outcomes={row.spec.id: row.outcome for row in rows},
         functions={row.spec.id: function_of(row, origin_of(book)) for row in rows},

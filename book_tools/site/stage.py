@@ -12,22 +12,15 @@ import yaml
 from book_tools.book import Book, Chapter
 from book_tools.colab.copies import add_launch_line, below_title
 from book_tools.colab.half_pages import executed_chapter
-from book_tools.colab.marks import box_of, write_marks
+from book_tools.colab.marks import box_of, rewrite_claims, write_marks
 from book_tools.colab.repository import Origin
-from book_tools.errors import Problems
+from book_tools.errors import for_each
 from book_tools.execution.artefacts import claims_in, figures_in, records_in
 from book_tools.files import remove_tree
-from book_tools.notebooks import write_notebook
+from book_tools.notebooks import drop_numeric_warnings, write_notebook
 from book_tools.parameters import Parameters
 from book_tools.site.citations import BOOK, add_closing, bibtex, closing
-from book_tools.site.dress import (
-    DATA_FOLDER,
-    dress,
-    drop_numeric_warnings,
-    label_folds,
-    quote_records,
-    rewrite_claims,
-)
+from book_tools.site.dress import DATA_FOLDER, dress, label_folds, quote_records
 from cfltr_book.reporting.claims import NO_VERDICT
 from cfltr_core.files import write_whole
 
@@ -56,7 +49,7 @@ def stage(
     if launch and first.is_file():
         text = first.read_text(encoding="utf-8")
         write_whole(first, f"{text}\n{closing(book.pages()[0], BOOK, bibtex('cfltr', origin), origin)}")
-    _stage_chapters(book, book.chapters(), origin, launch)
+    for_each(book.chapters(), lambda chapter: _stage_chapter(book, chapter, origin, launch))
 
 
 def stage_page(book: Book, chapter: Chapter, origin: Origin, parameters: Parameters) -> None:
@@ -66,7 +59,7 @@ def stage_page(book: Book, chapter: Chapter, origin: Origin, parameters: Paramet
     contents = {"format": "jb-book", "root": first, "chapters": [{"file": page}]}
     write_whole(book.stage / book.toc.name, yaml.safe_dump(contents))
     write_whole(book.stage / f"{first}.md", "# One page of the book\n")
-    _stage_chapters(book, [chapter], origin, launch=False)
+    _stage_chapter(book, chapter, origin, launch=False)
 
 
 def _begin(book: Book, parameters: Parameters) -> None:
@@ -95,14 +88,6 @@ def configuration(config: Path, parameters: Parameters) -> str:
     )
     settings.setdefault("html", {})["announcement"] = html.escape(notice)
     return str(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
-
-
-def _stage_chapters(book: Book, chapters: list[Chapter], origin: Origin, launch: bool) -> None:
-    problems = Problems()
-    for chapter in chapters:
-        with problems.collected():
-            _stage_chapter(book, chapter, origin, launch)
-    problems.raise_any()
 
 
 def _stage_chapter(book: Book, chapter: Chapter, origin: Origin, launch: bool) -> None:

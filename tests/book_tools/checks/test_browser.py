@@ -16,8 +16,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 from toy import REPOSITORY, Toy
 
 from book_tools.checks.browser import DRIVER_FOLDER, chromium, find_programs, serving
-from book_tools.checks.browser_check import site_problems
-from book_tools.checks.browser_search import QUERIES, search_problems
+from book_tools.checks.browser_check import QUERIES, search_problems, site_problems
 from book_tools.checks.judges import find_axe
 from book_tools.errors import UsageError
 

@@ -15,8 +15,7 @@ from book_tools.book import Book, Chapter
 from book_tools.checks import colab_check
 from book_tools.checks.colab_check import PREINSTALLED, BareEnvironment, check_copies, packages
 from book_tools.checks.reference import Tolerances, differences, results_in
-from book_tools.colab.install_cell import as_listed
-from book_tools.colab.repository import VARIABLE, origin_of
+from book_tools.colab.repository import VARIABLE, as_listed, origin_of
 from book_tools.errors import BookError
 from book_tools.files import json_text
 from book_tools.parameters import Parameters

@@ -19,9 +19,8 @@ from toy import FIGURE, RECORD, REPOSITORY, Toy
 
 from book_tools.book import Book
 from book_tools.colab.copies import copy_of
-from book_tools.colab.install_cell import install_source
 from book_tools.colab.labels import read_labels
-from book_tools.colab.repository import VARIABLE, Origin, origin_of
+from book_tools.colab.repository import VARIABLE, Origin, install_source, origin_of
 from book_tools.messages import PARSER
 from book_tools.parameters import Parameters
 

@@ -8,7 +8,7 @@ import pytest
 from nbformat.v4 import new_markdown_cell, new_notebook
 
 from book_tools.book import Book
-from book_tools.colab.half_pages import BUILDS_ON, LINK, executed_chapter, half_pages
+from book_tools.colab.half_pages import BELOW_TITLE, LINK, executed_chapter, half_pages
 from book_tools.errors import BookError
 from book_tools.execution.execute import NOTEBOOK
 from book_tools.notebooks import read_notebook, write_notebook
@@ -61,6 +61,6 @@ def test_every_chapter_has_half_a_page():
         words = len(re.sub(r"\$[^$]*\$", "formula", text).split())
         assert 20 <= words <= 200, f"{name}: {words} words"
     for chapter in book.chapters():
-        stated = BUILDS_ON.search(read_notebook(chapter.source).cells[0].source)
+        stated = BELOW_TITLE.search(read_notebook(chapter.source).cells[0].source)
         assert stated, chapter.name
         assert set(LINK.findall(stated[1])) <= set(halves)

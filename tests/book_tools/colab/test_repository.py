@@ -13,8 +13,17 @@ from IPython.core.inputtransformer2 import TransformerManager
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from toy import REPOSITORY
 
-from book_tools.colab.install_cell import CHAPTERS, EXTRAS, NUMBERS_VARIABLE, extras_of, install_source, stamp_of
-from book_tools.colab.repository import VARIABLE, Origin, find_repository
+from book_tools.colab.repository import (
+    CHAPTERS,
+    EXTRAS,
+    NUMBERS_VARIABLE,
+    VARIABLE,
+    Origin,
+    extras_of,
+    find_repository,
+    install_source,
+    stamp_of,
+)
 from book_tools.errors import UsageError
 
 GITHUB = "https://github.com/Someone/the-book.git"

@@ -19,9 +19,8 @@ from toy import FIGURE, LISTENING, RECORD, REPOSITORY, Toy, surroundings
 
 import book_tools
 from book_tools.book import Book
-from book_tools.execution import fingerprint
-from book_tools.execution.execute import SAME_KERNELS, environment_for
-from book_tools.execution.papermill_child import KERNEL_STARTS, NEVER_READY, with_a_kernel
+from book_tools.execution import state
+from book_tools.execution.execute import KERNEL_STARTS, NEVER_READY, SAME_KERNELS, environment_for, with_a_kernel
 from book_tools.parameters import Parameters
 from cfltr_book.reporting.claim_registry import MEASURED_BY
 
@@ -92,7 +91,7 @@ def test_only_what_changed_is_executed_again(executed: Toy) -> None:
 
 def fingerprints(toy: Toy, parameters: Parameters | None = None) -> dict[str, str]:
     """Return the fingerprint of each chapter, by its number."""
-    found = fingerprint.fingerprints(Book(toy.root), parameters or Parameters())
+    found = state.fingerprints(Book(toy.root), parameters or Parameters())
     return {name.partition("_")[0]: value for name, value in found.items()}
 
 
@@ -218,9 +217,9 @@ def test_what_is_simulated_and_measured_for_a_chapter_makes_it_alone_stale(two: 
 
 def test_every_module_that_executes_a_chapter_exists_and_counts() -> None:
     folder = Path(book_tools.__file__).parent
-    assert [name for name in fingerprint.EXECUTION_MODULES if not (folder / name).is_file()] == []
-    named = {f"execution/{name}.py" for name in ("execute", "normalise", "papermill_child")}
-    assert named <= set(fingerprint.EXECUTION_MODULES)
+    assert [name for name in state.EXECUTION_MODULES if not (folder / name).is_file()] == []
+    named = {f"execution/{name}.py" for name in ("execute",)}
+    assert named <= set(state.EXECUTION_MODULES)
 
 
 def test_an_accepted_verdict_makes_no_chapter_stale(two: Toy) -> None:
@@ -345,7 +344,7 @@ def test_an_interrupted_run_loses_nothing_and_leaves_no_half(
     assert process.returncode == (-how if how == signal.SIGKILL else 130)
     assert how == signal.SIGKILL or "interrupted; finished chapters are kept" in said
     assert not toy.done("91_alpha").exists()
-    # Its papermill and kernel must end too, or they would go on computing for nobody.
+    # Its kernel must end too, or it would go on computing for nobody.
     wait_until(lambda: not processes_naming(str(partial)))
 
     gate.touch()

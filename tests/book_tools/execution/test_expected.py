@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-from pathlib import Path
 
 import pytest
 from toy import REPOSITORY, Toy
 
 from book_tools.book import Book
 from book_tools.execution import run as runner
-from book_tools.execution.execute import PROGRESS, cells_done
 from book_tools.execution.times import SECONDS, announcement, expected_seconds
 from book_tools.parameters import Parameters
 
@@ -56,14 +54,6 @@ def test_the_announcement(seconds: dict[str, float], n_chapters: int, jobs: int,
     assert announcement(seconds, n_chapters, jobs).startswith(words)
 
 
-def test_cells_done_are_the_last_that_the_bar_wrote(tmp_path: Path) -> None:
-    assert cells_done(tmp_path) == "none"
-    (tmp_path / PROGRESS).write_text("")
-    assert cells_done(tmp_path) == "none"
-    (tmp_path / PROGRESS).write_text("\r0 of 9\r1 of 9\r2 of 9")
-    assert cells_done(tmp_path) == "2 of 9"
-
-
 def test_a_long_chapter_says_how_far_it_is(
     toy: Toy, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -75,4 +65,3 @@ def test_a_long_chapter_says_how_far_it_is(
     assert "how long 1 of them take is not known" in said[1]
     cells = len(json.loads((toy.done("91_alpha") / "notebook.ipynb").read_text())["cells"])
     assert any(f"… 91 at cell {cells - 1} of {cells}; 1 to go" in line for line in said)
-    assert not (toy.done("91_alpha") / PROGRESS).exists()

@@ -10,7 +10,7 @@ from toy import Toy
 
 from book_tools.book import Book
 from book_tools.errors import UsageError
-from book_tools.execution import fingerprint
+from book_tools.execution import state
 from book_tools.execution.tables import _checked, _experiments, _written
 from book_tools.parameters import Parameters
 from cfltr_book import Experiment, Run
@@ -93,7 +93,7 @@ def test_a_kept_table_makes_its_own_chapter_stale_alone(toy: Toy, book: Book, mo
     (toy.root / "pyproject.toml").write_text("[project]\nname = 'toy'\n")
 
     def fingerprints() -> list[str]:
-        return list(fingerprint.fingerprints(book, Parameters("smoke", "digits")).values())
+        return list(state.fingerprints(book, Parameters("smoke", "digits")).values())
 
     before = fingerprints()
     folder = toy.root / "cfltr_book" / "kept" / "12" / "ci" / "digits"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from nbformat import NotebookNode, from_dict
 
-from book_tools.execution.normalise import normalise
+from book_tools.execution.execute import normalise
 from book_tools.notebooks import INJECTED
 
 

@@ -15,7 +15,7 @@ import pytest
 from toy import LISTENING, REPOSITORY, Toy, surroundings
 
 from book_tools.book import Book
-from book_tools.execution.fingerprint import fingerprints
+from book_tools.execution.state import fingerprints
 from book_tools.parameters import Parameters
 
 # A line for every call, and a wait as long as a gate is closed: the test sees what was computed, and when.

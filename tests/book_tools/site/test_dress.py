@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from nbformat import NotebookNode, from_dict
 
+from book_tools.colab.marks import rewrite_claims
 from book_tools.errors import BookError
 from book_tools.execution.artefacts import Figure
-from book_tools.site.dress import dress, drop_numeric_warnings, label_folds, quote_records, rewrite_claims
+from book_tools.notebooks import drop_numeric_warnings
+from book_tools.site.dress import dress, label_folds, quote_records
 from cfltr_book.reporting import claim_registry, claims, evidence
 
 ALT = "Line chart: the error falls from 3 to 1."

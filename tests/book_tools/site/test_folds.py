@@ -33,7 +33,7 @@ Nothing.
 :::
 """
 CONF = """
-extensions = ["myst_nb", "sphinx_exercise", "sphinx_design", "book_tools.site.sphinx_folds"]
+extensions = ["myst_nb", "sphinx_exercise", "sphinx_design", "book_tools.site.sphinx_pages"]
 myst_enable_extensions = ["colon_fence"]
 nb_execution_mode = "off"
 """

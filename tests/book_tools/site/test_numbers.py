@@ -8,7 +8,7 @@ from toy import FIGURE, RECORD, Toy
 
 from book_tools.colab.labels import read_labels
 from book_tools.messages import PARSER
-from book_tools.site.sphinx_numbers import chapter_of
+from book_tools.site.sphinx_pages import chapter_of
 
 ALPHA = """Text
 

@@ -16,12 +16,12 @@ from nbformat.v4 import reads
 from toy import Toy
 
 from book_tools.book import Book
+from book_tools.colab import copies as reading_copies
 from book_tools.colab.labels import read_labels
 from book_tools.colab.repository import Origin
 from book_tools.errors import BookError
 from book_tools.messages import PARSER
 from book_tools.parameters import Parameters
-from book_tools.site import reading_copies
 
 
 def copy_in(toy: Toy, name: str = "91_alpha", folder: str = "read") -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bs4 import BeautifulSoup
 from toy import FIGURE, Toy
 
-from book_tools.site.rows import FOLDER, WIDE
+from book_tools.site.pictures import ROWS, WIDE
 
 ROW = '<svg xmlns="http://www.w3.org/2000/svg" width="180" height="20"/>'
 CELL = f"""
@@ -26,11 +26,11 @@ def test_a_site_with_a_row(executed: Toy) -> None:
     assert (page.parent / str(source["srcset"])).resolve().read_text() == ROW
     (image,) = soup.select("figure#fig-toy > picture > img")
     assert image["alt"] == "Bar chart with one bar of length 60."
-    assert [path.name for path in (html / FOLDER).iterdir()] == ["fig-toy.row.svg"]
+    assert [path.name for path in (html / ROWS).iterdir()] == ["fig-toy.row.svg"]
     # A preview is narrow.
     assert "row" not in (html / "previews" / "chapters" / "91_alpha.js").read_text()
 
 
 def test_a_site_without(executed: Toy) -> None:
     assert executed.cli("book", "--scale", "smoke").returncode == 0
-    assert not (executed.root / "_build" / "html" / FOLDER).exists()
+    assert not (executed.root / "_build" / "html" / ROWS).exists()

@@ -12,7 +12,7 @@ from toy import FIGURE, Toy
 
 from book_tools.book import Book
 from book_tools.errors import BookError
-from book_tools.site.sliders import FOLDER, write_sliders
+from book_tools.site.pictures import FRAMES, write_pictures
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="30"><rect width="{}" height="20"/></svg>'
 LENGTHS = (30, 60, 75)
@@ -71,7 +71,7 @@ def test_a_site_with_a_slider(executed: Toy) -> None:
             assert frame["source"] is None, "the still is on the page"
         else:
             assert (page.parent / frame["source"]).resolve().read_text() == SVG.format(length)
-    assert len(list((html / FOLDER).iterdir())) == 2
+    assert len(list((html / FRAMES).iterdir())) == 2
     soup = BeautifulSoup(page.read_text(), "html.parser")
     (image,) = soup.select("figure img")
     assert image["alt"] == "Bar chart with one bar of length 60.", "without scripts there is the still alone"
@@ -89,14 +89,20 @@ def test_a_page_that_does_not_show_the_figure(executed: Toy, tmp_path: Path) -> 
     page = tmp_path / "html" / "chapters" / "91_alpha.html"
     page.parent.mkdir(parents=True)
     page.write_text(PAGE)
-    write_sliders(Book(executed.root), tmp_path / "html", Book(executed.root).chapters())
-    assert told_on(page.read_text())["frames"][0]["source"] == f"../{FOLDER}/fig-toy.0.svg"
+    (page.parent / "92_beta.html").write_text(PAGE)
+    write_pictures(Book(executed.root), tmp_path / "html", Book(executed.root).chapters())
+    assert told_on(page.read_text())["frames"][0]["source"] == f"../{FRAMES}/fig-toy.0.svg"
     assert page.read_text().endswith("</script>\n<figure id='other'></figure>")
     page.write_text(PAGE.replace('id="fig-toy"', ""))
     with pytest.raises(BookError, match=r"91_alpha.ipynb: fig-toy has a slider, but stands on the page as no figure"):
-        write_sliders(Book(executed.root), tmp_path / "html", Book(executed.root).chapters())
+        write_pictures(Book(executed.root), tmp_path / "html", Book(executed.root).chapters())
 
 
 def test_figures_without_a_knob_leave_the_page_alone(executed: Toy, tmp_path: Path) -> None:
-    write_sliders(Book(executed.root), tmp_path, Book(executed.root).chapters())
+    pages = [tmp_path / "chapters" / f"{name}.html" for name in ("91_alpha", "92_beta")]
+    pages[0].parent.mkdir()
+    for page in pages:
+        page.write_text(PAGE)
+    write_pictures(Book(executed.root), tmp_path, Book(executed.root).chapters())
+    assert [page.read_text() for page in pages] == [PAGE, PAGE]
     assert list(tmp_path.glob("frames")) == []

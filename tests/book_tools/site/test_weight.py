@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from toy import Toy
 
-from book_tools.site import weight
+from book_tools.site import html
 
 
 def test_a_page_weighs_what_it_and_its_pictures_take_on_the_way(tmp_path: Path) -> None:
@@ -17,24 +17,24 @@ def test_a_page_weighs_what_it_and_its_pictures_take_on_the_way(tmp_path: Path) 
     (tmp_path / "noise.png").write_bytes(noise)
     (tmp_path / "even.svg").write_text("<svg>" + " " * 5000 + "</svg>")
     page.write_text("<p>x</p>")
-    alone = weight.page_weight(page)
+    alone = html.page_weight(page)
     # The same picture twice is sent once; one of another host is not ours.
     page.write_text('<p>x</p><img src="noise.png"><img src="noise.png"><img src="https://elsewhere.example/x.png">')
-    assert 5000 < weight.page_weight(page) < 5000 + alone + 100
+    assert 5000 < html.page_weight(page) < 5000 + alone + 100
     page.write_text('<p>x</p><img src="even.svg">')
-    assert weight.page_weight(page) < alone + 100, "text is compressed"
+    assert html.page_weight(page) < alone + 100, "text is compressed"
 
 
 def test_too_heavy_a_page_and_too_heavy_a_site_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "one.html").write_text('<img src="noise.png">')
     (tmp_path / "two.html").write_text("<p>x</p>")
     (tmp_path / "noise.png").write_bytes(random.Random(0).randbytes(5000))
-    assert weight.weight_problems(tmp_path) == []
-    monkeypatch.setattr(weight, "HEAVIEST_PAGE", 4000)
-    (problem,) = weight.weight_problems(tmp_path)
+    assert html.weight_problems(tmp_path) == []
+    monkeypatch.setattr(html, "HEAVIEST_PAGE", 4000)
+    (problem,) = html.weight_problems(tmp_path)
     assert problem.startswith("one.html: 5 kB with its pictures")
-    monkeypatch.setattr(weight, "HEAVIEST_SITE", 4000)
-    assert "the site has 0.0 MB" in weight.weight_problems(tmp_path)[1]
+    monkeypatch.setattr(html, "HEAVIEST_SITE", 4000)
+    assert "the site has 0.0 MB" in html.weight_problems(tmp_path)[1]
 
 
 def test_what_no_page_loads_is_dropped(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_what_no_page_loads_is_dropped(tmp_path: Path) -> None:
     theme.write_text("run()\n//# sourceMappingURL=theme.js.map")
     (tmp_path / "_static" / "theme.js.map").write_text("{}")
     (tmp_path / "index.html").write_text('<script src="_static/mathjax/tex-chtml.js"></script>')
-    weight.drop_unused(tmp_path)
+    html.drop_unused(tmp_path)
     assert sorted(path.name for path in scripts.iterdir()) == ["core.js", "tex-chtml.js"]
     assert theme.read_text() == "run()\n"
     assert not theme.with_suffix(".js.map").exists()
@@ -56,4 +56,4 @@ def test_the_built_site_is_light(built: Toy) -> None:
     site = built.root / "_build" / "html"
     assert [path.name for path in (site / "_static" / "mathjax").glob("tex-*.js")] == ["tex-chtml.js"]
     assert list(site.rglob("*.map")) == []
-    assert weight.weight_problems(site) == []
+    assert html.weight_problems(site) == []
