@@ -11,7 +11,15 @@ import pandas as pd
 import cfltr_core as cf
 from cfltr_book import Run
 from cfltr_book.evidence import measures
-from cfltr_book.experiments.ch01 import NOISE, blends_preferred, clicks_of_a_log, orders, orders_by_size, world
+from cfltr_book.experiments.ch01 import (
+    NOISE,
+    blends_preferred,
+    clicks_of_a_log,
+    orders,
+    orders_by_size,
+    world,
+    wrong_curves,
+)
 from cfltr_core.checks import FloatArray, IntArray
 
 Arrays = Mapping[str, FloatArray]
@@ -21,17 +29,29 @@ SHOWN = cf.DeterministicPolicy(np.array([2, 1, 4, 3]), np.array([0, 4]))
 USER = cf.PositionBasedUser(cf.power_examination(1.0))
 THETA = SHOWN.exposure(USER)
 RANKINGS = [np.array(places) for places in permutations([1, 2, 3, 4])]
-LAM = cf.dcg()
+
+
+def _gain(rank: IntArray) -> FloatArray:
+    """DCG's weight of each rank: minus the risk that the package computes with."""
+    return -cf.dcg()(rank)
 
 
 def _expected_naive(rank: IntArray, relevance: FloatArray, sessions: int) -> float:
     """The naive estimate of a ranking, averaged over every log that is possible."""
-    risk = LAM(rank)
+    lam = -_gain(rank)
     return float(
         cf.expectation(
-            lambda log: cf.naive(log, lam=risk).value, SHOWN, user=USER, relevance=relevance, sessions=[sessions]
+            lambda log: -cf.naive(log, lam=lam).value, SHOWN, user=USER, relevance=relevance, sessions=[sessions]
         )
     )
+
+
+def _shared_and_pull(attraction: FloatArray) -> tuple[float, FloatArray]:
+    """The mean examination, and of each ranking the sum of attractions times the covariance; means by attraction."""
+    gains = np.array([_gain(rank) for rank in RANKINGS])
+    share = attraction / attraction.sum()
+    mean, mean_gain = THETA @ share, gains @ share
+    return float(mean), attraction.sum() * ((THETA - mean) * (gains - mean_gain[:, None])) @ share
 
 
 @measures("N-naive-expectation", section="naive")
@@ -49,12 +69,19 @@ def naive_expectation(run: Run) -> Arrays:
     assert np.allclose(clicks, 3 * THETA * relevance, rtol=0, atol=1e-12)
     # Steps 1 and 4: the expected estimate of all rankings, term by term and as a whole.
     enumerated = [_expected_naive(rank, relevance, sessions=3) for rank in RANKINGS]
-    assert np.allclose(enumerated, [clicks @ LAM(rank) / 3 for rank in RANKINGS])
-    closed = [(THETA * LAM(rank) * relevance).sum() for rank in RANKINGS]
-    # The truth times a constant, and n times the covariance of examination and relevant rank weights.
-    terms = [LAM(rank) * relevance for rank in RANKINGS]
-    split = [THETA.mean() * x.sum() + 4 * np.mean((THETA - THETA.mean()) * (x - x.mean())) for x in terms]
-    assert np.allclose(split, closed, rtol=0, atol=1e-12)
+    assert np.allclose(enumerated, [clicks @ _gain(rank) / 3 for rank in RANKINGS])
+    closed = [(THETA * _gain(rank) * relevance).sum() for rank in RANKINGS]
+    # The truth times a constant, and the pull.
+    truth = np.array([_gain(rank) @ relevance for rank in RANKINGS])
+    shared, pull = _shared_and_pull(relevance)
+    assert np.allclose(shared * truth + pull, closed, rtol=0, atol=1e-12)
+    # With noise: a document counts by its attraction, and all rankings have the same sum of gains.
+    for miss, mistake in ((0.0, 0.3), (0.2, 0.1)):
+        attraction = mistake + (1 - miss - mistake) * relevance
+        noisy = np.array([(THETA * _gain(rank) * attraction).sum() for rank in RANKINGS])
+        shared, pull = _shared_and_pull(attraction)
+        expected = shared * ((1 - miss - mistake) * truth + mistake * _gain(np.arange(1, 5)).sum()) + pull
+        assert np.allclose(noisy, expected, rtol=0, atol=1e-12)
     return {"left": np.array(enumerated), "right": np.array(closed)}
 
 
@@ -63,21 +90,21 @@ def naive_rearrangement(run: Run) -> Arrays:
     """If all documents are relevant the logged ranking wins, swap by swap."""
     estimates = np.array([_expected_naive(rank, np.ones(4), sessions=1) for rank in RANKINGS])
     is_logged = np.array([np.array_equal(rank, SHOWN.displayed_rank) for rank in RANKINGS])
-    # Step 3: the true risk is the same for all.
-    assert np.ptp([LAM(rank).sum() for rank in RANKINGS]) < 1e-12
+    # Step 3: the true gain is the same for all.
+    assert np.ptp([_gain(rank).sum() for rank in RANKINGS]) < 1e-12
     # Step 2: undoing an inversion changes the sum by the product of two steps.
     for rank in RANKINGS:
         for d, e in permutations(range(4), 2):
             if THETA[d] > THETA[e] and rank[d] > rank[e]:
                 undone = rank.copy()
                 undone[[d, e]] = rank[[e, d]]
-                change = THETA @ LAM(undone) - THETA @ LAM(rank)
-                steps = (THETA[d] - THETA[e]) * (LAM(rank[e]) - LAM(rank[d]))
+                change = THETA @ _gain(undone) - THETA @ _gain(rank)
+                steps = (THETA[d] - THETA[e]) * (_gain(rank[e]) - _gain(rank[d]))
                 assert np.isclose(change, steps, rtol=0, atol=1e-12)
-                assert change < 0
+                assert change > 0
     # So every other ranking is worse, by the smallest of these products at least.
-    least_lead = -np.diff(np.sort(THETA)[::-1]).max() * np.diff(LAM(np.arange(1, 5))).min()
-    return {"lower": np.full(23, estimates[is_logged].item() + least_lead), "upper": estimates[~is_logged]}
+    least_lead = -np.diff(np.sort(THETA)[::-1]).max() * -np.diff(_gain(np.arange(1, 5))).max()
+    return {"lower": estimates[~is_logged], "upper": np.full(23, estimates[is_logged].item() - least_lead)}
 
 
 @measures("B-naive-best-of-all", section="naive")
@@ -95,10 +122,10 @@ def _naive_optimum(relevance: FloatArray, noise: float) -> tuple[bool, bool]:
     """(is every naive optimum truly best?, does the condition of the theorem hold?)"""
     user = cf.PositionBasedUser(cf.power_examination(1.0), epsilon_minus=noise)
     rho = SHOWN.exposure(user) * user.attraction(relevance)
-    risks = np.array([LAM(rank) for rank in RANKINGS])
-    naive_risk, true_risk = risks @ rho, risks @ relevance
-    liked = naive_risk < naive_risk.min() + 1e-12
-    best = true_risk < true_risk.min() + 1e-12
+    gains = np.array([_gain(rank) for rank in RANKINGS])
+    naive, truth = gains @ rho, gains @ relevance
+    liked = naive > naive.max() - 1e-12
+    best = truth > truth.max() - 1e-12
     # Step 2: the optima are the rankings that sort by the chance of a click.
     assert np.array_equal(liked, [np.all(np.diff(rho[np.argsort(rank)]) < 1e-12) for rank in RANKINGS])
     # Step 4: the truly best are those with the relevant documents in the first places.
@@ -125,19 +152,19 @@ def _tau(run: Run, noise: float, method: str) -> FloatArray:
     return _by_seed(orders_by_size(run), "tau", noise=noise, clicks=clicks_of_a_log(run), method=method)
 
 
-@measures("N-naive-confirms-logger", section="candidates")
+@measures("N-naive-confirms-logger", section="contenders")
 def naive_confirms_logger(run: Run) -> Arrays:
     """The share of blends that the naive estimate prefers, and the share that is truly better."""
     return {"larger": _by_seed(orders(run), "blends", eta=1.0, method="naive"), "smaller": _true_blends(run)}
 
 
-@measures("control-blend-without-bias", section="candidates")
+@measures("control-blend-without-bias", section="contenders")
 def blend_without_bias(run: Run) -> Arrays:
     """The same where everybody examines everything."""
     return {"left": _by_seed(orders(run), "blends", eta=0.0, method="naive"), "right": _true_blends(run)}
 
 
-@measures("B-naive-misorders", section="candidates")
+@measures("B-naive-misorders", section="contenders")
 def naive_misorders(run: Run) -> Arrays:
     """Kendall's τ by IPS and by the naive estimate, at η = 1."""
     return {
@@ -146,7 +173,7 @@ def naive_misorders(run: Run) -> Arrays:
     }
 
 
-@measures("control-naive-without-bias", section="candidates")
+@measures("control-naive-without-bias", section="contenders")
 def naive_without_bias(run: Run) -> Arrays:
     """Kendall's τ by the naive estimate without bias, and by IPS with it."""
     return {
@@ -155,13 +182,19 @@ def naive_without_bias(run: Run) -> Arrays:
     }
 
 
-@measures("B-ever-clicked-with-noise", section="candidates")
+@measures("B-ever-clicked-with-noise", section="contenders")
 def ever_clicked_with_noise(run: Run) -> Arrays:
     """Kendall's τ by IPS and by the rival, where some clicks are mistakes."""
     return {"larger": _tau(run, NOISE, "ips"), "smaller": _tau(run, NOISE, "ever clicked")}
 
 
-@measures("B-ever-clicked-without-noise", section="candidates")
+@measures("B-ever-clicked-without-noise", section="contenders")
 def ever_clicked_without_noise(run: Run) -> Arrays:
     """Kendall's τ by the rival and by IPS, where no click is a mistake."""
     return {"left": _tau(run, 0.0, "ever clicked"), "right": _tau(run, 0.0, "ips")}
+
+
+@measures("B-weak-curve-confirms-logger", section="contenders")
+def weak_curve_confirms_logger(run: Run) -> Arrays:
+    """The share of blends that IPS prefers by a curve that is a quarter too weak, and the share truly better."""
+    return {"larger": _by_seed(wrong_curves(run), "blends", assumed=0.75), "smaller": _true_blends(run)}

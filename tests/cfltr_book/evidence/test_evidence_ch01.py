@@ -6,7 +6,7 @@ import numpy as np
 
 from cfltr_book import Run
 from cfltr_book.evidence import ch01
-from cfltr_book.experiments.ch01 import orders, orders_by_size, world
+from cfltr_book.experiments.ch01 import orders, orders_by_size, world, wrong_curves
 
 RUN = Run("smoke", "digits", 3)
 
@@ -22,7 +22,7 @@ def test_the_identities_of_the_chapter_hold_on_a_small_query() -> None:
     assert {0.0, 1.0} == set(best["left"].ravel())
 
 
-def test_claims_of_the_candidates_read_one_value_a_seed() -> None:
+def test_claims_of_the_contenders_read_one_value_a_seed() -> None:
     found = ch01.naive_misorders(RUN)
     for place, seed in enumerate(RUN.seeds):
         rows = orders(RUN).query("seed == @seed and eta == 1").set_index("method")["tau"]
@@ -46,3 +46,11 @@ def test_the_controls_have_no_position_bias() -> None:
     frame = orders(RUN).query("eta == 0 and method == 'naive'").sort_values("seed")
     assert ch01.naive_without_bias(RUN)["left"].tolist() == frame["tau"].tolist()
     assert ch01.blend_without_bias(RUN)["left"].tolist() == frame["blends"].tolist()
+
+
+def test_the_weak_curve_is_the_one_that_is_a_quarter_too_weak() -> None:
+    found = ch01.weak_curve_confirms_logger(RUN)
+    rows = wrong_curves(RUN).query("assumed == 0.75").sort_values("seed")
+    assert rows["seed"].tolist() == list(RUN.seeds)
+    assert rows["blends"].tolist() == found["larger"].tolist()
+    assert rows["truly"].tolist() == found["smaller"].tolist()

@@ -19,14 +19,14 @@ def test_three_estimates_are_sums_over_the_documents_of_a_log() -> None:
     w = ch01.world(RUN, 3)
     log = RUN.simulate(w.policy, ch01.user_with(1.0), relevance=w.relevance, n_clicks=500, rng=RUN.rng(3, 190))
     found = ch01.estimates(log, w.lam)
-    for candidate in range(10):
+    for contender in range(10):
         naive = ips = ever = 0.0
         for document, clicks, propensity in zip(log.document, log.clicks, log.propensity, strict=True):
-            gain = -w.lam[candidate, document]
+            gain = -w.lam[contender, document]
             naive += gain * clicks / log.n_sessions
             ips += gain * clicks / propensity / log.n_sessions
             ever += gain * (clicks > 0) / w.queries.n_queries
-        assert found[:, candidate] == pytest.approx([naive, ips, ever], abs=1e-12)
+        assert found[:, contender] == pytest.approx([naive, ips, ever], abs=1e-12)
 
 
 def test_the_truth_is_dcg_of_the_labels() -> None:
@@ -48,7 +48,6 @@ def test_kendalls_tau_counts_pairs() -> None:
         difference = round(estimate[i] - estimate[j], 12)
         agree += 0 if difference == 0 else 1 if (difference > 0) == (truth[i] > truth[j]) else -1
     assert ch01.tau(estimate, truth) == agree / 6
-    assert ch01.lost(estimate, truth) == 2.0
     assert ch01.blends_preferred(np.array([1, 2, 3, 4, 5, 2, 2, 4, 0, 6])) == 3 / 5
 
 
@@ -58,7 +57,7 @@ def test_kendalls_tau_counts_pairs() -> None:
         (ch01.orders, ["seed", "eta", "noise", "clicks", "method"], 2 * 2 * 3),
         (ch01.orders_by_size, ["seed", "eta", "noise", "clicks", "method"], 2 * 2 * 2 * 3),
         (ch01.wrong_curves, ["seed", "assumed"], 2 * 7),
-        (ch01.blend_differences, ["eta", "ranker", "method"], 5 * 5 * 3),
+        (ch01.blend_differences, ["eta", "ranker", "method"], 2 * 5 * 3),
     ],
 )
 def test_a_table_has_one_row_for_each_key_and_is_computed_once(frame, key: list[str], rows: int) -> None:  # type: ignore[no-untyped-def]
@@ -100,9 +99,9 @@ def test_a_difference_is_a_sum_over_the_clicks_of_one_log() -> None:
     assert row["difference"] == pytest.approx(gain @ log.clicks / log.n_sessions, abs=1e-12)
 
 
-def test_two_rankers_share_the_sessions_of_a_log() -> None:
+def test_two_rankers_share_the_sessions_of_a_test() -> None:
     """The first document that both show at one rank is displayed in all sessions of its query."""
-    log = ch01.two_rankers(RUN)
+    log = ch01.ab_test(RUN)
     assert not log.examined
     shown = pd.DataFrame({"document": log.document, "impressions": log.impressions}).groupby("document").sum()
     query = np.repeat(np.arange(len(log.sessions)), np.diff(log.offsets))[shown.index]
@@ -112,9 +111,9 @@ def test_two_rankers_share_the_sessions_of_a_log() -> None:
 
 def test_a_random_logger_draws_counting_towards_its_own_blends() -> None:
     table = ch01.random_logger(RUN)
-    assert table.index.tolist() == ["the same candidates", "blends rebuilt"]
-    assert table["naive τ"].iloc[0] > table["naive τ"].iloc[1]
-    assert table["truly"].iloc[0] == ch01.blends_preferred(ch01.world(RUN, 3).truth)
+    assert table.index.tolist() == ["the same contenders", "blends made anew"]
+    assert table["τ of counting"].iloc[0] > table["τ of counting"].iloc[1]
+    assert table["truly better"].iloc[0] == ch01.blends_preferred(ch01.world(RUN, 3).truth)
 
 
 def test_the_page_has_a_mark_for_each_product_and_customer() -> None:
