@@ -71,9 +71,7 @@ class ContextualCurve:
         """Wald test that no v_k differs from 0: (W, degrees of freedom, p-value)."""
         from scipy.special import gammaincc
 
-        n, width = self.coefficients.shape
-        slopes = np.delete(np.arange(n * width), np.arange(0, n * width, width))
-        slopes = slopes[slopes >= width]
+        slopes = np.arange(self.coefficients.size).reshape(self.coefficients.shape)[1:, 1:].ravel()
         v = self.coefficients.ravel()[slopes]
         statistic = float(v @ np.linalg.solve(self.covariance[np.ix_(slopes, slopes)], v))
         return statistic, len(slopes), float(gammaincc(len(slopes) / 2, statistic / 2))
@@ -136,12 +134,9 @@ def contextual_curve(counts: DisplayCounts, context: ArrayLike) -> ContextualCur
     try:
         beta, inverse = regression.fit()
     except ValueError:
-        clicked = [(regression.column[:, 0] == width * k) & (regression.clicks > 0) for k in range(len(ranks))]
-        told = [
-            k
-            for k, use in zip(ranks.tolist(), clicked, strict=True)
-            if np.linalg.matrix_rank(regression.value[use]) < width
-        ]
+        place = np.where(regression.clicks > 0, regression.column[:, 0] // width, -1)
+        sides = [np.linalg.matrix_rank(regression.value[place == k]) for k in range(len(ranks))]
+        told = (ranks[np.array(sides) < width]).tolist()
         where = words_for(told) if told else "some rank"
         raise ValueError(
             f"counts: the likelihood has no finite maximum: with this context {where} has clicks in one kind of query "
