@@ -17,8 +17,7 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.policies import LoggingPolicy
 from cfltr_core.propensity.concave import maximise
-from cfltr_core.propensity.conditional_poisson import clustered_covariance
-from cfltr_core.propensity.curves import PropensityCurve, effective_queries, grouped_curve
+from cfltr_core.propensity.curves import PropensityCurve, clustered_covariance, effective_queries, grouped_curve
 from cfltr_core.propensity.identifiability import components_of, rank_links, require_comparable
 from cfltr_core.propensity.interventional_sets import (
     PairCounts,
@@ -44,8 +43,8 @@ def all_pairs_likelihood(pairs: PairCounts, log_theta: ArrayLike) -> tuple[float
     Source: Agarwal et al. 2019; r, which they fit by gradient steps, is eliminated here.
 
     ``pairs`` come from :func:`~cfltr_core.propensity.interventional_sets.pair_counts`; ``log_theta`` is (n_ranks,).
-    Results, their shapes and the errors are as those of
-    :func:`~cfltr_core.propensity.conditional_poisson.conditional_likelihood`, with n = n_ranks.
+    The gradient is (n_ranks,), minus the Hessian (n_ranks, n_ranks); numbers that are not finite, or not one for each
+    rank, are a ValueError.
 
     Examples
     --------

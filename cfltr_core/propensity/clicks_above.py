@@ -18,10 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cfltr_core import checks
-from cfltr_core.checks import BoolArray, FloatArray, IntArray
+from cfltr_core.checks import BoolArray
 from cfltr_core.clicks.pages import PageCounts, distinct_rows
-from cfltr_core.propensity.concave import maximise
-from cfltr_core.propensity.conditional_poisson import clustered_covariance, conditional_poisson, fit_ranks, linked_terms
+from cfltr_core.propensity.conditional_poisson import conditional_poisson, stratified, wald_tail
 from cfltr_core.propensity.curves import PropensityCurve
 from cfltr_core.propensity.strata import DisplayCounts
 
@@ -72,53 +71,6 @@ def page_displays(pages: PageCounts, *, half: int | None = None) -> DisplayCount
     return _displays(pages, seen, halves)
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Documents on pages: place among the n ranks, clicks above, counts, stratum and its clicks, query."""
-
-    n: int
-    place: IntArray
-    above: FloatArray
-    impressions: FloatArray
-    clicks: FloatArray
-    stratum: IntArray
-    total: FloatArray
-    cluster: IntArray
-
-    def shares(self, beta: FloatArray) -> tuple[FloatArray, float]:
-        """π of each row, n e^{x·β} over the sum of its stratum, and ℓ = Σ c x·β − Σ_s C_s log of that sum."""
-        log_rate = beta[self.place] + beta[self.n] * self.above
-        mass = self.impressions * np.exp(log_rate)
-        of_stratum = np.bincount(self.stratum, mass)[self.stratum]
-        # The clicks of a stratum are those of its rows: Σ_s C_s log = Σ_rows c log.
-        return mass / of_stratum, float(self.clicks @ (log_rate - np.log(of_stratum)))
-
-    def likelihood(self, beta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        """ℓ(β), its gradient, and minus its Hessian, β = (u, δ) and x = (1 at the place, z): (n + 1,)."""
-        from scipy.sparse import csr_matrix
-
-        share, value = self.shares(beta)
-        row, z, n = np.arange(len(self.place)), self.above, self.n
-        x = csr_matrix(
-            (np.append(np.ones(len(row)), z), (np.tile(row, 2), np.append(self.place, np.full(len(row), n))))
-        )
-        x.resize(len(row), n + 1)
-        weight = self.total * share
-        mean = csr_matrix((share, (self.stratum, row))) @ x
-        of_stratum = np.zeros(mean.shape[0])
-        of_stratum[self.stratum] = self.total
-        hessian = x.T @ x.multiply(weight[:, None]) - mean.T @ mean.multiply(of_stratum[:, None])
-        return value, np.asarray(x.T @ (self.clicks - weight)), np.asarray(hessian.todense())
-
-    def query_gradients(self, beta: FloatArray) -> FloatArray:
-        """The gradient of each query, (n_queries, n + 1)."""
-        residual = self.clicks - self.total * self.shares(beta)[0]
-        queries = int(self.cluster.max()) + 1
-        u = np.bincount(self.cluster * self.n + self.place, residual, minlength=queries * self.n)
-        delta = np.bincount(self.cluster, residual * self.above, minlength=queries)
-        return np.column_stack([u.reshape(queries, self.n), delta])
-
-
 def clicks_above_test(pages: PageCounts, *, half: int = 0) -> ClicksAboveTest:
     """Wald test of δ = 0 in the log rate u_k + δ z, z the mean clicks above on the page in the other half's sessions.
 
@@ -126,12 +78,13 @@ def clicks_above_test(pages: PageCounts, *, half: int = 0) -> ClicksAboveTest:
 
         ℓ(u, δ) = Σ_sP c_sP (u_k + δ z_P) − Σ_s C_s log Σ_P n_sP e^{u_k + δ z_P}
 
-    over the documents s and the pages P, with s at rank k of P; its covariance is clustered by query, and δ over its
-    error is compared with Student's t of Q − 1 degrees of freedom for Q queries.  Under the position model the score is
-    a sum of terms of mean 0 given z, so the test has its size with many queries; z is noisy, which takes power, not
-    size.  It has power where documents stand below pages of different appeal: several rankers, or shuffled pages.  A
-    user who stops makes δ negative.  Trust in high ranks, the same on every page, escapes it:
-    :func:`~cfltr_core.propensity.halves.same_curve` looks for that.
+    over the documents s and the pages P, with s at rank k of P: the design of
+    :mod:`~cfltr_core.propensity.conditional_poisson` has a column for each rank, and z.  Its covariance is clustered by
+    query, and δ over its error is compared with Student's t of Q − 1 degrees of freedom for Q queries.  Under the
+    position model the score is a sum of terms of mean 0 given z, so the test has its size with many queries; z is
+    noisy, which takes power, not size.  It has power where documents stand below pages of different appeal: several
+    rankers, or shuffled pages.  A user who stops makes δ negative.  Trust in high ranks, the same on every page,
+    escapes it: :func:`~cfltr_core.propensity.halves.same_curve` looks for that.
 
     What must not be done is to take z from the sessions that are fitted.  A reader who leaves for reasons of his own
     makes the clicks of a session hang together without making one depend on another; they would be found.
@@ -167,8 +120,6 @@ def clicks_above_test(pages: PageCounts, *, half: int = 0) -> ClicksAboveTest:
     PositionBasedUser: δ = 0.13, z = 1.2, p = 0.25
     CascadeUser: δ = -1.84, z = -9.9, p = 3.1e-12
     """
-    from scipy.special import betainc
-
     if not isinstance(pages, PageCounts):
         raise TypeError(f"pages is {type(pages).__name__}: expected PageCounts, from simulate_pages or count_pages")
     fitted = 1 - int(checks.one_of(half, "half", (0, 1)))
@@ -178,25 +129,37 @@ def clicks_above_test(pages: PageCounts, *, half: int = 0) -> ClicksAboveTest:
     counts = _displays(pages, use, [fitted])
     curve = conditional_poisson(counts)
     part = np.array(max(curve.components, key=len))
-    rows = _rows(pages, use, part, half)
-    free = np.arange(len(part) + 1) > 0
-    start = np.append(fit_ranks(linked_terms(counts, part))[0], 0.0)
-    information = rows.likelihood(start)[2][1:, 1:]
-    of_u = information[:-1, :-1]
-    left = information[-1, -1] - information[-1, :-1] @ np.linalg.solve(of_u, information[:-1, -1])
-    if not left > 1e-9 * float(rows.total @ rows.above**2):
+    rows = np.flatnonzero(use & np.isin(pages.rank, part))
+    rows = rows[np.lexsort((pages.page[rows], pages.document[rows], pages.query[rows]))]
+    place = np.searchsorted(part, pages.rank[rows])
+    each_page = DisplayCounts(
+        query=pages.query[rows],
+        document=pages.document[rows],
+        rank=1 + pages.page[rows],
+        impressions=pages.impressions[rows, fitted],
+        clicks=pages.clicks[rows, fitted],
+    )
+    regression = stratified(
+        each_page,
+        np.ones(len(rows), dtype=np.bool_),
+        column=np.column_stack([place, np.full(len(rows), len(part))]),
+        value=np.column_stack([np.ones(len(rows)), pages.clicks_above[rows, half]]),
+        size=len(part) + 1,
+        held=1,
+    )
+    start = np.append(curve.log_ratio[part - 1], 0.0)
+    information = regression.likelihood(start)[2][1:, 1:]
+    left = information[-1, -1] - information[-1, :-1] @ np.linalg.solve(information[:-1, :-1], information[:-1, -1])
+    if not left > 1e-9 * float(regression.total @ regression.value[:, 1] ** 2):
         raise ValueError(
             "pages: wherever a document stands at a rank, as much was clicked above it, so nothing can be said of what "
             "clicks above do; show pages in more than two orders"
         )
-    beta, inverse = maximise(rows.likelihood, start, free=free)
-    queries = len(np.unique(rows.cluster))
-    influence = rows.query_gradients(beta) @ inverse
-    slope, error = float(beta[-1]), float(np.sqrt(clustered_covariance(influence, queries)[-1, -1]))
+    beta, inverse = regression.fit(start)
+    queries = regression.n_queries
+    slope, error = float(beta[-1]), float(np.sqrt(regression.covariance(beta, inverse)[-1, -1]))
     z = slope / error if error > 0 else float("nan")
-    # Both tails of Student's t, as an incomplete beta function.
-    p_value = float(betainc((queries - 1) / 2, 0.5, (queries - 1) / (queries - 1 + z * z))) if queries > 1 else z
-    return ClicksAboveTest(slope, error, z, queries, p_value, curve)
+    return ClicksAboveTest(slope, error, z, queries, wald_tail(z * z, 1, queries), curve)
 
 
 def _displays(pages: PageCounts, use: BoolArray, halves: list[int]) -> DisplayCounts:
@@ -208,26 +171,4 @@ def _displays(pages: PageCounts, use: BoolArray, halves: list[int]) -> DisplayCo
     )
     return DisplayCounts(
         query=found[:, 0], document=found[:, 1], rank=found[:, 2], impressions=impressions, clicks=clicks
-    )
-
-
-def _rows(pages: PageCounts, use: BoolArray, ranks: IntArray, half: int) -> _Rows:
-    """The rows at ``ranks`` (from 1) of documents that were clicked there and stand on two pages, or more."""
-    fitted = 1 - half
-    use = use & np.isin(pages.rank, ranks)
-    stratum = distinct_rows(np.column_stack([pages.query, pages.document])[use])[1]
-    clicks = pages.clicks[use, fitted].astype(np.float64)
-    says = ((np.bincount(stratum) > 1) & (np.bincount(stratum, clicks) > 0))[stratum]
-    index = np.flatnonzero(use)[says]
-    stratum = np.unique(stratum[says], return_inverse=True)[1]
-    clicks = clicks[says]
-    return _Rows(
-        n=len(ranks),
-        place=np.searchsorted(ranks, pages.rank[index]),
-        above=pages.clicks_above[index, half],
-        impressions=pages.impressions[index, fitted].astype(np.float64),
-        clicks=clicks,
-        stratum=stratum,
-        total=np.asarray(np.bincount(stratum, clicks)[stratum], dtype=np.float64),
-        cluster=np.unique(pages.query[index], return_inverse=True)[1],
     )

@@ -37,8 +37,8 @@ class PropensityCurve:
     queries : (n_ranks,), optional
         To how many queries of equal weight the log amounts at each rank, for a covariance that was estimated from as
         many: :func:`effective_queries`, of the queries' parts in the variance of ``log_ratio``
-        (:func:`~cfltr_core.propensity.conditional_poisson.query_noise`; infinite at the first rank of a group, which is
-        fixed), or of their clicks at the rank.
+        (:meth:`~cfltr_core.propensity.conditional_poisson.StratifiedPoisson.noise`; infinite at the first rank of a
+        group, which is fixed), or of their clicks at the rank.
 
     Raises
     ------
@@ -207,6 +207,24 @@ def effective_queries(weights: ArrayLike) -> FloatArray:
     c = np.asarray(weights, dtype=np.float64)
     square = (c**2).sum(axis=0)
     return np.asarray(np.divide(c.sum(axis=0) ** 2, square, out=np.zeros_like(square), where=square > 0))
+
+
+def clustered_covariance(influence: FloatArray, n_queries: int) -> FloatArray:
+    """Covariance Q/(Q−1) Σ_q i_q i_qᵀ of an estimate whose error is Σ_q i_q; NaN for a single query.
+
+    ``influence`` is (n_clusters, n); of the clusters, Q = ``n_queries`` say something, and the others are 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cfltr_core.propensity.curves import clustered_covariance
+    >>> clustered_covariance(np.array([[0.1], [-0.1], [0.0]]), 2).round(3)
+    array([[0.04]])
+    """
+    rows = np.asarray(influence, dtype=np.float64)
+    if n_queries < 2:
+        return np.full((rows.shape[1], rows.shape[1]), np.nan)
+    return np.asarray(rows.T @ rows * (n_queries / (n_queries - 1)))
 
 
 def grouped_curve(

@@ -7,14 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cfltr_core.propensity.conditional_poisson import (
-    clustered_covariance,
-    conditional_poisson,
-    fit_ranks,
-    linked_terms,
-    query_gradients,
-    shares,
-)
+from cfltr_core.propensity.conditional_poisson import by_rank, conditional_poisson, wald_tail
 from cfltr_core.propensity.curves import PropensityCurve
 from cfltr_core.propensity.strata import DisplayCounts
 
@@ -46,7 +39,9 @@ def same_curve(counts: DisplayCounts, half: ArrayLike) -> WaldTest:
     differ in what breaks the model: under trust bias, a half of documents that a ranker expects to be relevant, and the
     others.  A user who reads from the top and stops escapes it.
 
-    The two estimates come from the same queries; their covariance is part of Cov(δ).
+    The design of :mod:`~cfltr_core.propensity.conditional_poisson` has the columns of each rank times (1, h), h = 1 in
+    the first half, so that δ are coefficients.  The two estimates come from the same queries; their covariance is part
+    of Cov(δ).
 
     Parameters
     ----------
@@ -73,8 +68,6 @@ def same_curve(counts: DisplayCounts, half: ArrayLike) -> WaldTest:
     >>> test.df, round(test.statistic, 2), round(test.p_value, 2)
     (2, 2.16, 0.36)
     """
-    from scipy.special import betainc
-
     chosen = np.asarray(half)
     if chosen.shape != counts.rank.shape or chosen.dtype != np.bool_ or chosen.all() or not chosen.any():
         raise ValueError(
@@ -95,24 +88,16 @@ def same_curve(counts: DisplayCounts, half: ArrayLike) -> WaldTest:
             "half: no rank can be compared with rank 1 in both halves; take halves that both have clicks at several "
             f"ranks. First half: {curves[0].diagnosis} Second half: {curves[1].diagnosis}"
         )
-    queries = np.unique(counts.query)
-    difference, influence = np.zeros(len(ranks)), np.zeros((len(queries), len(ranks)))
-    says = np.zeros(len(queries), dtype=bool)
-    for sign, part in zip((1.0, -1.0), parts, strict=True):
-        terms = linked_terms(part, ranks)
-        u, inverse = fit_ranks(terms)
-        rows = np.searchsorted(queries, np.unique(part.query))
-        difference += sign * u
-        influence[rows] += sign * query_gradients(terms, shares(terms, u[terms.place]), len(rows)) @ inverse
-        says[rows[terms.cluster]] = True
-    n_queries, df = int(says.sum()), len(ranks) - 1
+    regression, df = by_rank(counts, ranks, chosen[:, None].astype(np.float64)), len(ranks) - 1
+    first, second = (curve.log_ratio[:shared][known] for curve in curves)
+    beta, inverse = regression.fit(np.column_stack([second, first - second]).ravel())
+    n_queries = regression.n_queries
     if n_queries <= df:
         raise ValueError(
             f"counts: {n_queries} queries say something, too few to compare {df} ranks with rank 1; take more queries, "
             "or a log of fewer ranks"
         )
-    spread = clustered_covariance(influence, n_queries)[1:, 1:]
-    statistic = float(difference[1:] @ np.linalg.solve(spread, difference[1:]))
-    # P(T² >= W), the tail of F(df, Q − df), as an incomplete beta function.
-    p_value = float(betainc((n_queries - df) / 2, df / 2, (n_queries - 1) / (n_queries - 1 + statistic)))
-    return WaldTest(statistic, df, n_queries, p_value, *curves)
+    # The coefficients of rank k are (log θ_k of the second half, δ_k); those of rank 1 are 0.
+    delta, spread = beta[3::2], regression.covariance(beta, inverse)[3::2, 3::2]
+    statistic = float(delta @ np.linalg.solve(spread, delta))
+    return WaldTest(statistic, df, n_queries, wald_tail(statistic, df, n_queries), *curves)

@@ -13,8 +13,7 @@ import numpy as np
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.policies import LoggingPolicy
-from cfltr_core.propensity.conditional_poisson import clustered_covariance
-from cfltr_core.propensity.curves import PropensityCurve, effective_queries, grouped_curve
+from cfltr_core.propensity.curves import PropensityCurve, clustered_covariance, effective_queries, grouped_curve
 from cfltr_core.propensity.identifiability import components_of, rank_links, require_comparable, words_for
 from cfltr_core.propensity.interventional_sets import (
     PairCounts,

@@ -17,11 +17,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.propensity.concave import maximise
-from cfltr_core.propensity.conditional_poisson import conditional_likelihood, linked_terms
+from cfltr_core.checks import FloatArray
+from cfltr_core.propensity.conditional_poisson import by_rank
 from cfltr_core.propensity.curves import PropensityCurve, grouped_curve
 from cfltr_core.propensity.identifiability import rank_links, require_comparable, words_for
 from cfltr_core.propensity.strata import DisplayCounts
@@ -42,34 +40,10 @@ class ShrunkCurve(PropensityCurve):
     tau: float
 
 
-def power_projection(ranks: ArrayLike) -> FloatArray:
-    """M = I − X (XᵀX)⁻¹ Xᵀ with X = (1, log k) at the given ``ranks`` k, shape (n, n).
-
-    uᵀ M u is the sum of squares of what is left of u when a constant and a multiple of log k are taken away.
-
-    Raises
-    ------
-    ValueError
-        For fewer than two ranks, or ranks below 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cfltr_core.propensity.shrinkage import power_projection
-    >>> u = -0.7 * np.log([1, 2, 3, 4])
-    >>> abs(power_projection([1, 2, 3, 4]) @ u).round(12)
-    array([0., 0., 0., 0.])
-    """
-    k = np.asarray(ranks, dtype=np.float64)
-    if k.ndim != 1 or len(np.unique(k)) < 2 or not (k >= 1).all():
-        raise ValueError(f"ranks is {k.tolist()}: expected at least two different ranks, from 1")
-    basis = np.linalg.qr(np.stack([np.ones_like(k), np.log(k)], axis=1))[0]
-    return np.asarray(np.eye(len(k)) - basis @ basis.T)
-
-
 def shrunk_power(counts: DisplayCounts, *, tau: float | None = None) -> ShrunkCurve:
     """Examination from few clicks: the conditional Poisson estimate, drawn towards a power of the rank.
 
+    The design is that of :func:`~cfltr_core.propensity.conditional_poisson.conditional_poisson`, with the penalty M/τ².
     With ten clicks at a rank the log says little of it, and neighbouring ranks say more, if curves are smooth.  This
     adds that assumption, and lets the log say how far to trust it.  Ranks that no document links to the others get
     their place from the power law alone; ``notes`` names them.
@@ -108,55 +82,34 @@ def shrunk_power(counts: DisplayCounts, *, tau: float | None = None) -> ShrunkCu
     if tau is not None and not (np.isfinite(tau) and tau > 0):
         raise ValueError(f"tau is {tau}: expected a spread > 0, in the logarithm of θ")
     ranks = np.flatnonzero(links.impressions > 0) + 1
-    terms, shape = linked_terms(counts, ranks), power_projection(ranks)
-    free = len(ranks) - 2
+    regression, free = by_rank(counts, ranks), len(ranks) - 2
+    line = np.linalg.qr(np.stack([np.ones(len(ranks)), np.log(ranks)], axis=1))[0]
 
-    def fit(spread: float, start: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        def posterior(u: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-            value, gradient, minus_hessian = conditional_likelihood(terms, u)
-            drawn = shape @ u / spread**2
-            return value - 0.5 * float(u @ drawn), gradient - drawn, minus_hessian + shape / spread**2
+    def fit(spread: float, start: FloatArray) -> tuple[float, FloatArray, FloatArray, float]:
+        penalty = (np.eye(len(ranks)) - line @ line.T) / spread**2
+        u, inverse = regression.fit(start, penalty)
+        value = regression.likelihood(u, penalty)[0]
+        evidence = value - free * np.log(spread) + 0.5 * float(np.linalg.slogdet(inverse[1:, 1:])[1])
+        return evidence, u, inverse, spread
 
-        u, inverse = maximise(posterior, start, free=np.arange(len(ranks)) > 0)
-        evidence = posterior(u)[0] - free * np.log(spread) + 0.5 * float(np.linalg.slogdet(inverse[1:, 1:])[1])
-        return evidence, u, inverse
-
-    chosen = float(SPREADS[0]) if tau is None else tau
-    best = fit(chosen, np.zeros(len(ranks)))
+    fits = [fit(float(SPREADS[0]) if tau is None else tau, np.zeros(len(ranks)))]
     for spread in SPREADS[1:].tolist() if tau is None and free > 0 else []:
-        found = fit(spread, best[1])
-        if found[0] > best[0]:
-            best, chosen = found, spread
-    _, u, inverse = best
-    n = counts.n_ranks
-    log_theta, covariance, clicks = np.zeros(n), np.full((n, n), np.nan), np.zeros(n)
-    at = ranks - 1
-    log_theta[at], covariance[np.ix_(at, at)] = u, inverse
-    clicks[at] = np.bincount(terms.place, terms.clicks, minlength=len(ranks))
-    # Ranks that were never shown stand for themselves; ``component`` numbers groups by their first ranks.
-    hidden = links.impressions == 0
-    group = np.where(hidden, 1 + np.arange(n), 0)
-    component = np.unique(group, return_inverse=True)[1]
-    words_of_power = f"{-_exponent(u, ranks):.3g}".replace("-", "−")
+        fits.append(fit(spread, fits[-1][1]))
+    _, u, inverse, chosen = max(fits, key=lambda each: each[0])
+    x = np.log(ranks) - np.log(ranks).mean()
+    eta = -float(x @ u / (x @ x))
+    words_of_power = f"{-eta:.3g}".replace("-", "−")
     notes = [f"Drawn towards rank^({words_of_power}), with a spread of {chosen:.3g} about it."]
-    first = int(at[0])
-    alone = (np.flatnonzero((links.log != links.log[first]) & ~hidden) + 1).tolist()
+    first = int(ranks[0]) - 1
+    alone = (np.flatnonzero((links.log != links.log[first]) & (links.impressions > 0)) + 1).tolist()
     if alone:
         notes.append(f"Placed by the power law, not by a comparison with rank {first + 1}: {words_for(alone)}.")
-    curve = grouped_curve("shrunk power", log_theta, covariance=covariance, component=component, clicks=clicks)
-    return ShrunkCurve(
-        method=curve.method,
-        log_ratio=curve.log_ratio,
-        covariance=curve.covariance,
-        component=curve.component,
-        clicks=curve.clicks,
-        notes=(*notes, *links.diagnosis),
-        eta=_exponent(u, ranks),
-        tau=chosen,
+    n, at = counts.n_ranks, ranks - 1
+    log_theta, covariance, clicks, group = np.zeros(n), np.full((n, n), np.nan), np.zeros(n), np.arange(n)
+    log_theta[at], clicks[at], group[at] = u, regression.sums(regression.clicks)[0], at[0]
+    covariance[np.ix_(at, at)] = inverse
+    component, notes = np.unique(group, return_inverse=True)[1], [*notes, *links.diagnosis]
+    curve = grouped_curve(
+        "shrunk power", log_theta, covariance=covariance, component=component, clicks=clicks, notes=tuple(notes)
     )
-
-
-def _exponent(u: FloatArray, ranks: IntArray) -> float:
-    """η of the power law that lies nearest to u, by least squares."""
-    x = np.log(ranks) - np.log(ranks).mean()
-    return -float(x @ u / (x @ x))
+    return ShrunkCurve(**vars(curve), eta=eta, tau=chosen)

@@ -43,7 +43,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.propensity.conditional_poisson import clustered_covariance
+from cfltr_core.propensity.curves import clustered_covariance
 from cfltr_core.propensity.identifiability import components_of, parts_of, words_for
 from cfltr_core.propensity.strata import DisplayCounts, require_counts
 from cfltr_core.propensity.trust_curves import TrustCurve

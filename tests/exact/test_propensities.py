@@ -19,7 +19,7 @@ from cfltr_core import (
 )
 from cfltr_core.clicks.policies import LoggingPolicy
 from cfltr_core.propensity.all_pairs import all_pairs
-from cfltr_core.propensity.conditional_poisson import conditional_likelihood, conditional_poisson, linked_terms
+from cfltr_core.propensity.conditional_poisson import by_rank, conditional_poisson
 from cfltr_core.propensity.halves import same_curve
 from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
 from cfltr_core.propensity.interventional_sets import pair_counts
@@ -70,9 +70,9 @@ def test_the_score_of_the_conditional_likelihood_has_mean_zero_at_the_truth(name
     assert size > 0.01, "no mean of zeros"
     package = np.zeros(3)
     for probability, log in enumerate_logs(policy, USER, relevance=RELEVANCE, sessions=[2]):
-        terms = linked_terms(display_counts(log), [1, 2, 3])
-        if len(terms.place):
-            package += probability * conditional_likelihood(terms, list(U.values()))[1]
+        terms = by_rank(display_counts(log), [1, 2, 3])
+        if len(terms.column):
+            package += probability * terms.likelihood(np.array(list(U.values())))[1]
     np.testing.assert_allclose(package, 0, atol=EXACT)
 
 

@@ -284,8 +284,8 @@ WRONG = {
     ),
     # where propensities come from
     "every rank of a stratum displayed alike": (
-        "terms.impressions * np.exp(log_theta)",
-        "np.exp(log_theta)",
+        "self.impressions * np.exp(log_rate)",
+        "np.exp(log_rate)",
         "test_conditional_loops.py::test_estimate_and_covariance",
     ),
     "a sandwich without Q / (Q − 1)": (
@@ -360,8 +360,8 @@ WRONG = {
         "test_page_loops.py::test_count_pages",
     ),
     "clicks above from the sessions that are fitted": (
-        "pages.clicks_above[index, half]",
-        "pages.clicks_above[index, fitted]",
+        "pages.clicks_above[rows, half]",
+        "pages.clicks_above[rows, fitted]",
         "test_above_loops.py::test_against_loops",
     ),
 }

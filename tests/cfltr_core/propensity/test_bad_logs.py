@@ -124,6 +124,7 @@ def test_a_power_that_rises_has_one_sign() -> None:
     assert re.search(r"^Drawn towards rank\^\(\d", cf.shrunk_power(silent(1)).diagnosis)
     assert re.search(r"^Drawn towards rank\^\(−\d", cf.shrunk_power(cf.DisplayCounts(**TWO)).diagnosis)
     assert "Placed by the power law" not in cf.shrunk_power(gap(1)).diagnosis
+    assert cf.shrunk_power(gap(1)).components == ((1,), (2, 3, 4))
 
 
 def test_unequal_page_lengths() -> None:

@@ -1,9 +1,10 @@
-"""The conditional Poisson likelihood against loops over strata; its maximum against Zermelo's iteration."""
+"""The stratified regression of any design against loops over strata; its maximum against Zermelo's iteration."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 
 import numpy as np
 import oracles
@@ -13,20 +14,11 @@ from hypothesis import strategies as st
 
 from cfltr_core.propensity import conditional_poisson as conditional
 from cfltr_core.propensity.concave import maximise
-from cfltr_core.propensity.conditional_poisson import (
-    clustered_covariance,
-    conditional_likelihood,
-    conditional_poisson,
-    curvature,
-    fit_ranks,
-    linked_terms,
-    log_likelihood,
-    query_gradients,
-    shares,
-)
-from cfltr_core.propensity.contextual import contextual_curve, contextual_likelihood
+from cfltr_core.propensity.conditional_poisson import by_rank, conditional_poisson, stratified, wald_tail
+from cfltr_core.propensity.contextual import contextual_curve
+from cfltr_core.propensity.curves import clustered_covariance
 from cfltr_core.propensity.halves import same_curve
-from cfltr_core.propensity.shrinkage import SPREADS, power_projection, shrunk_power
+from cfltr_core.propensity.shrinkage import SPREADS, shrunk_power
 from cfltr_core.propensity.strata import DisplayCounts
 
 Groups = dict[tuple[int, int, int], oracles.Stratum]
@@ -60,70 +52,112 @@ def simulated(seed: int, n_queries: int = 12, n_ranks: int = 4, theta: list[floa
     return groups
 
 
-@pytest.mark.oracle("conditional_poisson.linked_terms", "conditional_poisson.conditional_likelihood",
-                    "conditional_poisson.shares", "conditional_poisson.log_likelihood", "conditional_poisson.curvature",
-                    "conditional_poisson.query_gradients")  # fmt: skip
+@pytest.mark.oracle("conditional_poisson.by_rank", "conditional_poisson.StratifiedPoisson.sums",
+                    "conditional_poisson.StratifiedPoisson.likelihood")  # fmt: skip
 @given(groups=GROUPS, ranks=st.sets(st.integers(1, 4), min_size=1).map(sorted), data=st.data())
 def test_likelihood(groups: Groups, ranks: list[int], data: st.DataObject) -> None:
     counts = of_groups(groups)
     assume(max(ranks) <= counts.n_ranks)
-    in_order = dict(sorted(groups.items()))
-    speaking = oracles.speaking(list(in_order.values()), ranks)
-    terms = linked_terms(counts, ranks)
+    speaking = oracles.speaking([group for _, group in sorted(groups.items())], ranks)
+    terms = by_rank(counts, ranks)
     found = [
-        {int(terms.ranks[terms.place[t]]): (terms.impressions[t], terms.clicks[t]) for t in range(low, high)}
+        {ranks[terms.column[t, 0]]: (terms.impressions[t], terms.clicks[t]) for t in range(low, high)}
         for low, high in itertools.pairwise(terms.start.tolist())
     ]
     assert found == [dict(sorted(group.items())) for group in speaking]
-    assume(speaking)
+    clicks = [[group.get(k, (0, 0))[1] for k in ranks] for group in speaking]
+    assert terms.sums(terms.clicks, terms.stratum, n_rows=len(speaking)).tolist() == clicks
     u = {k: data.draw(st.floats(-2, 2)) for k in ranks}
-    value, gradient, minus_hessian = conditional_likelihood(terms, list(u.values()))
+    value, gradient, minus_hessian = terms.likelihood(np.array(list(u.values())))
     assert value == pytest.approx(oracles.conditional_value(speaking, u), rel=1e-10, abs=1e-10)
     np.testing.assert_allclose(gradient, oracles.conditional_gradient(speaking, u, ranks), atol=1e-11)
     np.testing.assert_allclose(minus_hessian, oracles.conditional_curvature(speaking, u, ranks), atol=1e-11)
-    numeric = oracles.differences(
-        lambda at: oracles.conditional_value(speaking, dict(zip(ranks, at, strict=True))), list(u.values())
-    )
-    np.testing.assert_allclose(gradient, numeric, atol=1e-6)
-    log_theta = np.array(list(u.values()))[terms.place]
-    pi = shares(terms, log_theta)
-    expected = [share for group in speaking for _, share in sorted(oracles.stratum_shares(group, u).items())]
-    np.testing.assert_allclose(pi, expected, rtol=1e-12)
-    assert log_likelihood(terms, pi, log_theta) == pytest.approx(value)
-    np.testing.assert_allclose(curvature(terms, pi, terms.total * pi), minus_hessian, rtol=1e-12)
-    queries = sorted({key[0] for key in groups})
-    by_query = [
-        oracles.conditional_gradient(
-            oracles.speaking([group for key, group in groups.items() if key[0] == q], ranks), u, ranks
-        )
-        for q in queries
-    ]
-    np.testing.assert_allclose(query_gradients(terms, pi, len(queries)), by_query, atol=1e-11)
-    with pytest.raises(ValueError, match=r"^log_theta\[0\] is nan"):
-        conditional_likelihood(terms, [math.nan] * len(ranks))
-    with pytest.raises(ValueError, match=r"^log_theta: expected shape"):
-        conditional_likelihood(terms, [0.0] * 9)
 
 
 @pytest.mark.parametrize("cells", [1, 8, 1 << 17])
 @pytest.mark.parametrize("empty", [0, 8])
 def test_blocks_and_sparse_tables_make_no_difference(cells: int, empty: int, monkeypatch: pytest.MonkeyPatch) -> None:
     groups, ranks = simulated(4), [1, 2, 3, 4]
+    terms, at = by_rank(of_groups(groups), ranks), (np.zeros(4), np.eye(4))
+    noise = terms.noise(*at)
     monkeypatch.setattr(conditional, "CELLS", cells)
     monkeypatch.setattr(conditional, "MOST_EMPTY", empty)
-    found = conditional_likelihood(linked_terms(of_groups(groups), ranks), np.zeros(4))[2]
+    monkeypatch.setattr(conditional, "STRATA", cells)
     u = dict.fromkeys(ranks, 0.0)
     expected = oracles.conditional_curvature(oracles.speaking(list(groups.values()), ranks), u, ranks)
-    np.testing.assert_allclose(found, expected, atol=1e-10)
+    np.testing.assert_allclose(terms.likelihood(at[0])[2], expected, atol=1e-10)
+    np.testing.assert_allclose(terms.noise(*at), noise, rtol=1e-12)
 
 
-def test_ranks_of_the_log() -> None:
-    with pytest.raises(ValueError, match=r"^ranks\[1\] is 9\.0, outside \[1, 4\]"):
-        linked_terms(of_groups(simulated(0)), [1, 9])
+# What `stratified` takes, and the value of one query, or of all.
+Design = tuple[dict, Callable[[list[float], int | None], float]]
 
 
-@pytest.mark.oracle("conditional_poisson.conditional_poisson", "conditional_poisson.fit_ranks",
-                    "conditional_poisson.clustered_covariance")  # fmt: skip
+def by_context() -> Design:
+    """log θ_k(q) = u_k + v_k · x_q of four ranks and two features."""
+    groups, context = simulated(7, n_queries=15), np.random.default_rng(1).normal(size=(15, 2))
+    counts = of_groups(groups)
+
+    def value(flat: list[float], query: int | None) -> float:
+        mine = {key: group for key, group in groups.items() if query in (key[0], None)}
+        return oracles.contextual_value(mine, [1, 2, 3, 4], context.tolist(), np.reshape(flat, (4, 3)).tolist())
+
+    columns = 3 * (counts.rank - 1)[:, None] + [0, 1, 2]
+    values = np.concatenate([np.ones((len(counts.rank), 1)), context[counts.query]], axis=1)
+    return {"counts": counts, "column": columns, "value": values, "size": 12, "held": 3}, value
+
+
+def by_pages() -> Design:
+    """u_k + δ z of three ranks: documents on six pages, at some ranks more than once."""
+    rng = np.random.default_rng(2)
+    query, document, page = np.indices((8, 2, 6)).reshape(3, -1)
+    place, z, shown = rng.integers(0, 3, len(page)), rng.random(len(page)), rng.integers(5, 40, len(page))
+    clicks = rng.binomial(shown, 0.6 / (1 + place))
+    rows = list(zip(zip(query, document, strict=True), place + 1, z, shown, clicks, strict=True))
+
+    def value(flat: list[float], which: int | None) -> float:
+        return oracles.above_value([row for row in rows if which in (row[0][0], None)], flat[:3], flat[3])
+
+    counts = DisplayCounts(query=query, document=document, rank=page + 1, impressions=shown, clicks=clicks)
+    columns, values = np.stack([place, np.full_like(place, 3)], axis=1), np.stack([np.ones_like(z), z], axis=1)
+    return {"counts": counts, "column": columns, "value": values, "size": 4, "held": 1}, value
+
+
+@pytest.mark.oracle("conditional_poisson.stratified", "conditional_poisson.StratifiedPoisson.fit",
+                    "conditional_poisson.StratifiedPoisson.covariance")  # fmt: skip
+@pytest.mark.parametrize("design", [by_context, by_pages])
+@pytest.mark.parametrize("weight", [0.0, 3.0], ids=["free", "penalised"])
+def test_designs(design: Callable[[], Design], weight: float) -> None:
+    """Of any design: derivatives by differences, the maximum where they vanish, the sandwich query by query."""
+    given, value = design()
+    terms = stratified(use=np.ones(len(given["column"]), dtype=bool), **given)
+    p = terms.size
+    penalty = weight * np.eye(p) if weight else None
+
+    def penalised(flat: list[float]) -> float:
+        return value(flat, None) - weight / 2 * math.fsum(b * b for b in flat)
+
+    flat = np.random.default_rng(3).normal(size=p) / 3
+    found, gradient, minus_hessian = terms.likelihood(flat, penalty)
+    assert found == pytest.approx(penalised(flat.tolist()), rel=1e-10)
+    np.testing.assert_allclose(gradient, oracles.differences(penalised, flat.tolist()), atol=1e-4)
+    step = 1e-5 * np.eye(p)
+    numeric = [terms.likelihood(flat - e, penalty)[1] - terms.likelihood(flat + e, penalty)[1] for e in step]
+    np.testing.assert_allclose(minus_hessian, np.array(numeric) / 2e-5, atol=1e-5)
+    beta, inverse = terms.fit(penalty=penalty)
+    assert not beta[: terms.held].any()
+    slope = oracles.differences(penalised, beta.tolist())
+    np.testing.assert_allclose(slope[terms.held :], 0, atol=1e-5)
+    free = slice(terms.held, None)
+    expected = np.zeros((p, p))
+    expected[free, free] = oracles.inverted(terms.likelihood(beta, penalty)[2][free, free].tolist())
+    np.testing.assert_allclose(inverse, expected, rtol=1e-8, atol=1e-12)
+    scores = [oracles.differences(lambda at, q=q: value(at, q), beta.tolist()) for q in range(terms.n_queries)]
+    spread = oracles.outer_sum([(expected @ score).tolist() for score in scores], terms.n_queries)
+    np.testing.assert_allclose(terms.covariance(beta, inverse), spread, rtol=1e-3, atol=1e-8)
+
+
+@pytest.mark.oracle("conditional_poisson.conditional_poisson", "curves.clustered_covariance")
 @pytest.mark.parametrize("seed", range(4))
 def test_estimate_and_covariance(seed: int) -> None:
     groups, ranks = simulated(seed), [1, 2, 3, 4]
@@ -132,7 +166,6 @@ def test_estimate_and_covariance(seed: int) -> None:
     np.testing.assert_allclose(curve.log_ratio, list(u.values()), atol=1e-9)
     expected = oracles.sandwich(groups, u, ranks)
     np.testing.assert_allclose(curve.covariance, expected, rtol=1e-6, atol=1e-12)
-    np.testing.assert_allclose(fit_ranks(linked_terms(of_groups(groups), ranks))[0], list(u.values()), atol=1e-9)
     rows = np.random.default_rng(seed).normal(size=(5, 3))
     np.testing.assert_allclose(clustered_covariance(rows, 5), oracles.outer_sum(rows.tolist(), 5), rtol=1e-12)
     assert np.isnan(clustered_covariance(rows, 1)).all()
@@ -173,7 +206,7 @@ def test_newton_from_afar_and_when_there_is_no_maximum() -> None:
         maximise(lambda u: (0.0, np.zeros(1), np.zeros((1, 1))), np.zeros(1), free=np.array([True]))
 
 
-@pytest.mark.oracle("halves.same_curve")
+@pytest.mark.oracle("halves.same_curve", "conditional_poisson.wald_tail")
 @pytest.mark.parametrize("n_ranks", [3, 4])
 def test_two_halves(n_ranks: int) -> None:
     groups, ranks = simulated(3, n_ranks=n_ranks), list(range(1, n_ranks + 1))
@@ -196,7 +229,8 @@ def test_two_halves(n_ranks: int) -> None:
     assert test.statistic == pytest.approx(statistic, rel=1e-6)
     assert test.df == n_ranks - 1
     assert test.queries == len(influence)
-    assert test.p_value == pytest.approx(oracles.hotelling_tail(statistic, test.df, len(influence)), rel=1e-6)
+    tail = oracles.hotelling_tail(statistic, test.df, len(influence))
+    assert [test.p_value, wald_tail(statistic, test.df, len(influence))] == pytest.approx([tail] * 2, rel=1e-6)
     np.testing.assert_allclose(test.first.log_ratio, list(fits[0].values()), atol=1e-8)
     np.testing.assert_allclose(test.second.log_ratio, list(fits[1].values()), atol=1e-8)
     split = np.zeros(len(counts.rank), dtype=bool)
@@ -209,16 +243,6 @@ def test_two_halves(n_ranks: int) -> None:
     few = DisplayCounts(**two, clicks=[6, 3, 4, 2])
     with pytest.raises(ValueError, match=r"^counts: 1 queries say something, too few to compare"):
         same_curve(few, few.document % 2 == 0)
-
-
-@pytest.mark.oracle("shrinkage.power_projection")
-@given(u=st.lists(st.floats(-3, 3), min_size=3, max_size=6))
-def test_what_is_left_of_a_power(u: list[float]) -> None:
-    ranks = [float(k) for k in range(2, 2 + len(u))]
-    np.testing.assert_allclose(power_projection(ranks) @ u, oracles.left_of_power(ranks, u), atol=1e-12)
-    for bad in ([1.0], [1.0, 1.0], [0.0, 1.0]):
-        with pytest.raises(ValueError, match=r"^ranks is \["):
-            power_projection(bad)
 
 
 @pytest.mark.oracle("shrinkage.shrunk_power")
@@ -241,55 +265,27 @@ def test_shrunk(theta: list[float]) -> None:
     free = conditional_poisson(counts)
     np.testing.assert_allclose(shrunk_power(counts, tau=1e4).log_ratio, free.log_ratio, atol=1e-6)
     # Information is added, none taken away: the variances are at most those of the model without a prior.
-    inverse = fit_ranks(linked_terms(counts, ranks))[1]
+    inverse = by_rank(counts, ranks).fit()[1]
     assert (np.diag(curve.covariance) <= np.diag(inverse) * 1.1).all()
     with pytest.raises(ValueError, match=r"^tau is 0: expected a spread > 0"):
         shrunk_power(counts, tau=0)
 
 
-@pytest.mark.oracle("contextual.contextual_likelihood", "contextual.contextual_curve", "contextual.ContextualCurve.at",
+@pytest.mark.oracle("contextual.contextual_curve", "contextual.ContextualCurve.at",
                     "contextual.ContextualCurve.depends")  # fmt: skip
 def test_contextual() -> None:
     groups, ranks = simulated(7, n_queries=30), [1, 2, 3, 4]
-    counts = of_groups(groups)
-    rng = np.random.default_rng(1)
-    context = rng.normal(size=(30, 2))
-    terms = linked_terms(counts, ranks)
-    beta = rng.normal(size=(4, 3)) / 3
-    rows = context[np.unique(counts.query)[terms.cluster]]
-
-    def value(flat: list[float]) -> float:
-        return oracles.contextual_value(groups, ranks, context.tolist(), np.reshape(flat, (4, 3)).tolist())
-
-    found, gradient, minus_hessian = contextual_likelihood(terms, rows, beta)
-    flat = beta.ravel().tolist()
-    assert found == pytest.approx(value(flat), rel=1e-10)
-    np.testing.assert_allclose(gradient.ravel(), oracles.differences(value, flat), atol=1e-4)
-    step = 1e-5
-    for i in range(12):
-        ends = [
-            contextual_likelihood(terms, rows, beta + sign * step * np.eye(12)[i].reshape(4, 3))[1] for sign in (1, -1)
-        ]
-        np.testing.assert_allclose(-(ends[0] - ends[1]).ravel() / (2 * step), minus_hessian[i], atol=1e-5)
+    counts, context = of_groups(groups), np.random.default_rng(1).normal(size=(30, 2))
     fit = contextual_curve(counts, context)
-    slope = oracles.differences(value, fit.coefficients.ravel().tolist())
+    terms = by_rank(counts, ranks, context[counts.query])
+    beta, inverse = terms.fit()
+    np.testing.assert_allclose(fit.coefficients.ravel(), beta, rtol=1e-12)
+    slope = oracles.differences(
+        lambda at: oracles.contextual_value(groups, ranks, context.tolist(), np.reshape(at, (4, 3)).tolist()),
+        beta.tolist(),
+    )
     np.testing.assert_allclose(slope[3:], 0, atol=1e-5)
-    assert fit.coefficients[0].tolist() == [0, 0, 0]
-    # The sandwich by hand, from the gradients of single queries.
-    inverse = np.zeros((12, 12))
-    _, _, h = contextual_likelihood(terms, rows, fit.coefficients)
-    inverse[3:, 3:] = oracles.inverted(h[3:, 3:].tolist())
-    influence = []
-    for query in range(30):
-        mine = {key: group for key, group in groups.items() if key[0] == query}
-        score = oracles.differences(
-            lambda at, mine=mine: oracles.contextual_value(
-                mine, ranks, context.tolist(), np.reshape(at, (4, 3)).tolist()
-            ),
-            fit.coefficients.ravel().tolist(),
-        )
-        influence.append((inverse @ score).tolist())
-    np.testing.assert_allclose(fit.covariance, oracles.outer_sum(influence, 30), rtol=1e-3, atol=1e-8)
+    np.testing.assert_allclose(fit.covariance, terms.covariance(beta, inverse), rtol=1e-12)
     x = np.array([0.5, -1.0])
     curve = fit.at(x)
     design = np.array([1.0, *x])

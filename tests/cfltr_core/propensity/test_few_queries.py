@@ -10,13 +10,7 @@ import oracles
 import pytest
 
 from cfltr_core.propensity.all_pairs import all_pairs
-from cfltr_core.propensity.conditional_poisson import (
-    conditional_poisson,
-    fit_ranks,
-    linked_terms,
-    query_noise,
-    shares,
-)
+from cfltr_core.propensity.conditional_poisson import by_rank, conditional_poisson
 from cfltr_core.propensity.curves import PropensityCurve, effective_queries, grouped_curve
 from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
 from cfltr_core.propensity.strata import DisplayCounts
@@ -55,7 +49,7 @@ def test_how_many_queries_the_clicks_amount_to(estimate: Callable[[DisplayCounts
     assert effective_queries([[0, 3], [0, 0]]).tolist() == [0, 1]
 
 
-@pytest.mark.oracle("conditional_poisson.query_noise")
+@pytest.mark.oracle("conditional_poisson.StratifiedPoisson.noise")
 def test_how_many_queries_the_parts_of_the_variance_amount_to() -> None:
     """The conditional Poisson curve: by loops over terms, from its own θ̂."""
     counts = simulated(np.random.default_rng(1), 7)
@@ -65,9 +59,8 @@ def test_how_many_queries_the_parts_of_the_variance_amount_to() -> None:
     assert curve.queries is not None
     assert curve.queries[0] == np.inf
     np.testing.assert_allclose(curve.queries[1:], oracles.effective_queries([row[1:] for row in parts]), rtol=1e-6)
-    terms = linked_terms(counts, [1, 2, 3, 4])
-    u, inverse = fit_ranks(terms)
-    found = query_noise(terms, shares(terms, u[terms.place]), inverse, n_clusters=7)
+    regression = by_rank(counts, [1, 2, 3, 4])
+    found = regression.noise(*regression.fit())
     np.testing.assert_allclose(found, parts, rtol=1e-6, atol=1e-15)
 
 
