@@ -18,6 +18,7 @@ from typing import Any
 
 import papermill  # type: ignore[import-untyped]
 from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_core.utils import ensure_event_loop
 from nbformat import NotebookNode
 from papermill.clientwrap import PapermillNotebookClient  # type: ignore[import-untyped]
 from papermill.engines import NBClientEngine, papermill_engines  # type: ignore[import-untyped]
@@ -97,6 +98,8 @@ class Kernels(ThreadPoolExecutor):
                 client.execute(env=environment, cwd=str(empty), stdout=stream, stderr=subprocess.STDOUT)
             finally:
                 self._clients.discard(client)
+                # nbclient leaves the loop that it made for this thread open.
+                ensure_event_loop().close()
 
         empty = private / "empty"
         empty.mkdir()

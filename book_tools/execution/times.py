@@ -46,10 +46,5 @@ def machine() -> str:
     found = re.search(r"^model name\s*:\s*(.+)$", CPUINFO.read_text("utf-8") if CPUINFO.is_file() else "", re.MULTILINE)
     processor = " ".join((found[1] if found else platform.processor()).split())
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    parts = [
-        f"{platform.system()} ({platform.machine()})",
-        processor,
-        f"{cpu_count()} cores",
-        f"{memory:.0f} GiB of memory",
-    ]
-    return ", ".join(filter(None, parts))
+    system = f"{platform.system()} ({platform.machine()})"
+    return ", ".join(filter(None, (system, processor, f"{cpu_count()} cores", f"{memory:.0f} GiB of memory")))

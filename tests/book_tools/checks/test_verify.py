@@ -14,7 +14,7 @@ import yaml
 from toy import Toy
 
 from book_tools.book import Book, Chapter
-from book_tools.checks import accept
+from book_tools.checks import verify
 from book_tools.checks.verify import claim_problems, news, verdict_report
 from book_tools.cli import main
 from book_tools.parameters import Parameters
@@ -317,14 +317,14 @@ def test_what_is_accepted_is_on_record_and_what_turned_is_told(
 def test_only_what_others_can_run_is_accepted(
     claimed: Toy, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, parameters: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(accept, "fresh_run", lambda book, otherwise: Parameters("smoke", **parameters))
+    monkeypatch.setattr(verify, "fresh_run", lambda book, otherwise: Parameters("smoke", **parameters))
     assert main(["--root", str(claimed.root), "accept"]) == 2
     assert "accepted are runs of the default seed, with a corpus of the book" in capsys.readouterr().err
     assert not Book(claimed.root).verdicts.exists()
 
 
 def test_the_numbers_of_another_corpus_are_no_reference(claimed: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accept, "fresh_run", lambda book, otherwise: Parameters("smoke", "digits"))
+    monkeypatch.setattr(verify, "fresh_run", lambda book, otherwise: Parameters("smoke", "digits"))
     assert main(["--root", str(claimed.root), "accept"]) == 0
     assert Book(claimed.root).verdicts.is_file()
     assert not (claimed.root / "tests").exists()
