@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # Each new ranker learns from one of these shares of the training queries; the logger learns from the first.
 SHARES = (0.01, 0.03, 0.1, 0.3, 1.0)
 NEW = tuple(f"new {share:.0%}" for share in SHARES)
+BLENDS = tuple(f"blend of {name}" for name in NEW)
 SEVERITIES = (0.0, 1.0)
 METHODS = ("naive", "ips", "ever clicked")
 # The share of examined irrelevant documents that are clicked by mistake, where there is noise.
@@ -31,16 +32,16 @@ ASSUMED = (0.0, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
 class World:
     """One population: its queries, the deployed ranker, the ten contenders and the truth about them.
 
-    ``logger`` holds the scores of the deployed ranker and ``policy`` what it shows; ``weights`` are the rank weights
-    of the five new rankers and then of the five blends, ``lam`` (10, n_docs) their values, and ``truth`` and
-    ``deployed`` are DCG per query.
+    ``logger`` holds the scores of the deployed ranker, ``policy`` what it shows, and ``new`` the scores of each new
+    ranker by name; ``weights`` are the rank weights of the five new rankers and then of the five blends, by name,
+    ``lam`` (10, n_docs) their values, and ``truth`` and ``deployed`` are DCG per query.
     """
 
     queries: cf.RankingData
     logger: FloatArray
-    new: list[FloatArray]
+    new: dict[str, FloatArray]
     policy: cf.DeterministicPolicy
-    weights: list[cf.RankWeights]
+    weights: dict[str, cf.RankWeights]
     lam: FloatArray
     truth: FloatArray
     deployed: float
@@ -66,11 +67,12 @@ def world(run: book.Run, seed: int) -> World:
         ranker = cf.fit_linear_ranker(data.train, share, rng=rng)
         return standardised(ranker.decision_function(queries.features))
 
-    logger, new = score(SHARES[0]), [score(share) for share in SHARES]
-    contenders = [*new, *((logger + scores) / 2 for scores in new)]
-    weights = [cf.rank_weights(scores, queries.offsets, metric=cf.dcg()) for scores in contenders]
+    logger, new = score(SHARES[0]), {name: score(share) for name, share in zip(NEW, SHARES, strict=True)}
+    blends = {name: (logger + scores) / 2 for name, scores in zip(BLENDS, new.values(), strict=True)}
+    contenders = {**new, **blends}
+    weights = {name: cf.rank_weights(scores, queries.offsets, metric=cf.dcg()) for name, scores in contenders.items()}
     policy = cf.DeterministicPolicy.rank_by(logger, queries.offsets, rng=rng)
-    lam = np.array([weight.lam for weight in weights])
+    lam = np.array([weight.lam for weight in weights.values()])
     shown = policy.display_mean(cf.dcg())
     truth, deployed = (-(risk @ queries.binary) / queries.n_queries for risk in (lam, shown))
     return World(queries, logger, new, policy, weights, lam, truth, float(deployed))
@@ -120,11 +122,11 @@ def blend_differences(run: book.Run) -> pd.DataFrame:
     for eta in SEVERITIES:
         rng = run.rng(run.seed, 103) if eta == 1 else run.rng(run.seed, 113)
         log = run.simulate(w.policy, user_with(eta), relevance=w.relevance, n_clicks=clicks_of_a_log(run), rng=rng)
-        for pair, ranker in enumerate(NEW):
-            true = float(truth[pair])
+        for ranker, blend, difference in zip(NEW, BLENDS, truth, strict=True):
+            true = float(difference)
             rows.append((eta, ranker, "truth", true, true, true))
             for method, estimator in (("naive", cf.naive), ("ips", cf.ips)):
-                found = estimator(log, w.weights[len(NEW) + pair] - w.weights[pair], unit="session")
+                found = estimator(log, w.weights[blend] - w.weights[ranker], unit="session")
                 rows.append((eta, ranker, method, found.report(), *found.report_interval()))
     return pd.DataFrame(rows, columns=["eta", "ranker", "method", "difference", "low", "high"])
 
@@ -217,7 +219,8 @@ def random_logger(run: book.Run) -> pd.DataFrame:
         rng = run.rng(run.seed, 111)
         policy = cf.DeterministicPolicy.rank_by(order, queries.offsets, rng=rng)
         log = run.simulate(policy, user_with(1.0), relevance=w.relevance, n_clicks=clicks_of_a_log(run), rng=rng)
-        contenders = [*w.new, *((blended + scores) / 2 for scores in w.new)]
+        new = list(w.new.values())
+        contenders = [*new, *((blended + scores) / 2 for scores in new)]
         weights = [cf.rank_weights(scores, queries.offsets, metric=cf.dcg()) for scores in contenders]
         lam = np.array([weight.lam for weight in weights])
         truth = -lam @ w.relevance / queries.n_queries

@@ -34,10 +34,12 @@ def test_the_truth_is_dcg_of_the_labels() -> None:
     w = ch01.world(RUN, 3)
     total = 0.0
     for start, end in zip(w.queries.offsets[:-1], w.queries.offsets[1:], strict=True):
-        order = np.argsort(-w.new[0][start:end])
+        order = np.argsort(-w.new["new 1%"][start:end])
         total += sum(w.relevance[start + d] / log2(1 + place) for place, d in enumerate(order, start=1))
     assert w.truth[0] == pytest.approx(total / w.queries.n_queries)
-    assert ch01.standardised(3 * w.new[0] + 1) == pytest.approx(w.new[0])
+    assert ch01.standardised(3 * w.new["new 1%"] + 1) == pytest.approx(w.new["new 1%"])
+    assert list(w.weights) == [*w.new, *(f"blend of {name}" for name in w.new)]
+    assert np.array_equal([weight.lam for weight in w.weights.values()], w.lam)
     assert ch01.standardised(np.ones(4)).tolist() == [0, 0, 0, 0]
 
 
