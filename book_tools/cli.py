@@ -122,9 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     seeds = "at most so many seeds of each table (default: all)"
     kept.add_argument("--seeds", type=lambda text: _positive(text) if text else None, help=seeds)
     kept.add_argument("--go-on", action="store_true", help="compute only the seeds that a kept table lacks")
-    kept.add_argument(
-        "--cluster", default="", metavar="ADDRESS", help="compute on this dask cluster, as tcp://host:8786"
-    )
+    kept.add_argument("--cluster", default="", metavar="ADDRESS", help="compute on this dask cluster, tcp://host:8786")
     tables.add_argument(
         "--experiment", type=str.split, default=[], dest="names", metavar="NAMES", help="only these, spaces between"
     )

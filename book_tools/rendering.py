@@ -30,12 +30,8 @@ def number(value: float) -> str:
 
 def interval(value: tuple[float, float]) -> str:
     """Return an interval, with the sign of infinity for an end that is not there."""
-    low, high = value
-    return f"[{_end(low)}, {_end(high)}]"
-
-
-def _end(value: float) -> str:
-    return number(value) if math.isfinite(value) else "∞" if value > 0 else "−∞"
+    low, high = (number(end) if math.isfinite(end) else "∞" if end > 0 else "−∞" for end in value)
+    return f"[{low}, {high}]"
 
 
 def duration(seconds: float | None) -> str:
@@ -44,6 +40,8 @@ def duration(seconds: float | None) -> str:
         return "–"
     if seconds < 60:
         return f"{seconds:.1f} s"
+    if seconds > 7200:
+        return f"{seconds / 3600:.1f} h"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest:02d} s"
 

@@ -154,8 +154,7 @@ def claim_rows(book: Book, parameters: Parameters) -> list[ClaimRow]:
         for spec in claim_registry.registry().values():
             if spec.chapter == chapter.number:
                 measurement = measured[spec.id][1] if spec.id in measured else None
-                shown = spec.id in figures
-                rows.append(ClaimRow(spec, parameters, chapter, measurement, shown, figures.get(spec.id)))
+                rows.append(ClaimRow(spec, parameters, chapter, measurement, spec.id in figures, figures.get(spec.id)))
     return rows
 
 

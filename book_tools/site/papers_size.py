@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from scipy.stats import ttest_ind
 
 from book_tools.book import Book, Chapter
 from book_tools.git import date_of, last_changed
-from book_tools.rendering import render
+from book_tools.rendering import duration, render
 from book_tools.site.scoreboard import link_to
 from cfltr_book.data.scales import SCALES as SCALE_OF
 from cfltr_book.legacy import kept_tables
@@ -106,7 +105,7 @@ def papers_size(book: Book) -> str:
         **{scale: SCALE_OF[scale] for scale in SCALES},
         compared=[each for each in compared if each[-1]],
         kept=[_row(book, *each) for each in kept],
-        time=_time(sum(about["seconds_in_all"] for *_, about in kept)),
+        time=duration(sum(about["seconds_in_all"] for *_, about in kept)),
         whole=sum(len(about["seeds"]) == len(about["seeds_asked"]) for *_, about in kept),
         reading=reading_cost(book.root / "benchmarks" / "measured" / "events.csv"),
     )
@@ -119,7 +118,7 @@ def reading_cost(path: Path) -> str:
     points = pd.read_csv(path)
     rows = [
         [
-            f"$10^{{{round(math.log10(size))}}}$" if math.log10(size).is_integer() else f"{size:,}",
+            f"{size:,}",
             f"{mean['terms']:,.0f}",
             f"{mean['cpu']:.1f} s",
             f"{mean['seconds']:.1f} s",
@@ -140,7 +139,7 @@ def _row(book: Book, chapter: Chapter, path: Path, about: Mapping[str, Any]) -> 
         path.stem,
         f"`{about['scale']}`, `{about['corpus']}`",
         f"{len(about['seeds'])} of {len(about['seeds_asked'])}",
-        _time(about["seconds_in_all"]),
+        duration(about["seconds_in_all"]),
         f"{about['peak_bytes'] / 2**30:.1f} GiB" if "peak_bytes" in about else "–",
         ", ".join(" ".join(filter(None, [f"`{str(revision or 'unknown')[:7]}`", day])) for revision, day in days),
     ]
@@ -186,14 +185,12 @@ def _verdict(small: list[float], large: list[float], *, same: bool) -> str:
         alike = (sum(small) > 0) == (sum(large) > 0)
         return f"{'The same sign' if alike else 'The opposite sign'}; one seed cannot say more."
     before, now = _side(small), _side(large)
-    if before == now:
-        told = "Undecided at both sizes" if now == "undecided" else f"Yes, {now} at both sizes"
-    elif before == "undecided":
-        told = f"Decided at the papers' size only: {now}"
-    elif now == "undecided":
-        told = f"Not decided at the papers' size; {before} at `ci`"
-    else:
-        told = f"No, {before} at `ci` and {now} at the papers' size"
+    told = {
+        (now, now): f"Yes, {now} at both sizes",
+        ("undecided", now): f"Decided at the papers' size only: {now}",
+        (before, "undecided"): f"Not decided at the papers' size; {before} at `ci`",
+        ("undecided", "undecided"): "Undecided at both sizes",
+    }.get((before, now), f"No, {before} at `ci` and {now} at the papers' size")
     # Welch's interval: it does not take the two sizes for equally spread.
     if ttest_ind(small, large, equal_var=False).pvalue >= 0.05:
         return f"{told}."
@@ -208,9 +205,3 @@ def _read(path: Path) -> tuple[pd.DataFrame, Mapping[str, Any]]:
         return frame, {"seeds_asked": about["seeds"], "seconds_in_all": sum(about["seconds"]), **about}
     table = kept_tables.read_table(path, remedy=REMEDY)
     return kept_tables.frame_of(table.rows, list(table.about["columns"]), table.about["columns"]), table.about
-
-
-def _time(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -62,6 +62,4 @@ def _machines(times: Mapping[str, Mapping[str, Any]]) -> str:
     for name, about in sorted(times.items()):
         at_once = "one chapter at a time" if about["jobs"] == 1 else f"{about['jobs']} chapters at a time"
         chapters.setdefault(f"{about['machine']}; {at_once}", []).append(name.partition("_")[0])
-    if len(chapters) < 2:
-        return f"The machine: {next(iter(chapters), 'not recorded')}."
-    return "The machines: " + " ".join(f"for {', '.join(numbers)}: {words}." for words, numbers in chapters.items())
+    return " ".join(f"On {words}: {', '.join(numbers)}." for words, numbers in chapters.items())

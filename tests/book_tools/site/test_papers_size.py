@@ -43,7 +43,7 @@ def test_a_question_is_answered_at_both_sizes(toy: Toy) -> None:
     assert "3 seeds: ahead | Decided at the papers' size only: ahead. |" in text
     assert "| 45,000 clicks | not asked | -0.1250, one seed | Asked at the papers' size only. |" in text
     # Outside of a repository no revision has a day.
-    assert "| learning-curves | `paper`, `yahoo-like` | 3 of 3 | 90 min | 3.0 GiB | `0123456` |" in text
+    assert "| learning-curves | `paper`, `yahoo-like` | 3 of 3 | 90 min 00 s | 3.0 GiB | `0123456` |" in text
     assert "All together: 3.0 h of one core. Of the 2 tables, 1 have all the seeds that their chapter asks for." in text
     assert "make paper CHAPTER=07 SCALE=paper" in text
 

@@ -31,7 +31,7 @@ def test_each_size_has_a_row_with_the_means_of_its_readings(tmp_path: Path) -> N
     write(path, load=0.3)
     text = reading_cost(path)
     assert "3 readings at 2 sizes" in text
-    assert "| $10^{5}$ | 1,000 | 2.0 s | 1.0 s | 1.0 GiB |" in text
+    assert "| 100,000 | 1,000 | 2.0 s | 1.0 s | 1.0 GiB |" in text
     assert "| 2,500,000 | 20,000 | 14.0 s | 7.0 s | 2.0 GiB |" in text
     assert "crowded" not in text
     write(path, load=7.5)
@@ -46,5 +46,5 @@ def test_without_points_there_is_no_section(tmp_path: Path) -> None:
 
 def test_the_kept_points_make_a_page() -> None:
     text = reading_cost(REPOSITORY / "benchmarks" / "measured" / "events.csv")
-    assert text.count("| $10^{") == 4
+    assert text.count(" GiB |") == 4
     assert "nan" not in text

@@ -25,13 +25,13 @@ def test_it_says_where_each_chapter_ran_and_how_many_at_a_time(executed: Toy) ->
         "91_alpha": True,
         "92_beta": True,
     }
-    assert f"The machine: {here['machine']}; 2 chapters at a time.\n" in status(book, SMOKE)
+    assert f"On {here['machine']}; 2 chapters at a time: 91, 92." in status(book, SMOKE)
     elsewhere = {"seconds": 1.0, "machine": "Elsewhere, 64 cores", "jobs": 1}
     book.times.write_text(json_text({**recorded, "92_beta": elsewhere}))
     text = status(book, SMOKE)
-    assert f"for 91: {here['machine']}; 2 chapters at a time. for 92: Elsewhere, 64 cores; one chapter at a" in text
+    assert f"On {here['machine']}; 2 chapters at a time: 91. On Elsewhere, 64 cores; one chapter at a time: 92." in text
     book.times.unlink()
-    assert "The machine: not recorded.\n" in status(book, SMOKE)
+    assert "chapters at a time" not in status(book, SMOKE)
 
 
 def test_a_machine_in_words_has_no_name_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
