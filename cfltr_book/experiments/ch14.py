@@ -15,9 +15,8 @@ import cfltr_book as book
 import cfltr_core as cf
 from cfltr_core.learning import convergence
 from cfltr_core.learning.bounds import Bound
-from cfltr_core.learning.countersample import ClickSampler
 from cfltr_core.learning.proprank import LinearFit
-from cfltr_core.learning.query_sampling import QuerySampler
+from cfltr_core.learning.samplers import ClickSampler, QuerySampler
 from cfltr_core.sampling import AliasTable
 
 # Learning rates of all methods, from Eq. 31.

@@ -69,8 +69,7 @@ from cfltr_core.learning.convergence import (
     second_moment,
     steps_for_accuracy,
 )
-from cfltr_core.learning.countersample import ClickSampler
-from cfltr_core.learning.query_sampling import QuerySampler
+from cfltr_core.learning.samplers import ClickSampler, QuerySampler
 from cfltr_core.ranking.ragged import lengths, segment_max
 from cfltr_core.sampling import AliasTable
 

@@ -160,8 +160,11 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     ),
     "simulation.expand_clicks": lambda s, _: expand_clicks(LOG, generator(s)).session,
     "sampling.draw": lambda s, _: AliasTable.build([1.0, 2.0, 5.0]).draw(50, generator(s)),
-    "countersample.train_sgd": lambda s, _: (
-        train_sgd(DATA.features, click_sampler(LOG, "ips"), learning_rates=0.1, steps=20, rng=generator(s)).last
+    "sgd.train_sgd": lambda s, _: np.stack(
+        [
+            train_sgd(DATA.features, sampler, learning_rates=0.1, steps=20, rng=generator(s)).last
+            for sampler in (click_sampler(LOG, "ips"), query_sampler(DATA.features, LOG))
+        ]
     ),
     "sampling.epochs": lambda s, _: (
         train_sgd(
@@ -174,9 +177,6 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     ),
     "sampling.term_draws": lambda s, _: next(term_draws(Deck([3, 1, 5]), (2, 1), generator(s))),
     "torch_sampler.torch_sampler": lambda s, _: np.array([*torch_sampler(click_sampler(LOG, "ips"), steps=20, seed=s)]),
-    "query_sampling.query_steps": lambda s, _: (
-        train_sgd(DATA.features, query_sampler(DATA.features, LOG), learning_rates=0.1, steps=20, rng=generator(s)).last
-    ),
     "deep.fit_deep": lambda s, _: fit_deep(
         DATA.features, LOG, module=lambda: two_layer(3, 4), epochs=1, seed=s
     ).weights["0.weight"],

@@ -31,12 +31,13 @@ from cfltr_core import (
 from cfltr_core.evaluation.estimates import Unit
 from cfltr_core.learning.bounds import Surrogate
 from cfltr_core.learning.convergence import second_moment
-from cfltr_core.learning.countersample import Method, Optimizer
 from cfltr_core.learning.deep_selection import DeepSelection
 from cfltr_core.learning.lambda_pairs import TRUNCATIONS, Form, Truncation
 from cfltr_core.learning.networks import Activation
 from cfltr_core.learning.propdcg import Curvature, curvature
 from cfltr_core.learning.regret import Iterate, Part, Regret
+from cfltr_core.learning.samplers import Method
+from cfltr_core.learning.sgd import Optimizer
 from cfltr_core.ranking.metrics import TIES, Ties
 from cfltr_core.ranking.rank_weight import RankWeight
 

@@ -16,8 +16,7 @@ from small_logs import LOG as SMALL
 from torch.utils.data import DataLoader, Sampler
 
 from cfltr_core import click_sampler, query_sampler, train_sgd, two_layer
-from cfltr_core.learning.countersample import ClickSampler
-from cfltr_core.learning.query_sampling import QuerySampler
+from cfltr_core.learning.samplers import ClickSampler, QuerySampler
 from cfltr_core.learning.torch_sampler import ClickLists, ClickStep, torch_sampler
 
 OFFSETS = [0, 4, 5, 12, 17, 20]
