@@ -14,7 +14,7 @@ Source: Jagerman & de Rijke 2020, Algorithms 1 and 2; whole queries are derived 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -198,7 +198,9 @@ def matched(features: ArrayLike, offsets: IntArray, name: str) -> NDArray[Any]:
     return x
 
 
-def click_sampler(log: ClickLog, method: Method, *, replacement: bool = True) -> ClickSampler:
+def click_sampler(
+    log: ClickLog, method: Method, *, replacement: bool = True, cap: float | None = None, uniform_share: float = 0.0
+) -> ClickSampler:
     """The sampler of Biased-SGD, IPS-SGD or CounterSample on a log: P(t) and factor_t, with w = 1/p and M̄ = mean of w.
 
     ===============  ================================  ========
@@ -218,6 +220,14 @@ def click_sampler(log: ClickLog, method: Method, *, replacement: bool = True) ->
     replacement : bool
         Without it, every epoch of n draws has each of the n clicks once, in an order of its own.  An epoch at fixed
         weights then has the gradient of the objective exactly, whatever the order.
+    cap : float
+        The largest weight, at least 1: min(w, ``cap``) takes the place of w everywhere, so that a step is unbiased for
+        the objective of the capped weights.  No cap if none is given.
+    uniform_share : float
+        u from 0 to 1: draw from P′(t) = (1 − u) P(t) + u clicks_t / n, and scale by factor_t P(t) / P′(t), which leaves
+        the mean of a step as it was.  The factor of CounterSample is then at most M̄ / (1 − u), and at most w_t / u, so
+        that a light click with a long gradient makes no step longer than 1/u times its step in IPS-SGD.  Source:
+        Needell, Ward & Srebro 2014, who mix the two laws by halves, u = ½ (partially biased sampling).
 
     Returns
     -------
@@ -227,8 +237,9 @@ def click_sampler(log: ClickLog, method: Method, *, replacement: bool = True) ->
     Raises
     ------
     ValueError
-        For a log without clicks, an unknown method, or "countersample" without replacement: if every click comes once
-        in an epoch, none comes in proportion to its weight, and M̄ times the gradient of Biased-SGD is what is left.
+        For a log without clicks, an unknown method, a cap below 1, a share outside [0, 1], or "countersample" without
+        replacement: if every click comes once in an epoch, none comes in proportion to its weight, and M̄ times the
+        gradient of Biased-SGD is what is left.
 
     Examples
     --------
@@ -242,7 +253,12 @@ def click_sampler(log: ClickLog, method: Method, *, replacement: bool = True) ->
     (array([0.5, 0.5]), array([1.5, 1.5]))
     >>> cf.click_sampler(log, "ips", replacement=False).table
     Deck(8 cards of 2 categories)
+    >>> mixed = cf.click_sampler(log, "countersample", uniform_share=0.5)
+    >>> mixed.table.probabilities(), mixed.factor  # P · factor is clicks · w / n as before: ¾ and ¾
+    (array([0.625, 0.375]), array([1.2, 2. ]))
     """
+    log = _capped(log, cap)
+    checks.within(uniform_share, 0, 1, "uniform_share", "a share of the draws")
     summary = weight_summary(log)
     clicked = np.flatnonzero(log.clicks)
     counts, weights = log.clicks[clicked], log.weights[clicked]
@@ -258,11 +274,29 @@ def click_sampler(log: ClickLog, method: Method, *, replacement: bool = True) ->
             'every click comes once in an epoch, which leaves M̄ times the gradient of "biased"; draw with replacement, '
             'or use "ips"'
         )
+    if uniform_share > 0:
+        before, law = law / law.sum(), _mixed(law, counts, uniform_share)
+        factor = factor * before / law
     table = AliasTable.build(law) if replacement else Deck(counts)
     return ClickSampler(log.document[clicked], table, factor=factor, offsets=log.offsets)
 
 
-def query_sampler(features: ArrayLike, log: ClickLog) -> QuerySampler:
+def _capped(log: ClickLog, cap: float | None) -> ClickLog:
+    """The log with its weights 1/p capped."""
+    if cap is None:
+        return log
+    checks.within(cap, 1, np.inf, "cap", "the largest weight of a click")
+    return replace(log, propensity=np.maximum(log.propensity, 1 / cap))
+
+
+def _mixed(law: NDArray[Any], plain: NDArray[Any], share: float) -> FloatArray:
+    """(1 − share) · law + share · plain, of the two as probabilities."""
+    return np.asarray((1 - share) * law / law.sum() + share * plain / plain.sum())
+
+
+def query_sampler(
+    features: ArrayLike, log: ClickLog, *, cap: float | None = None, uniform_share: float = 0.0
+) -> QuerySampler:
     """Draws query q with P(q) ∝ Σ_{i in q} w_i G_i, and takes the gradient of all its clicks i, with w = 1/p:
 
         g = (1/n) Σ_{i in q} w_i ∇f_i / P(q),     G_i = Σ_{y ≠ d_i} ‖x_y − x_{d_i}‖ ≥ ‖∇f_i‖.
@@ -277,6 +311,11 @@ def query_sampler(features: ArrayLike, log: ClickLog) -> QuerySampler:
     features : (n_docs, n_features) finite
     log : ClickLog
         Its lists are those of ``features``.
+    cap : float
+        As for :func:`click_sampler`: min(w, ``cap``) takes the place of w.
+    uniform_share : float
+        u from 0 to 1: draw from (1 − u) P(q) + u / (number of queries with a click), and divide by that.  No step is
+        then longer than 1/(1 − u) times what it can be without.  Source: Needell, Ward & Srebro 2014, with u = ½.
 
     Returns
     -------
@@ -287,7 +326,7 @@ def query_sampler(features: ArrayLike, log: ClickLog) -> QuerySampler:
     ------
     ValueError
         For features that are not finite or do not match the lists of the log, a log without clicks, or one in which
-        no clicked document differs from the rest of its list.
+        no clicked document differs from the rest of its list; for a cap below 1, or a share outside [0, 1].
 
     Examples
     --------
@@ -307,6 +346,8 @@ def query_sampler(features: ArrayLike, log: ClickLog) -> QuerySampler:
     True
     """
     x = matched(features, log.offsets, "log.offsets")
+    log = _capped(log, cap)
+    checks.within(uniform_share, 0, 1, "uniform_share", "a share of the draws")
     weight_summary(log)  # which says so if there is no click
     mass: FloatArray = np.bincount(log.document, log.mass, minlength=len(x)).astype(np.float64)
     clicked = np.flatnonzero(mass)
@@ -316,4 +357,7 @@ def query_sampler(features: ArrayLike, log: ClickLog) -> QuerySampler:
         raise ValueError(
             "features: no clicked document differs from the rest of its list, so that nothing can be learnt"
         )
-    return QuerySampler(mass, log.offsets, law=segment_sum(steepness, log.offsets))
+    law = segment_sum(steepness, log.offsets)
+    if uniform_share > 0:
+        law = _mixed(law, segment_sum(mass, log.offsets) > 0, uniform_share)
+    return QuerySampler(mass, log.offsets, law=law)

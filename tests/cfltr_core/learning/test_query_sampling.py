@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 import oracles
 import pytest
 
-from cfltr_core import ClickLog, query_sampler, train_sgd
+from cfltr_core import ClickLog, click_sampler, query_sampler, train_sgd
 from cfltr_core.learning import samplers
-from cfltr_core.learning.samplers import QuerySampler
+from cfltr_core.learning.samplers import ClickSampler, QuerySampler, matched
 
 EXACT = 1e-12
 OFFSETS = [0, 4, 5, 12, 17, 20]
@@ -47,9 +48,9 @@ class Fixed:
         return np.resize(self.sequence, size)
 
 
-def gradient_after(sampler: QuerySampler, first: int, query: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where a step with the query ``first`` leads from 0, and the gradient of a step with ``query`` there."""
-    Fixed.sequence = [first, query]
+def gradient_after(sampler: ClickSampler | QuerySampler, first: int, item: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where a step with the item ``first`` leads from 0, and the gradient of a step with ``item`` there."""
+    Fixed.sequence = [first, item]
     path = train_sgd(X, sampler, learning_rates=0.5, steps=2, rng=np.random.default_rng(0), record=[1, 2])
     before, after = path.last[:, 0, 0]
     return before, (before - after) / 0.5
@@ -69,7 +70,7 @@ def test_a_query_is_drawn_by_the_weight_and_the_steepness_of_its_clicks() -> Non
     np.testing.assert_allclose(single.law, sampler.law, rtol=1e-5)
 
 
-@pytest.mark.oracle("sgd.train_sgd", "samplers.QuerySampler")
+@pytest.mark.oracle("samplers.QuerySampler")
 @pytest.mark.parametrize("case", ["weight × steepness", "own law"])
 def test_the_gradient_is_unbiased_and_bounded(monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     """The expectation over all queries, at the weights after one step, against a loop over single clicks."""
@@ -167,6 +168,15 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "negative mass": (lambda: QuerySampler([1.0, -1.0], [0, 2], law=[1.0]), r"mass\[1\] is -1\.0, outside \[0, inf\]"),
     "law": (lambda: QuerySampler([1.0, 0.0], [0, 2], law=[1.0, 1.0]), r"law: expected shape \(1,\)"),
     "negative law": (lambda: QuerySampler([1.0, 0.0], [0, 2], law=[-1.0]), r"law\[0\] is -1\.0, outside \[0, inf\]"),
+    "cap": (lambda: query_sampler([[1.0], [2.0]], CLICKED, cap=0.5), r"cap is 0\.5, outside \[1, inf\]"),
+    "share": (
+        lambda: click_sampler(CLICKED, "ips", uniform_share=1.5),
+        r"uniform_share is 1\.5, outside \[0, 1\]",
+    ),
+    "share of queries": (
+        lambda: query_sampler([[1.0], [2.0]], CLICKED, uniform_share=-0.5),
+        r"uniform_share is -0\.5, outside",
+    ),
     "law of 0": (lambda: QuerySampler([1.0, 0.0], [0, 2], law=[0.0]), "law: it is 0 for every query"),
     "offsets": (
         lambda: train_sgd(
@@ -186,3 +196,87 @@ def test_message(case: str) -> None:
     call, message = CASES[case]
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def literal_step(w: list[float], cap: float) -> np.ndarray:
+    """(1/n) Σ min(1/p, cap) ∇f over single clicks: the mean of a step, whatever it draws."""
+    out = np.zeros(6)
+    for d, c, p in zip(DOCUMENT, CLICKS, PROPENSITY, strict=True):
+        for _ in range(c):
+            out += min(1 / p, cap) * np.array(oracles.hinge_gradient(X.tolist(), OFFSETS, d, w)) / sum(CLICKS)
+    return out
+
+
+@pytest.mark.oracle("samplers.click_sampler", "samplers.query_sampler")
+@pytest.mark.parametrize("cap", [math.inf, 3.0])
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("method", ["ips", "countersample", "queries"])
+def test_capped_and_mixed_steps_have_the_mean_gradient(
+    monkeypatch: pytest.MonkeyPatch, method: str, share: float, cap: float
+) -> None:
+    """All draws of a step, at the weights where another step leads, with their probabilities."""
+    options = {"cap": cap, "uniform_share": share}
+    sampler = query_sampler(X, LOG, **options) if method == "queries" else click_sampler(LOG, method, **options)
+    chance = sampler.draws.table.probabilities()
+    n, weight = sum(CLICKS), [min(1 / p, cap) for p in PROPENSITY]
+    if method == "queries":
+        law = oracles.query_law(X.tolist(), OFFSETS, DOCUMENT, CLICKS, [1 / w for w in weight])
+        clicked = [any(low <= d < high for d, c in zip(DOCUMENT, CLICKS, strict=True) if c) for low, high in
+                   pairwise(OFFSETS)]  # fmt: skip
+        wanted = [
+            (1 - share) * v / math.fsum(law) + share * k / sum(clicked) for v, k in zip(law, clicked, strict=True)
+        ]
+    else:
+        total = math.fsum(c * w for c, w in zip(CLICKS, weight, strict=True))
+        laws = [c * w / total if method == "countersample" else c / n for c, w in zip(CLICKS, weight, strict=True)]
+        mixed = [(1 - share) * p + share * c / n for p, c in zip(laws, CLICKS, strict=True)]
+        wanted = [p for p, c in zip(mixed, CLICKS, strict=True) if c]
+        # No factor is larger than that of the law alone over 1 − u, nor than w / u.
+        clicked_weight = np.array([w for w, c in zip(weight, CLICKS, strict=True) if c])
+        most = clicked_weight if method == "ips" else np.full(len(wanted), total / n)
+        with np.errstate(divide="ignore"):
+            bound = np.minimum(most / (1 - share), clicked_weight / share)
+        assert np.all(sampler.factor <= bound * (1 + EXACT))
+    np.testing.assert_allclose(chance, wanted, rtol=0, atol=EXACT)
+    monkeypatch.setattr(samplers, "AliasTable", Fixed)
+    if method != "queries":
+        object.__setattr__(sampler, "table", Fixed())
+    for first in (0, 2):
+        mean = np.zeros(6)
+        for item in np.flatnonzero(chance):
+            w, found = gradient_after(sampler, first, int(item))
+            mean += chance[item] * found
+        risk = literal_step(w.tolist(), cap)
+        np.testing.assert_allclose(mean, risk, rtol=0, atol=EXACT * max(1, np.abs(risk).max()))
+        if cap < math.inf:  # the cap is no detail
+            assert np.abs(mean - literal_step(w.tolist(), math.inf)).max() > 0.01
+
+
+@pytest.mark.oracle(
+    "samplers.ClickSampler.draws", "samplers.QuerySampler.draws", "samplers.Draws.lists_of", "samplers.matched"
+)
+def test_what_is_drawn_from() -> None:
+    """Items with their lists and clicked documents, one click each or all of a query."""
+    members = [list(range(low, high)) for low, high in pairwise(OFFSETS)]
+    by_click, by_query = click_sampler(LOG, "ips"), query_sampler(X, LOG)
+    of_items = {
+        "clicks": (by_click.draws, [([d], next(part for part in members if d in part), [1 / p])
+                   for d, c, p in zip(DOCUMENT, CLICKS, PROPENSITY, strict=True) if c]),
+        "queries": (by_query.draws, [([d for d in part if by_query.factor[d]], part,
+                    [f for f in by_query.factor[part].tolist() if f]) for part in members]),
+    }  # fmt: skip
+    for draws, wanted in of_items.values():
+        assert len(draws.start) == len(wanted)
+        for i, (documents, part, factors) in enumerate(wanted):
+            assert [*range(draws.start[i], draws.stop[i])] == part
+            here = slice(draws.first[i], draws.first[i + 1])
+            assert (draws.own[here] + draws.start[i]).tolist() == documents
+            np.testing.assert_allclose(draws.factor[here], factors, rtol=EXACT)
+        items = np.array([3, 0, 3, 1])
+        index, begin, width = draws.lists_of(items)
+        cuts = [0, *np.cumsum([len(wanted[i][1]) for i in items]).tolist()]
+        assert index.tolist() == [d for i in items for d in wanted[i][1]]
+        assert (begin.tolist(), width.tolist()) == (cuts[:-1], np.diff(cuts).tolist())
+    found = by_query.draws.lists_of(np.array([2, 0]))[0]
+    assert found.tolist() == oracles.document_index([2, 0], OFFSETS)
+    np.testing.assert_array_equal(matched(X.tolist(), np.array(OFFSETS), "offsets"), X)
