@@ -189,11 +189,11 @@ class QuerySampler:
         return Draws(AliasTable.build(self.law), start, stop, first, own, factor[document])
 
 
-def matched(features: ArrayLike, offsets: IntArray, name: str) -> NDArray[Any]:
+def matched(features: ArrayLike, offsets: IntArray, name: str, own_name: str = "features") -> NDArray[Any]:
     """The features as a matrix; a ValueError unless they are finite and match the ``offsets`` of that ``name``."""
     x = np.asarray(features)
     if x.ndim != 2 or not np.isfinite(x).all():
-        raise ValueError(f"features: expected shape (n_docs, n_features) and finite numbers, got shape {x.shape}")
+        raise ValueError(f"{own_name}: expected shape (n_docs, n_features) and finite numbers, got shape {x.shape}")
     checks.offsets_of(offsets, len(x), name)
     return x
 
@@ -295,22 +295,30 @@ def _mixed(law: NDArray[Any], plain: NDArray[Any], share: float) -> FloatArray:
 
 
 def query_sampler(
-    features: ArrayLike, log: ClickLog, *, cap: float | None = None, uniform_share: float = 0.0
+    log: ClickLog,
+    *,
+    gradient_bounds_of: ArrayLike | None = None,
+    cap: float | None = None,
+    uniform_share: float = 0.0,
 ) -> QuerySampler:
-    """Draws query q with P(q) ∝ Σ_{i in q} w_i G_i, and takes the gradient of all its clicks i, with w = 1/p:
+    """Draws query q with P(q) ∝ Σ_{i in q} w_i, and takes the gradient of all its clicks i, with w = 1/p:
 
-        g = (1/n) Σ_{i in q} w_i ∇f_i / P(q),     G_i = Σ_{y ≠ d_i} ‖x_y − x_{d_i}‖ ≥ ‖∇f_i‖.
+        g = (1/n) Σ_{i in q} w_i ∇f_i / P(q).
 
-    The mean of g is the gradient of R = (1/n) Σ_i w_i f_i, and ‖g‖ ≤ (1/n) Σ_i w_i G_i in every step: no more than the
-    M̄ · max G of CounterSample.  A step scores one list, as a step with a single click does.
+    The mean of g is the gradient of R = (1/n) Σ_i w_i f_i, and at every point E‖g‖² is at most that of CounterSample,
+    which draws single clicks by the same law.  A step scores one list, as a step with a single click does.
 
-    Source: derived in chapter 14; Needell, Srebro & Ward 2014 and Zhao & Zhang 2015 draw single terms by w_i G_i.
+    With features as ``gradient_bounds_of`` the law is P(q) ∝ Σ_{i in q} w_i G_i instead, with
+    G_i = Σ_{y ≠ d_i} ‖x_y − x_{d_i}‖ ≥ ‖∇f_i‖: then ‖g‖ ≤ (1/n) Σ_i w_i G_i in every step, no more than the M̄ · max G
+    of CounterSample.  That takes a distance for each clicked document and each other of its list.
+
+    Source: derived in chapter 14; Needell, Ward & Srebro 2014 and Zhao & Zhang 2015 draw single terms by w_i G_i.
 
     Parameters
     ----------
-    features : (n_docs, n_features) finite
     log : ClickLog
-        Its lists are those of ``features``.
+    gradient_bounds_of : (n_docs, n_features) finite
+        The features of a linear scorer, of which the G_i are taken; without them the law is Σ w.
     cap : float
         As for :func:`click_sampler`: min(w, ``cap``) takes the place of w.
     uniform_share : float
@@ -325,8 +333,8 @@ def query_sampler(
     Raises
     ------
     ValueError
-        For features that are not finite or do not match the lists of the log, a log without clicks, or one in which
-        no clicked document differs from the rest of its list; for a cap below 1, or a share outside [0, 1].
+        For a log without clicks, a cap below 1, or a share outside [0, 1]; for features that are not finite or do not
+        match the lists of the log, or where no clicked document differs from the rest of its list.
 
     Examples
     --------
@@ -337,27 +345,31 @@ def query_sampler(
     >>> policy, user = cf.DeterministicPolicy([1, 2, 3, 1, 2], [0, 3, 5]), cf.PositionBasedUser([1, 1/2, 1/3])
     >>> log = cf.aggregate_clicks([0, 0, 2, 3], policy, user=user, sessions=[6, 3])
     >>> features = np.array([[1.0], [0.0], [0.5], [1.0], [0.5]])
-    >>> sampler = cf.query_sampler(features, log)
-    >>> sampler.law  # (2 · 1 · 1.5 + 1 · 3 · 1) / 4 and (1 · 1 · 0.5) / 4
+    >>> cf.query_sampler(log).law  # (2 · 1 + 1 · 3) / 4 and (1 · 1) / 4
+    array([1.25, 0.25])
+    >>> cf.query_sampler(log, gradient_bounds_of=features).law  # (2 · 1 · 1.5 + 1 · 3 · 1) / 4 and (1 · 1 · 0.5) / 4
     array([1.5  , 0.125])
     >>> rng = np.random.default_rng(0)
-    >>> path = cf.train_sgd(features, sampler, learning_rates=[0.1], steps=50, rng=rng)
+    >>> path = cf.train_sgd(features, cf.query_sampler(log), learning_rates=[0.1], steps=50, rng=rng)
     >>> bool(path.last[-1, 0, 0, 0] > 0)  # the feature speaks for what was clicked
     True
     """
-    x = matched(features, log.offsets, "log.offsets")
     log = _capped(log, cap)
     checks.within(uniform_share, 0, 1, "uniform_share", "a share of the draws")
     weight_summary(log)  # which says so if there is no click
-    mass: FloatArray = np.bincount(log.document, log.mass, minlength=len(x)).astype(np.float64)
-    clicked = np.flatnonzero(mass)
-    steepness = np.zeros(len(x))
-    steepness[clicked] = mass[clicked] * gradient_bounds(x, log.offsets, documents=clicked)
-    if not steepness.any():
-        raise ValueError(
-            "features: no clicked document differs from the rest of its list, so that nothing can be learnt"
-        )
-    law = segment_sum(steepness, log.offsets)
+    mass: FloatArray = np.bincount(log.document, log.mass, minlength=int(log.offsets[-1])).astype(np.float64)
+    each = mass
+    if gradient_bounds_of is not None:
+        x = matched(gradient_bounds_of, log.offsets, "log.offsets", "gradient_bounds_of")
+        clicked = np.flatnonzero(mass)
+        each = np.zeros(len(mass))
+        each[clicked] = mass[clicked] * gradient_bounds(x, log.offsets, documents=clicked)
+        if not each.any():
+            raise ValueError(
+                "gradient_bounds_of: no clicked document differs from the rest of its list, so that nothing can be "
+                "learnt"
+            )
+    law = segment_sum(each, log.offsets)
     if uniform_share > 0:
         law = _mixed(law, segment_sum(mass, log.offsets) > 0, uniform_share)
     return QuerySampler(mass, log.offsets, law=law)

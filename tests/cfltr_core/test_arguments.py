@@ -178,7 +178,7 @@ DEFAULTS = {
     "read_events": {"columns": None, "split": (0.6, 0.2, 0.2), "unknown": "error", "memory": "1GB"},
     "read_svmlight": {"n_features": None, "options": None, "report": None},
     "record": {"form": "{:.3g}"},
-    "query_sampler": {"cap": None, "uniform_share": 0.0},
+    "query_sampler": {"gradient_bounds_of": None, "cap": None, "uniform_share": 0.0},
     "regret": {"iterate": "average", "cutoff": 10},
     "select_C": {"metric": None, "extend": 6},
     "self_normalised": ESTIMATE,

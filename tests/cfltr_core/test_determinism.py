@@ -163,7 +163,7 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "sgd.train_sgd": lambda s, _: np.stack(
         [
             train_sgd(DATA.features, sampler, learning_rates=0.1, steps=20, rng=generator(s)).last
-            for sampler in (click_sampler(LOG, "ips"), query_sampler(DATA.features, LOG))
+            for sampler in (click_sampler(LOG, "ips"), query_sampler(LOG))
         ]
     ),
     "sampling.epochs": lambda s, _: (

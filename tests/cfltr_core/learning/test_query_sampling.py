@@ -58,7 +58,7 @@ def gradient_after(sampler: ClickSampler | QuerySampler, first: int, item: int) 
 
 @pytest.mark.oracle("samplers.query_sampler", "samplers.QuerySampler.probability", "samplers.QuerySampler.factor")
 def test_a_query_is_drawn_by_the_weight_and_the_steepness_of_its_clicks() -> None:
-    sampler = query_sampler(X, LOG)
+    sampler = query_sampler(LOG, gradient_bounds_of=X)
     law = oracles.query_law(X.tolist(), OFFSETS, DOCUMENT, CLICKS, PROPENSITY)
     np.testing.assert_allclose(sampler.law, law, rtol=EXACT)
     np.testing.assert_allclose(sampler.probability, [v / math.fsum(law) for v in law], rtol=EXACT)
@@ -66,7 +66,7 @@ def test_a_query_is_drawn_by_the_weight_and_the_steepness_of_its_clicks() -> Non
     mass = [math.fsum(m for m, d in zip(MASS, DOCUMENT, strict=True) if d == document) for document in range(20)]
     np.testing.assert_allclose(sampler.mass, mass, rtol=EXACT)
     np.testing.assert_allclose(sampler.factor, oracles.query_factor(mass, OFFSETS, law), rtol=EXACT)
-    single = query_sampler(X.astype(np.float32), LOG)
+    single = query_sampler(LOG, gradient_bounds_of=X.astype(np.float32))
     np.testing.assert_allclose(single.law, sampler.law, rtol=1e-5)
 
 
@@ -74,7 +74,7 @@ def test_a_query_is_drawn_by_the_weight_and_the_steepness_of_its_clicks() -> Non
 @pytest.mark.parametrize("case", ["weight × steepness", "own law"])
 def test_the_gradient_is_unbiased_and_bounded(monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     """The expectation over all queries, at the weights after one step, against a loop over single clicks."""
-    sampler = query_sampler(X, LOG)
+    sampler = query_sampler(LOG, gradient_bounds_of=X)
     if case == "own law":
         sampler = QuerySampler(sampler.mass, OFFSETS, law=[0.2, 0.1, 3.0, 0.4, 0.0])
     monkeypatch.setattr(samplers, "AliasTable", Fixed)
@@ -103,7 +103,7 @@ def test_training_follows_the_algorithm(monkeypatch: pytest.MonkeyPatch, optimiz
 
     monkeypatch.setattr(Fixed, "sequence", sequence)
     monkeypatch.setattr(samplers, "AliasTable", Fixed)
-    sampler = query_sampler(X, LOG)
+    sampler = query_sampler(LOG, gradient_bounds_of=X)
     path = train_sgd(
         X,
         sampler,
@@ -136,7 +136,7 @@ def test_training_follows_the_algorithm(monkeypatch: pytest.MonkeyPatch, optimiz
 
 
 def test_a_longer_run_begins_as_a_shorter_and_draws_follow_the_law() -> None:
-    sampler = query_sampler(X, LOG)
+    sampler = query_sampler(LOG, gradient_bounds_of=X)
 
     def train(steps, **more):
         rng = np.random.default_rng(8)
@@ -156,25 +156,34 @@ def test_a_longer_run_begins_as_a_shorter_and_draws_follow_the_law() -> None:
 SILENT = ClickLog(document=[0], rank=[1], impressions=[4], clicks=[0], propensity=[1.0], sessions=[4], offsets=[0, 2])
 CLICKED = ClickLog(document=[0], rank=[1], impressions=[4], clicks=[1], propensity=[1.0], sessions=[4], offsets=[0, 2])
 CASES: dict[str, tuple[Callable[[], object], str]] = {
-    "features": (lambda: query_sampler([1.0, 2.0], CLICKED), r"features: expected shape \(n_docs, n_features\)"),
-    "NaN": (lambda: query_sampler([[1.0], [math.nan]], CLICKED), "features: .*finite numbers"),
-    "lists": (lambda: query_sampler([[1.0]], CLICKED), r"log.offsets\[-1\] is 2 but there are 1 documents"),
-    "no clicks": (lambda: query_sampler([[1.0], [2.0]], SILENT), "log: there is no click in the log"),
+    "features": (
+        lambda: query_sampler(CLICKED, gradient_bounds_of=[1.0, 2.0]),
+        r"gradient_bounds_of: expected shape \(n_docs, n_features\)",
+    ),
+    "NaN": (
+        lambda: query_sampler(CLICKED, gradient_bounds_of=[[1.0], [math.nan]]),
+        "gradient_bounds_of: .*finite numbers",
+    ),
+    "lists": (
+        lambda: query_sampler(CLICKED, gradient_bounds_of=[[1.0]]),
+        r"log.offsets\[-1\] is 2 but there are 1 documents",
+    ),
+    "no clicks": (lambda: query_sampler(SILENT), "log: there is no click in the log"),
     "all alike": (
-        lambda: query_sampler([[1.0], [1.0]], CLICKED),
-        "features: no clicked document differs from the rest",
+        lambda: query_sampler(CLICKED, gradient_bounds_of=[[1.0], [1.0]]),
+        "gradient_bounds_of: no clicked document differs from the rest",
     ),
     "mass": (lambda: QuerySampler([1.0], [0, 2], law=[1.0]), r"mass: expected shape \(2,\)"),
     "negative mass": (lambda: QuerySampler([1.0, -1.0], [0, 2], law=[1.0]), r"mass\[1\] is -1\.0, outside \[0, inf\]"),
     "law": (lambda: QuerySampler([1.0, 0.0], [0, 2], law=[1.0, 1.0]), r"law: expected shape \(1,\)"),
     "negative law": (lambda: QuerySampler([1.0, 0.0], [0, 2], law=[-1.0]), r"law\[0\] is -1\.0, outside \[0, inf\]"),
-    "cap": (lambda: query_sampler([[1.0], [2.0]], CLICKED, cap=0.5), r"cap is 0\.5, outside \[1, inf\]"),
+    "cap": (lambda: query_sampler(CLICKED, cap=0.5), r"cap is 0\.5, outside \[1, inf\]"),
     "share": (
         lambda: click_sampler(CLICKED, "ips", uniform_share=1.5),
         r"uniform_share is 1\.5, outside \[0, 1\]",
     ),
     "share of queries": (
-        lambda: query_sampler([[1.0], [2.0]], CLICKED, uniform_share=-0.5),
+        lambda: query_sampler(CLICKED, uniform_share=-0.5),
         r"uniform_share is -0\.5, outside",
     ),
     "law of 0": (lambda: QuerySampler([1.0, 0.0], [0, 2], law=[0.0]), "law: it is 0 for every query"),
@@ -210,17 +219,23 @@ def literal_step(w: list[float], cap: float) -> np.ndarray:
 @pytest.mark.oracle("samplers.click_sampler", "samplers.query_sampler")
 @pytest.mark.parametrize("cap", [math.inf, 3.0])
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("method", ["ips", "countersample", "queries"])
+@pytest.mark.parametrize("method", ["ips", "countersample", "queries", "queries by length"])
 def test_capped_and_mixed_steps_have_the_mean_gradient(
     monkeypatch: pytest.MonkeyPatch, method: str, share: float, cap: float
 ) -> None:
     """All draws of a step, at the weights where another step leads, with their probabilities."""
     options = {"cap": cap, "uniform_share": share}
-    sampler = query_sampler(X, LOG, **options) if method == "queries" else click_sampler(LOG, method, **options)
+    if "queries" in method:
+        sampler = query_sampler(LOG, gradient_bounds_of=X if "length" in method else None, **options)
+    else:
+        sampler = click_sampler(LOG, method, **options)
     chance = sampler.draws.table.probabilities()
     n, weight = sum(CLICKS), [min(1 / p, cap) for p in PROPENSITY]
-    if method == "queries":
-        law = oracles.query_law(X.tolist(), OFFSETS, DOCUMENT, CLICKS, [1 / w for w in weight])
+    if "queries" in method:
+        law = [sum(c * w for d, c, w in zip(DOCUMENT, CLICKS, weight, strict=True) if low <= d < high)
+               for low, high in pairwise(OFFSETS)]  # fmt: skip
+        if "length" in method:
+            law = oracles.query_law(X.tolist(), OFFSETS, DOCUMENT, CLICKS, [1 / w for w in weight])
         clicked = [any(low <= d < high for d, c in zip(DOCUMENT, CLICKS, strict=True) if c) for low, high in
                    pairwise(OFFSETS)]  # fmt: skip
         wanted = [
@@ -239,7 +254,7 @@ def test_capped_and_mixed_steps_have_the_mean_gradient(
         assert np.all(sampler.factor <= bound * (1 + EXACT))
     np.testing.assert_allclose(chance, wanted, rtol=0, atol=EXACT)
     monkeypatch.setattr(samplers, "AliasTable", Fixed)
-    if method != "queries":
+    if "queries" not in method:
         object.__setattr__(sampler, "table", Fixed())
     for first in (0, 2):
         mean = np.zeros(6)
@@ -258,7 +273,7 @@ def test_capped_and_mixed_steps_have_the_mean_gradient(
 def test_what_is_drawn_from() -> None:
     """Items with their lists and clicked documents, one click each or all of a query."""
     members = [list(range(low, high)) for low, high in pairwise(OFFSETS)]
-    by_click, by_query = click_sampler(LOG, "ips"), query_sampler(X, LOG)
+    by_click, by_query = click_sampler(LOG, "ips"), query_sampler(LOG, gradient_bounds_of=X)
     of_items = {
         "clicks": (by_click.draws, [([d], next(part for part in members if d in part), [1 / p])
                    for d, c, p in zip(DOCUMENT, CLICKS, PROPENSITY, strict=True) if c]),

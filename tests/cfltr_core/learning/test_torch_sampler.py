@@ -27,7 +27,7 @@ SAMPLERS: dict[str, ClickSampler | QuerySampler] = {
     "ips": click_sampler(LOG, "ips"),
     "ips, no replacement": click_sampler(LOG, "ips", replacement=False),
     "countersample": click_sampler(LOG, "countersample"),
-    "queries": query_sampler(FEATURES, LOG),
+    "queries": query_sampler(LOG, gradient_bounds_of=FEATURES),
 }
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "sgd": torch.optim.SGD,
