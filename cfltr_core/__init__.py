@@ -39,7 +39,6 @@ from cfltr_core.learning.bounds import bound_loss, surrogate_ranks
 from cfltr_core.learning.certified import certified_optimum, label_log
 from cfltr_core.learning.convergence import weight_summary
 from cfltr_core.learning.deep import AGARWAL_DEEP, fit_deep
-from cfltr_core.learning.deep_selection import select_deep
 from cfltr_core.learning.lambda_loss import click_gains, lambda_loss, lambda_metric
 from cfltr_core.learning.lambdaloss_fit import fit_lambdaloss, lambda_objective
 from cfltr_core.learning.networks import two_layer
@@ -169,7 +168,6 @@ __all__ = [
     "same_curve",
     "segment_sum",
     "select_C",
-    "select_deep",
     "self_normalised",
     "sessions_for_clicks",
     "shrunk_power",

@@ -113,7 +113,7 @@ def train_sgd(
     shape = (checks.positive_int(runs, "runs"), checks.positive_int(batch, "batch"))
     kept = _record(record, total)
     w = np.zeros((shape[0], x.shape[1], alpha.size))
-    move = _optimizer(optimizer, w, alpha.ravel())
+    move = optimizer_of(optimizer, w)
     summed, scored = np.zeros_like(w), 0
     last, average, documents = [], [], []
     if 0 in kept:
@@ -125,7 +125,7 @@ def train_sgd(
     gradients = _by_query if not alone else _singly if shape == (1, 1) else _together
     for step, (gradient, count) in enumerate(gradients(x, draws, shape, w, checks.generator(rng)), start=1):
         summed += w
-        move(gradient, step)
+        move(gradient, step, alpha.ravel())
         scored = scored + count  # a number, or one for each run
         if step in kept:
             last.append(w.swapaxes(1, 2).copy())
@@ -201,18 +201,21 @@ def _by_query(x: NDArray[Any], draws: Draws, shape: tuple[int, int], w: FloatArr
             yield out, (draws.stop - draws.start)[items].sum(axis=1)
 
 
-def _optimizer(name: str, w: FloatArray, alpha: FloatArray) -> Callable[[FloatArray, int], None]:
-    """The update of ``w`` (runs, features, rates) in place from a gradient and the number of the step."""
+def optimizer_of(name: str, w: FloatArray) -> Callable[[FloatArray, int, float | FloatArray], None]:
+    """The update of ``w`` in place from a gradient, the number of the step, from 1, and the learning rate α.
+
+    ``name`` is "sgd", "adam" or "adagrad", with PyTorch's default settings.
+    """
     if name == "sgd":
 
-        def sgd(g: FloatArray, step: int) -> None:
+        def sgd(g: FloatArray, step: int, alpha: float | FloatArray) -> None:
             np.subtract(w, g * alpha, out=w)
 
         return sgd
     first, second = np.zeros_like(w), np.zeros_like(w)
     if name == "adagrad":
 
-        def adagrad(g: FloatArray, step: int) -> None:
+        def adagrad(g: FloatArray, step: int, alpha: float | FloatArray) -> None:
             np.add(second, g * g, out=second)
             np.subtract(w, alpha * g / (np.sqrt(second) + 1e-10), out=w)
 
@@ -220,7 +223,7 @@ def _optimizer(name: str, w: FloatArray, alpha: FloatArray) -> Callable[[FloatAr
     if name != "adam":
         raise ValueError(f"optimizer is {name!r}: choose sgd, adam or adagrad")
 
-    def adam(g: FloatArray, step: int) -> None:
+    def adam(g: FloatArray, step: int, alpha: float | FloatArray) -> None:
         np.add(0.9 * first, 0.1 * g, out=first)
         np.add(0.999 * second, 0.001 * g * g, out=second)
         size = np.sqrt(second / (1 - 0.999**step)) + 1e-8

@@ -92,7 +92,6 @@ DEFAULTS = {
     "lambda_loss": {**LAMBDA, "hessian": False},
     "lambda_metric": {"cutoff": None, "truncation": "at_least_one"},
     "lambda_objective": LAMBDA,
-    "select_deep": {"learner": None},
     "JointFit": {"notes": (), "queries": None, "ranker": None},
     "JointFit.interval": {"level": 0.95},
     "JointFit.ratio": {"level": 0.95},
