@@ -150,11 +150,7 @@ def bound_loss(
     checks.one_of(surrogate, "surrogate", ("hinge", "logistic"))
     checks.positive(sigma, "sigma")
     checks.within(smoothing, 0, 2, "smoothing", "0 is the hinge itself; beyond 2 a document would compete with itself")
-    step: Step = hinge
-    if surrogate == "logistic":
-        step = logistic(sigma)
-    elif smoothing > 0:
-        step = smooth_hinge(smoothing)
+    step = logistic(sigma) if surrogate == "logistic" else smooth_hinge(smoothing) if smoothing > 0 else hinge
     s, force = _sums(cuts, terms, values, step, lambda rows, total: c[rows] * lam.slope(1.0 + total))
     return Bound(float((c * lam(1.0 + s)).sum()), -force, 1.0 + s)
 
@@ -369,6 +365,16 @@ class SortedLists:
             force[ranked] -= np.cumsum(pull[:, :-1], axis=1)
             np.add.at(force, self.documents[terms], cost * k)
         return total, force
+
+
+def neighbours(sizes: IntArray, limit: int) -> Iterator[slice]:
+    """Cut ``sizes`` into slices of neighbours with a sum of at most ``limit``, as long as they can be, or of one."""
+    begin = np.concatenate([[0], np.cumsum(sizes)])
+    low = 0
+    while low < len(sizes):
+        high = max(low + 1, int(np.searchsorted(begin, begin[low] + limit, side="right")) - 1)
+        yield slice(low, high)
+        low = high
 
 
 def _windows(array: NDArray[np.floating], m: int) -> NDArray[np.floating]:

@@ -189,3 +189,11 @@ def test_no_document_at_all() -> None:
     found = bound_loss(scores(0), CUTS, documents=np.array([], dtype=int), weights=[])
     assert (found.value, found.ranks.shape) == (0.0, (0,))
     np.testing.assert_array_equal(found.gradient, np.zeros(CUTS[-1]))
+
+
+@pytest.mark.oracle("bounds.neighbours")
+@pytest.mark.parametrize("sizes", [[], [3], [9, 1, 1, 9, 9], [1, 2, 3, 1, 1, 5, 1, 4, 12, 1]])
+def test_neighbours_are_put_together(sizes: list[int]) -> None:
+    for limit in (1, 4, 5, 30):
+        found = [[*range(len(sizes))[part]] for part in bounds.neighbours(np.array(sizes, dtype=np.int64), limit)]
+        assert found == oracles.neighbours(sizes, limit)
