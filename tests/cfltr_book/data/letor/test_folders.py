@@ -144,9 +144,35 @@ def test_a_large_collection_is_cut_to_whole_queries(tmp_path: Path, monkeypatch:
     assert not np.array_equal(cut.train.features, other.train.features)
     some = Run("ci", "letor:large")
     assert (len(some.seeds), len(some.learning_seeds)) == (5, 5)
-    fewer = SCALES["ci"].for_collection(share)
-    assert (fewer.seeds, fewer.light_seeds, fewer.sgd_steps) == (3, 3, SCALES["ci"].sgd_steps // 5)
+    fewer = SCALES["ci"].for_collection(share, list_values=2_000.0)
+    assert (fewer.seeds, fewer.light_seeds, fewer.sgd_steps) == (3, 3, SCALES["ci"].sgd_steps)
     assert f"{share:.0%} of the queries)" in Run("smoke", "letor:large").setting
+
+
+def test_long_lists_are_drawn_by_their_pairs_and_take_fewer_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lists of 30, 60 and 90 documents: Σ n² counts; a step of SGD costs a list, however many there are."""
+    monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
+    lengths = [30, 60, 90, 60] * 5
+    queries = [1 + q for q, n in enumerate(lengths) for _ in range(n)]
+    rows = [[float(d), 1.0] for d in range(len(queries))]
+    (tmp_path / "long").mkdir()
+    for part in ("train", "vali", "test"):
+        text = oracles.svmlight_text(rows, [d % 2 for d in range(len(rows))], queries)
+        (tmp_path / "long" / f"{part}.txt").write_text(text, encoding="ascii")
+    pairs = sum(n * n for n in lengths)
+    for most, share in ((pairs, 1.0), (pairs / 4, 0.25)):
+        monkeypatch.setitem(SCALES._scales, "ci", replace(SCALES["ci"], collection_pairs=float(most)))
+        data = load_corpus("letor:long", "ci", seed=0)
+        assert (data.share, data.train.n_queries) == (share, share * len(lengths))
+        assert set(np.diff(data.train.offsets).tolist()) <= {30, 60, 90}
+    run, whole = Run("ci", "letor:long"), SCALES["ci"]
+    assert (len(run.seeds), len(run.learning_seeds), run.size.sgd_steps) == (3, 3, whole.sgd_steps)
+    mean = run.load(0).train.features.size / run.load(0).train.n_queries
+    for longest, steps in ((mean, whole.sgd_steps), (mean * 0.99, whole.sgd_steps // 5)):
+        monkeypatch.setitem(SCALES._scales, "ci", replace(whole, collection_list=longest))
+        assert Run("ci", "letor:long").size.sgd_steps == steps
 
 
 # --- archives -----------------------------------------------------------------------------------------
