@@ -200,13 +200,13 @@ def _kept_collection(folder: Path, seed: int, options: ReaderOptions, most: tupl
 def _drawn_collection(
     folder: Path, seed: int, options: ReaderOptions, most: tuple[float, float], state: list[tuple[str, int, int]]
 ) -> tuple[float, Parts]:
-    """The share of queries that is run, and the parts: at ``most`` so many numbers and pairs of documents for training.
+    """The share of queries that is run, and the parts: of training at ``most`` so many numbers or pairs of documents.
 
     ``state``, of the files, is what it is kept under.
     """
     parts = read_collection(folder, seed, options=options)
-    pairs = np.sum(np.diff(parts[0].offsets) ** 2)
-    share = min(1.0, most[0] / parts[0].features.size, most[1] / float(pairs))
+    values, pairs = parts[0].features.size, float(np.sum(np.diff(parts[0].offsets) ** 2))
+    share = 1 / max(1.0, values / most[0] + pairs / most[1])
     if share == 1.0:
         return share, parts
     rng = np.random.default_rng([seed, 30])

@@ -23,9 +23,9 @@ class Scale:
     ``stride``-th.  Where courses of SGD are compared, ``sgd_steps`` is the number of steps of one click, and of clicks
     in the log, ``sgd_severities`` the η, and ``sgd_seeds`` the number of populations: those on which every learning
     rate is tried, and further ones on which only those about the rate that the first one chose.
-    A collection from disk is run within half an hour on two cores.  Of one whose training part holds more than
-    ``collection_values`` numbers, documents times features, or more than ``collection_pairs`` pairs of documents, Σ n²
-    over lists of n, as many queries are drawn as hold about that many; it has at most the second of
+    A collection from disk is run within half an hour on two cores.  Its training part may hold ``collection_values``
+    numbers, documents times features, or ``collection_pairs`` pairs of documents, Σ n² over lists of n, or half as many
+    of both, and so on; of a larger one as many queries are drawn, and it has at most the second of
     ``collection_seeds`` seeds, any other at most the first.  Where a list holds more than ``collection_list`` numbers
     in the mean, which is what a step of SGD costs, a fifth of the steps is taken.  ``SCALES`` holds the scales by
     ``name``.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -131,7 +132,7 @@ def test_a_large_collection_is_cut_to_whole_queries(tmp_path: Path, monkeypatch:
         path.parent.mkdir(exist_ok=True)
         path.write_text(oracles.svmlight_text(rows, [d % 2 for d in range(2 * n)], queries), encoding="ascii")
     whole, cut, other = (load_corpus("letor:large", s, seed=k) for s, k in (("paper", 0), ("smoke", 0), ("smoke", 1)))
-    share = SCALES["smoke"].collection_values / (2 * n_queries * 1_000)
+    share = 1 / (2 * n_queries * 1_000 / SCALES["smoke"].collection_values)
     assert (whole.share, whole.train.n_queries) == (1.0, n_queries)
     assert cut.share == other.share == share
     for part, n in ((cut.train, n_queries), (cut.validation, 40), (cut.test, 60)):
@@ -162,8 +163,10 @@ def test_long_lists_are_drawn_by_their_pairs_and_take_fewer_steps(
         text = oracles.svmlight_text(rows, [d % 2 for d in range(len(rows))], queries)
         (tmp_path / "long" / f"{part}.txt").write_text(text, encoding="ascii")
     pairs = sum(n * n for n in lengths)
-    for most, share in ((pairs, 1.0), (pairs / 4, 0.25)):
-        monkeypatch.setitem(SCALES._scales, "ci", replace(SCALES["ci"], collection_pairs=float(most)))
+    numbers = 2 * sum(lengths)
+    for values, most, share in ((math.inf, pairs, 1.0), (math.inf, pairs / 4, 0.25), (numbers / 2, pairs / 3, 0.2)):
+        size = replace(SCALES["ci"], collection_values=values, collection_pairs=most)
+        monkeypatch.setitem(SCALES._scales, "ci", size)
         data = load_corpus("letor:long", "ci", seed=0)
         assert (data.share, data.train.n_queries) == (share, share * len(lengths))
         assert set(np.diff(data.train.offsets).tolist()) <= {30, 60, 90}
