@@ -146,7 +146,7 @@ SCALES: Mapping[str, Scale] = _Scales(
             sgd_severities=_SEVERITIES,
             sgd_seeds=(20, 0),
             collection_values=4e6,
-            collection_pairs=4e6,
+            collection_pairs=3e6,
             collection_list=5e3,
             collection_seeds=(5, 3),
         ),
