@@ -147,7 +147,7 @@ def test_a_large_collection_is_cut_to_whole_queries(tmp_path: Path, monkeypatch:
     assert (len(some.seeds), len(some.learning_seeds)) == (5, 5)
     fewer = SCALES["ci"].for_collection(share, list_values=2_000.0)
     assert (fewer.seeds, fewer.light_seeds, fewer.sgd_steps) == (3, 3, SCALES["ci"].sgd_steps)
-    assert f"{share:.0%} of the queries)" in Run("smoke", "letor:large").setting
+    assert f"{share:.0%} of the queries)" in Run("smoke", "letor:large").setting_of([0, 1])
 
 
 def test_long_lists_are_drawn_by_their_pairs_and_take_fewer_steps(
