@@ -27,8 +27,9 @@ class Scale:
     numbers, documents times features, or ``collection_pairs`` pairs of documents, Σ n² over lists of n, or half as many
     of both, and so on; of a larger one as many queries are drawn, and it has at most the second of
     ``collection_seeds`` seeds, any other at most the first.  Where a list holds more than ``collection_list`` numbers
-    in the mean, which is what a step of SGD costs, a fifth of the steps is taken.  ``SCALES`` holds the scales by
-    ``name``.
+    in the mean, which is what a step of SGD costs, a fifth of the steps is taken, and logs are smaller, since there
+    every click is compared with a long list: the longest of ``clicks`` is left out, and of ``severity_clicks`` and
+    ``robust_clicks`` there is a tenth.  ``SCALES`` holds the scales by ``name``.
 
     Examples
     --------
@@ -69,10 +70,18 @@ class Scale:
 
         ``list_values`` is how many numbers, documents times features, a list for training holds in the mean.
         """
-        most, steps = self.collection_seeds[share < 1], self.sgd_steps
-        if list_values > self.collection_list:
-            steps //= 5
-        return replace(self, seeds=min(self.seeds, most), light_seeds=min(self.light_seeds, most), sgd_steps=steps)
+        most = self.collection_seeds[share < 1]
+        fewer = replace(self, seeds=min(self.seeds, most), light_seeds=min(self.light_seeds, most))
+        if list_values <= self.collection_list:
+            return fewer
+        low, high = self.severity_clicks
+        return replace(
+            fewer,
+            clicks=self.clicks[:-1],
+            severity_clicks=(low // 10, high // 10),
+            robust_clicks=self.robust_clicks // 10,
+            sgd_steps=self.sgd_steps // 5,
+        )
 
 
 _CURVE = (1_700, 17_000, 170_000, 1_700_000)
@@ -124,7 +133,7 @@ SCALES: Mapping[str, Scale] = _Scales(
             sgd_seeds=(4, 0),
             collection_values=2e6,
             collection_pairs=math.inf,
-            collection_list=5e3,
+            collection_list=math.inf,
             collection_seeds=(2, 2),
         ),
         "ci": Scale(
@@ -146,7 +155,7 @@ SCALES: Mapping[str, Scale] = _Scales(
             sgd_severities=_SEVERITIES,
             sgd_seeds=(20, 0),
             collection_values=4e6,
-            collection_pairs=3e6,
+            collection_pairs=8e6,
             collection_list=5e3,
             collection_seeds=(5, 3),
         ),

@@ -1125,7 +1125,7 @@ SCALES = {
         "sgd_seeds": (4, 0),
         "collection_values": 2_000_000,
         "collection_pairs": float("inf"),
-        "collection_list": 5_000,
+        "collection_list": float("inf"),
         "collection_seeds": (2, 2),
     },
     "ci": {
@@ -1146,7 +1146,7 @@ SCALES = {
         "sgd_severities": _ETAS,
         "sgd_seeds": (20, 0),
         "collection_values": 4_000_000,
-        "collection_pairs": 3_000_000,
+        "collection_pairs": 8_000_000,
         "collection_list": 5_000,
         "collection_seeds": (5, 3),
     },

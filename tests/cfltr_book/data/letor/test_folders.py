@@ -176,6 +176,8 @@ def test_long_lists_are_drawn_by_their_pairs_and_take_fewer_steps(
     for longest, steps in ((mean, whole.sgd_steps), (mean * 0.99, whole.sgd_steps // 5)):
         monkeypatch.setitem(SCALES._scales, "ci", replace(whole, collection_list=longest))
         assert Run("ci", "letor:long").size.sgd_steps == steps
+    long = Run("ci", "letor:long").size
+    assert (long.clicks, long.severity_clicks, long.robust_clicks) == (whole.clicks[:-1], (4_500, 22_500), 17_000)
 
 
 # --- archives -----------------------------------------------------------------------------------------
