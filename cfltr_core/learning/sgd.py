@@ -15,10 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.learning.bounds import SortedLists
 from cfltr_core.learning.samplers import ClickSampler, Draws, QuerySampler, matched
 from cfltr_core.sampling import term_draws
 
 Optimizer = Literal["sgd", "adam", "adagrad"]
+# A list with more pairs of a clicked document and another is sorted, for each rate; the others go pair by pair.  With
+# 20 rates and every document clicked sorting takes a third of the time in lists of 120, an eighth in lists of 440.
+PAIRS = 1 << 16
 # What a step of SGD needs to go on: the gradient, (runs, features, rates), and how many documents each run has scored.
 Step = Iterator[tuple[FloatArray, Any]]
 
@@ -192,13 +196,22 @@ def _by_query(x: NDArray[Any], draws: Draws, shape: tuple[int, int], w: FloatArr
                 for i in run:
                     clicked = slice(draws.first[i], draws.first[i + 1])
                     rows = x[draws.start[i] : draws.stop[i]].astype(np.float64, copy=False)
-                    own, scale = draws.own[clicked], draws.factor[clicked] / batch
-                    scores = rows @ weights
-                    active = (scores > scores[own][:, None] - 1.0) * scale[:, None, None]  # clicked × list × rates
-                    force = active.sum(axis=0)
-                    force[own] -= active.sum(axis=1)
-                    gradient += rows.T @ force
+                    gradient += rows.T @ _push(rows @ weights, draws.own[clicked], draws.factor[clicked] / batch)
             yield out, (draws.stop - draws.start)[items].sum(axis=1)
+
+
+def _push(scores: FloatArray, own: IntArray, scale: FloatArray) -> FloatArray:
+    """Σ_d scale_d Σ_y [s_y > s_d − 1] (e_y − e_d) over the clicked documents ``own`` of a list, for each rate."""
+    size, rates = scores.shape
+    if len(own) * size > PAIRS:
+        first = size * np.arange(rates + 1)
+        lists = SortedLists(first, (first[:-1, None] + own).ravel())
+        _, pull = lists.sums(scores.T.ravel(), lambda terms, _: np.tile(scale, rates)[terms])
+        return -pull.reshape(rates, size).T
+    active = (scores > scores[own][:, None] - 1.0) * scale[:, None, None]  # clicked × list × rates
+    force: FloatArray = active.sum(axis=0)
+    force[own] -= active.sum(axis=1)  # the own document cancels
+    return force
 
 
 def optimizer_of(name: str, w: FloatArray) -> Callable[[FloatArray, int, float | FloatArray], None]:

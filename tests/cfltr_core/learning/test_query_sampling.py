@@ -11,7 +11,7 @@ import oracles
 import pytest
 
 from cfltr_core import ClickLog, click_sampler, query_sampler, train_sgd
-from cfltr_core.learning import samplers
+from cfltr_core.learning import samplers, sgd
 from cfltr_core.learning.samplers import ClickSampler, QuerySampler, matched
 
 EXACT = 1e-12
@@ -71,9 +71,11 @@ def test_a_query_is_drawn_by_the_weight_and_the_steepness_of_its_clicks() -> Non
 
 
 @pytest.mark.oracle("samplers.QuerySampler")
+@pytest.mark.parametrize("pairs", [sgd.PAIRS, 0])
 @pytest.mark.parametrize("case", ["weight × steepness", "own law"])
-def test_the_gradient_is_unbiased_and_bounded(monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+def test_the_gradient_is_unbiased_and_bounded(monkeypatch: pytest.MonkeyPatch, case: str, pairs: int) -> None:
     """The expectation over all queries, at the weights after one step, against a loop over single clicks."""
+    monkeypatch.setattr(sgd, "PAIRS", pairs)
     sampler = query_sampler(LOG, gradient_bounds_of=X)
     if case == "own law":
         sampler = QuerySampler(sampler.mass, OFFSETS, law=[0.2, 0.1, 3.0, 0.4, 0.0])
@@ -96,8 +98,11 @@ def test_the_gradient_is_unbiased_and_bounded(monkeypatch: pytest.MonkeyPatch, c
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad"])
-@pytest.mark.parametrize(("runs", "batch"), [(1, 1), (1, 3), (2, 2)])
-def test_training_follows_the_algorithm(monkeypatch: pytest.MonkeyPatch, optimizer: str, runs: int, batch: int) -> None:
+@pytest.mark.parametrize(("runs", "batch", "pairs"), [(1, 1, sgd.PAIRS), (1, 3, 0), (2, 2, 0)])
+def test_training_follows_the_algorithm(
+    monkeypatch: pytest.MonkeyPatch, optimizer: str, runs: int, batch: int, pairs: int
+) -> None:
+    monkeypatch.setattr(sgd, "PAIRS", pairs)
     steps, rates = 12, [0.001, 0.02, 0.3]
     sequence = np.random.default_rng(7).choice([0, 2, 3], size=(steps, runs, batch))
 
