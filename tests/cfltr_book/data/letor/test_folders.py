@@ -146,7 +146,7 @@ def test_a_large_collection_is_cut_to_whole_queries(tmp_path: Path, monkeypatch:
     assert (len(some.seeds), len(some.learning_seeds)) == (5, 5)
     fewer = SCALES["ci"].for_collection(share)
     assert (fewer.seeds, fewer.light_seeds, fewer.sgd_steps) == (3, 3, SCALES["ci"].sgd_steps // 5)
-    assert f"{share:.0%} of the queries)" in Run("smoke", "letor:large").setting
+    assert f"{share:.0%} of the queries)" in Run("smoke", "letor:large").setting_of([0, 1])
 
 
 # --- archives -----------------------------------------------------------------------------------------
