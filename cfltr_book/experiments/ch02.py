@@ -92,7 +92,7 @@ class Logs:
 
     def by_row(self, values: FloatArray) -> FloatArray:
         """Σ clicks · values in each row: (n_logs, n_rows)."""
-        sums = np.bincount(self.row, self.clicks * values, minlength=self.sessions.size)
+        sums = np.bincount(self.row, self.clicks * values, minlength=self.sessions.size).astype(np.float64)
         return sums.reshape(self.sessions.shape)
 
     def mean(self, values: FloatArray) -> FloatArray:
@@ -100,7 +100,7 @@ class Logs:
         return np.asarray(self.by_row(values).sum(axis=1) / self.sessions.sum(axis=1))
 
 
-def _coec(w: World, logs: Logs, queries: IntArray, gain: FloatArray) -> FloatArray:
+def coec(w: World, logs: Logs, queries: IntArray, gain: FloatArray) -> FloatArray:
     """DCG by COEC in each log: each click over the click rate of its rank, in units of the rate at rank 1."""
     n_logs, n_rows = logs.sessions.shape
     lengths = np.diff(w.queries.offsets)[queries]
@@ -148,7 +148,7 @@ def errors(run: book.Run) -> pd.DataFrame:
             logs = Logs(w, 1.0, queries, asked, rng)
             found = {
                 "naive": logs.mean(gain[logs.document]),
-                "COEC": _coec(w, logs, queries, gain),
+                "COEC": coec(w, logs, queries, gain),
                 "ips": logs.mean(gain[logs.document] / logs.propensity),
             }
             for method, values in found.items():
@@ -156,7 +156,9 @@ def errors(run: book.Run) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["seed", "clicks", "method", "error"])
 
 
-def _asked(w: World, regime: str, total: int, n_logs: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+def asked_queries(
+    w: World, regime: str, total: int, n_logs: int, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
     """Which queries each log holds, drawn from the population, and with how many sessions."""
     if regime == "one session a query":
         shape = n_logs, total
@@ -207,7 +209,7 @@ def coverage(run: book.Run) -> pd.DataFrame:
             for eta in SEVERITIES:
                 for index, clicks in enumerate(sizes[: len(sizes) - at]):  # one session a query: many rows
                     rng = run.rng(seed, [221, at, index, round(2 * eta)])
-                    queries, sessions = _asked(w, regime, sessions_for(w, eta, clicks), n_logs, rng)
+                    queries, sessions = asked_queries(w, regime, sessions_for(w, eta, clicks), n_logs, rng)
                     logs = Logs(w, eta, queries, sessions, rng)
                     came, expected = effective_clicks(w, eta, logs, queries)
                     covered = covers(logs, change[logs.document] / logs.propensity, truth)
@@ -218,6 +220,27 @@ def coverage(run: book.Run) -> pd.DataFrame:
                         )
                     )  # fmt: skip
     return pd.concat(frames, ignore_index=True)
+
+
+def coverage_groups(run: book.Run) -> pd.DataFrame:
+    """The logs of :func:`coverage` in groups: a row for each panel of the figure, regime and group of 20 logs or more.
+
+    They are sorted by the effective clicks *expected*; and, those with fewer than :data:`ENOUGH`, by how many times as
+    many *came*.  Each group goes from its ``start`` to that of the next.
+    """
+    frame = coverage(run)
+    short = frame[frame["expected"] < ENOUGH]
+    panels = (
+        ("expected", frame, frame["expected"], (0, 25, 50, 100, 200, 400, 800, 1600)),
+        ("came", short, short["came"] / short["expected"], (0, 0.5, 0.7, 1, 1.4, 2, 2.8)),
+    )
+    rows = []
+    for panel, logs, values, starts in panels:
+        start = np.array(starts, dtype=float)[np.searchsorted(starts, values, side="right") - 1]
+        for (regime, at), covered in logs["covered"].groupby([logs["regime"], start]):
+            if len(covered) >= 20:
+                rows.append((panel, regime, at, covered.mean(), len(covered)))
+    return pd.DataFrame(rows, columns=["sorted_by", "regime", "start", "covered", "logs"])
 
 
 @cache
