@@ -54,7 +54,10 @@ class Standing:
         A collection from disk has fewer seeds than a generated corpus (:meth:`Scale.for_collection`).
         """
         size = check_scale(self.scale)
-        return size.for_collection(self.load(self.seed).share) if self.corpus.startswith("letor:") else size
+        if not self.corpus.startswith("letor:"):
+            return size
+        data = self.load(self.seed)
+        return size.for_collection(data.share, list_values=data.train.features.size / data.train.n_queries)
 
     @property
     def seeds(self) -> range:
