@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.logs import ClickLog, require_single_display
-from cfltr_core.propensity.joint_fits import JointFit, joint_fit, joint_links, linked_by_model
+from cfltr_core.propensity.joint_fits import JointFit, joint_fit, joint_links
 from cfltr_core.propensity.score_models import climb, score_model
 from cfltr_core.propensity.strata import DisplayCounts, display_counts
 
@@ -304,22 +304,21 @@ def dual_learning(
         far = float(np.ptp(bias[free])) > np.log(FARTHEST)
         if far or moved < 1e-8:
             break
-    component, said = linked_by_model(links)
+    component = np.arange(n) if far else None
+    said: tuple[str, ...] = ()
     if far:
-        component = np.arange(n)
-        said = (f"Diverged in round {turn}: the two losses drove each other apart. No estimate.", *said)
+        said = (f"Diverged in round {turn}: the two losses drove each other apart. No estimate.",)
     elif moved > SETTLED:
-        said = (f"Not settled: round {turn} still moved a ratio by {moved:.2g} of itself.", *said)
+        said = (f"Not settled: round {turn} still moved a ratio by {moved:.2g} of itself.",)
     theta = np.where(clicked > 0, np.exp(bias - bias[free[0]]), 0.0)
-    what = "linear in the features" if module is None else f"what {type(module).__name__} can make of the features"
     return joint_fit(
         "dual learning",
-        theta,
+        links,
+        theta=theta,
         attraction=_page_shares(model.of(parameters), counts),
         history=np.array(history),
-        assumption=f"the share of a document in its page is softmax(f(x)), with f {what}",
+        assumption=f"the share of a document in its page is softmax(f(x)), with f {model.words}",
         component=component,
-        clicks=clicked,
         notes=said,
         ranker=model.finish(parameters),
     )

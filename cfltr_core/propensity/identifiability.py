@@ -66,6 +66,18 @@ class RankLinks:
         return f"RankLinks(ranks that the log can compare: {groups})"
 
     @property
+    def gaps(self) -> tuple[str, ...]:
+        """A sentence on ranks that were never shown, and one on ranks that were never clicked."""
+        lines, shown = [], self.impressions > 0
+        if not shown.all():
+            never = words_for(np.flatnonzero(~shown) + 1)
+            lines.append(f"Never shown: {never}; check that ranks are numbered 1, 2, … without a gap.")
+        silent = np.flatnonzero(shown & (self.clicks == 0)) + 1
+        if len(silent):
+            lines.append(f"Shown but never clicked: {words_for(silent)}; cut the page above, or collect more sessions.")
+        return tuple(lines)
+
+    @property
     def diagnosis(self) -> tuple[str, ...]:
         """What can be compared, what cannot, and what to do, in sentences."""
         lines = []
@@ -101,14 +113,7 @@ class RankLinks:
                 f"Documents link {_pairs_said(silent)}, directly or over other ranks, but one side of {link} has no "
                 "click: collect more sessions."
             )
-        never = (np.flatnonzero(self.impressions == 0) + 1).tolist()
-        if never:
-            lines.append(f"Never shown: {words_for(never)}; check that ranks are numbered 1, 2, … without a gap.")
-        unclicked = (np.flatnonzero((self.impressions > 0) & (self.clicks == 0)) + 1).tolist()
-        if unclicked:
-            lines.append(
-                f"Shown but never clicked: {words_for(unclicked)}; cut the page above, or collect more sessions."
-            )
+        lines += self.gaps
         if self.cut and self.cut_clicks < FEW:
             lines.append(
                 f"Only {self.cut_clicks} clicks tie {words_for(self.cut)} to the other ranks: do not rely on their "
@@ -183,7 +188,19 @@ def components_of(arcs: IntArray | FloatArray, strong: bool) -> IntArray:
     table = np.asarray(arcs)
     if table.ndim != 2 or table.shape[0] != table.shape[1]:
         raise ValueError(f"arcs: expected a square table, got shape {table.shape}")
-    label = connected_components(table > 0, directed=True, connection="strong" if strong else "weak")[1]
+    return numbered(connected_components(table > 0, directed=True, connection="strong" if strong else "weak")[1])
+
+
+def numbered(label: IntArray) -> IntArray:
+    """Groups of equal ``label`` (n,), numbered from 0 in the order of their first members.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cfltr_core.propensity.identifiability import numbered
+    >>> numbered(np.array([7, 2, 7, 3]))
+    array([0, 1, 0, 2])
+    """
     _, first, which = np.unique(label, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[which], dtype=np.int64)
 

@@ -77,6 +77,7 @@ class LinearScores:
     """
 
     def __init__(self, x: FloatArray) -> None:
+        self.words = "linear in the features"
         mean, spread = x.mean(axis=0), x.std(axis=0)
         spread = np.where(spread > 1e-12 * (1 + abs(mean)), spread, np.inf)
         scaled = (x - mean) / spread
@@ -126,7 +127,7 @@ class ModuleScores:
     def __init__(self, x: FloatArray, module: torch.nn.Module) -> None:
         import torch
 
-        self.module = module
+        self.module, self.words = module, f"what {type(module).__name__} can make of the features"
         self.network = copy.deepcopy(module).double().cpu().eval()
         self.weights = [weight for weight in self.network.parameters() if weight.requires_grad]
         if not self.weights:

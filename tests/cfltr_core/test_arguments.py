@@ -100,7 +100,6 @@ DEFAULTS = {
     "dual_learning": {"module": None, "decay": 0.0, "rounds": 60, "steps": 20, "seed": 0},
     "expectation_maximisation": {"iterations": 200, "tolerance": 0.0, "start": None},
     "regression_em": {"scorer": None, "iterations": 200, "tolerance": 0.0},
-    "tower_likelihood": {"combine": "product"},
     "two_towers": {"combine": "product", "module": None, "decay": 0.0, "steps": 500, "seed": 0},
     "CascadeUser": {"stop": 1.0, "give_up": 0.0, "epsilon_plus": 1.0, "epsilon_minus": 0.0},
     "DisplayCounts": {"period": None},

@@ -186,7 +186,7 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     ).weights["0.weight"],
     "descent.train": lambda s, _: trained(s),
     "score_models.score_model": lambda s, _: score_model(DATA.features, np.arange(9), module=one_layer, seed=s).start(),
-    "two_towers.two_towers": lambda s, _: (
+    "joint_models.two_towers": lambda s, _: (
         two_towers(COUNTS, DATA.features, module=one_layer, steps=1, seed=s).attraction
     ),
     "dual_learning.dual_learning": lambda s, _: (

@@ -15,7 +15,14 @@ from cfltr_core.propensity.all_pairs import all_pairs
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
 from cfltr_core.propensity.curves import PropensityCurve, grouped_curve
 from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
-from cfltr_core.propensity.identifiability import components_of, parts_of, rank_links, require_comparable, words_for
+from cfltr_core.propensity.identifiability import (
+    components_of,
+    numbered,
+    parts_of,
+    rank_links,
+    require_comparable,
+    words_for,
+)
 from cfltr_core.propensity.shrinkage import shrunk_power
 from cfltr_core.propensity.strata import DisplayCounts, count_rows, require_counts
 
@@ -36,13 +43,14 @@ def square(n: int) -> st.SearchStrategy[list[list[int]]]:
     return st.lists(st.lists(st.integers(0, 1), min_size=n, max_size=n), min_size=n, max_size=n)
 
 
-@pytest.mark.oracle("identifiability.components_of", "identifiability.parts_of")
+@pytest.mark.oracle("identifiability.components_of", "identifiability.parts_of", "identifiability.numbered")
 @given(arcs=st.integers(1, 5).flatmap(square))
 def test_components(arcs: list[list[int]]) -> None:
     for strong in (True, False):
         found = components_of(np.array(arcs), strong=strong)
         assert found.tolist() == oracles.components(arcs, strong)
         assert parts_of(found) == oracles.parts(found.tolist())
+        assert numbered(7 - 2 * found).tolist() == found.tolist()
     with pytest.raises(ValueError, match=r"^arcs: expected a square table"):
         components_of(np.ones((2, 3)), strong=True)
 
