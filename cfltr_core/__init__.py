@@ -55,7 +55,7 @@ from cfltr_core.propensity.clicks_above import clicks_above_test, page_displays
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
 from cfltr_core.propensity.contextual import contextual_curve
 from cfltr_core.propensity.curves import PropensityCurve
-from cfltr_core.propensity.dual_learning import dual_learning, dual_losses, pooled_counts
+from cfltr_core.propensity.dual_learning import dual_learning, pooled_counts
 from cfltr_core.propensity.halves import same_curve
 from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
 from cfltr_core.propensity.identifiability import rank_links
@@ -123,7 +123,6 @@ __all__ = [
     "doubly_robust",
     "draw_sessions",
     "dual_learning",
-    "dual_losses",
     "enumerate_logs",
     "evaluation_steps",
     "exact_runs",

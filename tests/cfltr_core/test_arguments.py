@@ -97,7 +97,7 @@ DEFAULTS = {
     "JointFit.interval": {"level": 0.95},
     "JointFit.ratio": {"level": 0.95},
     "JointFit.user": {"epsilon_plus": 1.0, "epsilon_minus": 0.0, "cutoff": None},
-    "dual_learning": {"module": None, "decay": 0.0, "rounds": 60, "steps": 20, "seed": 0},
+    "dual_learning": {"module": None, "decay": 0.0, "steps": 500, "batch": 256, "learning_rate": 1.0},
     "expectation_maximisation": {"iterations": 200, "tolerance": 0.0, "start": None},
     "regression_em": {"scorer": None, "iterations": 200, "tolerance": 0.0},
     "two_towers": {"combine": "product", "module": None, "decay": 0.0, "steps": 500, "seed": 0},

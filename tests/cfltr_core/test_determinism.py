@@ -190,7 +190,7 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
         two_towers(COUNTS, DATA.features, module=one_layer, steps=1, seed=s).attraction
     ),
     "dual_learning.dual_learning": lambda s, _: (
-        dual_learning(LOGS, DATA.features, module=one_layer, rounds=1, steps=1, seed=s).attraction
+        dual_learning(LOGS, DATA.features, rng=generator(s), module=one_layer, steps=4, batch=9).attraction
     ),
     "generated.generate": lambda s, _: generate(YAHOO_LIKE, (5, 2, 2), n_features=8, seed=s).train.features,
     "corpora.load_corpus": lambda s, _: load_corpus("digits", "smoke", seed=s).train.features,
