@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
@@ -205,6 +204,30 @@ def numbered(label: IntArray) -> IntArray:
     return np.asarray(np.argsort(np.argsort(first))[which], dtype=np.int64)
 
 
+def link_table(place: IntArray, start: IntArray, values: IntArray, *, n_ranks: int) -> IntArray:
+    """Σ of ``values`` at rank j of the strata that were shown at k and j, (n_ranks, n_ranks), with 0 where k = j.
+
+    ``place`` (n_terms,) are the ranks from 0 of terms with ``values``, and ``start`` (n_strata + 1,) cuts them into
+    strata: with ones it counts strata, with clicks the clicks at j.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cfltr_core.propensity.identifiability import link_table
+    >>> link_table(np.array([0, 1, 1]), np.array([0, 2, 3]), np.array([5, 3, 9]), n_ranks=2)  # ranks 1 and 2, rank 2
+    array([[0, 3],
+           [5, 0]])
+    """
+    from scipy.sparse import csr_matrix
+
+    here, table = (
+        csr_matrix((data, place, start), shape=(len(start) - 1, n_ranks)) for data in (np.ones_like(place), values)
+    )
+    found = np.asarray((here.T @ table).toarray())
+    np.fill_diagonal(found, 0)
+    return found
+
+
 def rank_links(counts: DisplayCounts) -> RankLinks:
     """Which ranks the design can compare, and which the log.
 
@@ -236,7 +259,10 @@ def rank_links(counts: DisplayCounts) -> RankLinks:
     """
     require_counts(counts)
     patterns = _patterns(counts)
-    shown, clicked = _link_tables(patterns, counts.n_ranks)
+    shown, clicked = (
+        link_table(patterns.place, patterns.start, values, n_ranks=counts.n_ranks)
+        for values in (patterns.strata, patterns.clicks)
+    )
     design, log = components_of(shown, strong=False), components_of(clicked, strong=True)
     cut, cut_clicks = _weakest_cut(patterns, clicked, np.flatnonzero(log == log[0]))
     n = counts.n_ranks
@@ -270,7 +296,8 @@ def _patterns(counts: DisplayCounts) -> _Patterns:
     # Up to 62 ranks the sum of powers of two names a set of ranks; beyond, powers of a large odd number, modulo 2⁶⁴.
     base = np.uint64(2 if counts.n_ranks <= 62 else 6364136223846793005)
     name = np.cumprod(np.full(counts.n_ranks, base))
-    first, which = _distinct(np.add.reduceat(name[place], counts.start[:-1]), counts.n_ranks)
+    shown_at = np.add.reduceat(name[place], counts.start[:-1])
+    _, first, which = np.unique(shown_at, return_index=True, return_inverse=True)
     length = sizes[first]
     start = np.concatenate([[0], np.cumsum(length)])
     within = np.arange(len(place)) - np.repeat(counts.start[:-1], sizes)
@@ -282,34 +309,6 @@ def _patterns(counts: DisplayCounts) -> _Patterns:
         strata=np.repeat(np.bincount(which), length),
         start=start,
     )
-
-
-def _distinct(name: NDArray[np.uint64], n_ranks: int) -> tuple[IntArray, IntArray]:
-    """The first stratum of each different name, and for each stratum which name it has."""
-    if n_ranks > 16:
-        _, first, which = np.unique(name, return_index=True, return_inverse=True)
-        return first, which
-    small = name.astype(np.int64)
-    number = np.cumsum(np.bincount(small) > 0) - 1
-    which = number[small]
-    first = np.empty(int(number[-1]) + 1, dtype=np.int64)
-    first[which[::-1]] = np.arange(len(which))[::-1]
-    return first, which
-
-
-def _link_tables(patterns: _Patterns, n_ranks: int) -> tuple[IntArray, IntArray]:
-    """Strata shown at both ranks, and their clicks at the second; zero where the ranks are equal."""
-    from scipy.sparse import csr_matrix
-
-    def table(values: IntArray) -> csr_matrix:
-        return csr_matrix((values, patterns.place, patterns.start), shape=(len(patterns.start) - 1, n_ranks))
-
-    here, out = table(np.ones_like(patterns.place)), []
-    for values in (patterns.strata, patterns.clicks):
-        found = np.asarray((here.T @ table(values)).todense())
-        np.fill_diagonal(found, 0)
-        out.append(found)
-    return out[0], out[1]
 
 
 def _weakest_cut(patterns: _Patterns, clicked: IntArray, ranks: IntArray) -> tuple[tuple[int, ...], int]:

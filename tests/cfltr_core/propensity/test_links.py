@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from cfltr_core.propensity import identifiability
 from cfltr_core.propensity.all_pairs import all_pairs
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
-from cfltr_core.propensity.curves import PropensityCurve, grouped_curve
+from cfltr_core.propensity.curves import PropensityCurve, curve_of, grouped_curve
 from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
 from cfltr_core.propensity.identifiability import (
     components_of,
+    link_table,
     numbered,
     parts_of,
     rank_links,
@@ -63,13 +64,14 @@ def test_words(ranks: list[int]) -> None:
         words_for([])
 
 
-@pytest.mark.oracle("identifiability.rank_links")
+@pytest.mark.oracle("identifiability.rank_links", "identifiability.link_table")
 @given(groups=st.lists(GROUP, min_size=1, max_size=5))
 def test_links(groups: list[dict[int, tuple[int, int]]]) -> None:
     counts = of_strata(*groups)
     links = rank_links(counts)
     shown, clicked = oracles.rank_arcs(groups, counts.n_ranks)
     assert links.shown.tolist() == shown
+    assert link_table(counts.rank - 1, counts.start, counts.clicks, n_ranks=counts.n_ranks).tolist() == clicked
     assert links.clicked.tolist() == clicked
     assert links.design.tolist() == oracles.components(shown, strong=False)
     assert links.log.tolist() == oracles.components(clicked, strong=True)
@@ -180,7 +182,7 @@ def test_a_rank_without_clicks_or_never_shown_is_left_out() -> None:
                     "curves.PropensityCurve.standard_error", "curves.PropensityCurve.interval",
                     "curves.PropensityCurve.ratio", "curves.PropensityCurve.clipped",
                     "curves.PropensityCurve.diagnosis", "curves.PropensityCurve.user",
-                    "curves.grouped_curve")  # fmt: skip
+                    "curves.grouped_curve", "curves.curve_of")  # fmt: skip
 def test_a_curve_says_what_its_numbers_say() -> None:
     rng = np.random.default_rng(0)
     root, u = rng.normal(size=(5, 5)) / 10, rng.normal(size=5)
@@ -213,6 +215,11 @@ def test_a_curve_says_what_its_numbers_say() -> None:
     assert all(f"at rank {k}" in curve.diagnosis for k in above)
     with pytest.raises(ValueError, match=r"^rank 2 cannot be compared with rank 1: go on with cutoff=1, or link it"):
         curve.user()
+    odd = np.array([1, 3, 5])
+    some = curve_of("", odd, u[::2], n_ranks=5, covariance=spread[::2, ::2], clicks=np.arange(0.0, 5, 2), notes=())
+    np.testing.assert_array_equal(some.curve, curve.curve)
+    np.testing.assert_array_equal(some.standard_error, curve.standard_error)
+    assert (some.components, some.clicks.tolist()) == (((1, 3, 5), (2,), (4,)), [0, 0, 2, 0, 4])
     whole = grouped_curve("", u, covariance=spread, component=np.zeros(5, dtype=np.int64), clicks=np.zeros(5))
     expected = np.minimum(np.exp(u - u[0]), 1)
     user = whole.user(epsilon_plus=0.9, epsilon_minus=0.2)
