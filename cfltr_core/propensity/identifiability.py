@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -81,36 +81,35 @@ class RankLinks:
         """What can be compared, what cannot, and what to do, in sentences."""
         lines = []
         parts = [part for part in parts_of(self.log) if self.impressions[part[0] - 1] > 0]
-        if len(parts) == 1:
-            first, last = parts[0][0], parts[0][-1]
-            whole = last - first + 1 == len(parts[0])
-            linked = (
-                f"ranks from {first} to {last} are linked"
-                if whole
-                else f"shown ranks are linked: {words_for(parts[0])}"
-            )
-            lines.append(f"All {linked}." if len(parts[0]) > 1 else "")
-        else:
+        first, last = parts[0][0], parts[0][-1]
+        if len(parts) > 1:
             groups = "; ".join(words_for(part) for part in parts)
             lines.append(f"Only ranks of one group can be compared with each other: {groups}.")
-        apart: list[tuple[list[int], list[int], str]] = []
-        silent: list[tuple[list[int], list[int], str]] = []
+        elif last - first + 1 > len(parts[0]):
+            lines.append(f"All shown ranks are linked: {words_for(parts[0])}.")
+        elif last > first:
+            lines.append(f"All ranks from {first} to {last} are linked.")
+        # Neighbouring groups that no document links, and those without a click where it would be needed.
+        apart: list[tuple[str, str]] = []
+        silent: list[str] = []
         for above, below in pairwise(parts):
-            k, j = sorted(_nearest(above, below))
-            (apart if self.design[k - 1] != self.design[j - 1] else silent).append((above, below, f"{k} and {j}"))
+            nearest = min(product(above, below), key=lambda pair: (abs(pair[0] - pair[1]), pair))
+            k, j = sorted(nearest)
+            words = f"{words_for(above)} with {words_for(below)}"
+            if self.design[k - 1] == self.design[j - 1]:
+                silent.append(words)
+            else:
+                apart.append((words, f"{k} and {j}"))
         if apart:
-            swapped = ", or ".join(pair for *_, pair in apart)
-            joined = "these groups are joined" if len(apart) == 1 else "all these groups are joined"
-            show = "show" if len(apart) == 1 else "for each pair show"
+            show, these = ("show", "these") if len(apart) == 1 else ("for each pair show", "all these")
             lines.append(
-                f"No document links {_pairs_said(apart)}: {show} one per cent of the sessions their page with ranks "
-                f"{swapped} swapped, and {joined}."
+                f"No document links {', '.join(words for words, _ in apart)}: {show} one per cent of the sessions "
+                f"their page with ranks {', or '.join(ranks for _, ranks in apart)} swapped, and {these} groups are joined."
             )
         if silent:
-            link = "the link" if len(silent) == 1 else "each link"
             lines.append(
-                f"Documents link {_pairs_said(silent)}, directly or over other ranks, but one side of {link} has no "
-                "click: collect more sessions."
+                f"Documents link {', '.join(silent)}, directly or over other ranks, but one side of "
+                f"{'the' if len(silent) == 1 else 'each'} link has no click: collect more sessions."
             )
         lines += self.gaps
         if self.cut and self.cut_clicks < FEW:
@@ -118,7 +117,7 @@ class RankLinks:
                 f"Only {self.cut_clicks} clicks tie {words_for(self.cut)} to the other ranks: do not rely on their "
                 "intervals, collect more sessions or shrink the curve."
             )
-        return tuple(line for line in lines if line)
+        return tuple(lines)
 
 
 def words_for(ranks: Iterable[int]) -> str:
@@ -343,16 +342,6 @@ def _weakest_cut(patterns: _Patterns, clicked: IntArray, ranks: IntArray) -> tup
         if number < fewest:
             best, fewest = tuple((side + 1).tolist()), number
     return best, int(fewest)
-
-
-def _pairs_said(pairs: Iterable[tuple[list[int], list[int], str]]) -> str:
-    """Pairs of groups in words, in one sentence however many they are."""
-    return ", ".join(f"{words_for(above)} with {words_for(below)}" for above, below, _ in pairs)
-
-
-def _nearest(above: list[int], below: list[int]) -> tuple[int, int]:
-    """The two ranks of two groups that are least far apart."""
-    return min(((k, j) for k in above for j in below), key=lambda pair: (abs(pair[0] - pair[1]), pair))
 
 
 def require_comparable(links: RankLinks, component: IntArray) -> None:

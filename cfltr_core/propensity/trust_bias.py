@@ -279,7 +279,7 @@ def _linked(counts: DisplayCounts) -> tuple[IntArray, list[str]]:
     use = counts.impressions >= 2
     place, start = counts.rank[use] - 1, np.append(0, np.cumsum(use))[counts.start]
     together = link_table(place, start, np.ones_like(place), n_ranks=counts.n_ranks)
-    parts = parts_of(components_of(together >= 2, strong=False))
+    parts = parts_of(components_of(together - 1, strong=False))  # two strata at least
     first = parts[0]
     groups = "; ".join(words_for(part) for part in parts)
     remedy = (
