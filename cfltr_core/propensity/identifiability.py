@@ -104,7 +104,8 @@ class RankLinks:
             show, these = ("show", "these") if len(apart) == 1 else ("for each pair show", "all these")
             lines.append(
                 f"No document links {', '.join(words for words, _ in apart)}: {show} one per cent of the sessions "
-                f"their page with ranks {', or '.join(ranks for _, ranks in apart)} swapped, and {these} groups are joined."
+                f"their page with ranks {', or '.join(ranks for _, ranks in apart)} swapped, and {these} groups are "
+                "joined."
             )
         if silent:
             lines.append(
