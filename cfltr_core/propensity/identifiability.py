@@ -297,6 +297,8 @@ def _patterns(counts: DisplayCounts) -> _Patterns:
     base = np.uint64(2 if counts.n_ranks <= 62 else 6364136223846793005)
     name = np.cumprod(np.full(counts.n_ranks, base))
     shown_at = np.add.reduceat(name[place], counts.start[:-1])
+    # Sixteen bits, of which the last is never used, are sorted by their digits, in a fraction of the time.
+    shown_at = shown_at.astype(np.uint16) if counts.n_ranks < 16 else shown_at
     _, first, which = np.unique(shown_at, return_index=True, return_inverse=True)
     length = sizes[first]
     start = np.concatenate([[0], np.cumsum(length)])

@@ -101,7 +101,7 @@ def test_a_weak_bridge_between_two_halves_is_found() -> None:
     assert f"Only 3 clicks tie {words_for(links.cut)} to the other ranks" in links.diagnosis[1]
 
 
-@pytest.mark.parametrize("n_ranks", [62, 63, 130])
+@pytest.mark.parametrize("n_ranks", [15, 16, 17, 62, 63, 130])
 def test_deep_pages_are_told_apart(n_ranks: int) -> None:
     """Each document stood at two neighbouring ranks: one chain, whatever the number of ranks."""
     groups = [{k: (9, 8), k + 1: (9, 7)} for k in range(1, n_ranks)]
