@@ -256,6 +256,8 @@ def rank_links(counts: DisplayCounts) -> RankLinks:
     (array([0, 0, 0, 0]), array([0, 0, 1, 1]), (1,), 3)
     >>> print(links.diagnosis[0])
     Only ranks of one group can be compared with each other: ranks 1–2; ranks 3–4.
+    >>> rank_links(DisplayCounts(query=[0, 0], document=[0, 0], rank=[1, 3], impressions=[9, 9], clicks=[5, 3])).gaps
+    ('Never shown: rank 2; check that ranks are numbered 1, 2, … without a gap.',)
     """
     require_counts(counts)
     patterns = _patterns(counts)
