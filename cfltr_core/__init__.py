@@ -54,20 +54,18 @@ from cfltr_core.propensity.clicks_above import clicks_above_test, page_displays
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
 from cfltr_core.propensity.contextual import contextual_curve
 from cfltr_core.propensity.curves import PropensityCurve
-from cfltr_core.propensity.dual_learning import dual_learning, dual_losses, pooled_counts
-from cfltr_core.propensity.expectation_maximisation import expectation_maximisation, joint_likelihood
+from cfltr_core.propensity.dual_learning import dual_learning, pooled_counts
 from cfltr_core.propensity.halves import same_curve
 from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
 from cfltr_core.propensity.identifiability import rank_links
 from cfltr_core.propensity.interventional_sets import pair_counts
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy, intervention_cost
 from cfltr_core.propensity.joint_fits import AssumptionRange, JointFit, assumption_range
-from cfltr_core.propensity.regression_em import regression_em
+from cfltr_core.propensity.joint_models import expectation_maximisation, regression_em, two_towers
 from cfltr_core.propensity.shrinkage import shrunk_power
 from cfltr_core.propensity.strata import DisplayCounts, count_rows, display_counts
 from cfltr_core.propensity.trust_bias import trust_bias
 from cfltr_core.propensity.trust_curves import TrustCurve
-from cfltr_core.propensity.two_towers import tower_likelihood, two_towers
 from cfltr_core.ranking.linear import LinearRanker
 from cfltr_core.ranking.metrics import additive_metric, ndcg, rank_weights, ranks
 from cfltr_core.ranking.ragged import RankingData, query_index, segment_sum
@@ -124,7 +122,6 @@ __all__ = [
     "doubly_robust",
     "draw_sessions",
     "dual_learning",
-    "dual_losses",
     "enumerate_logs",
     "evaluation_steps",
     "exact_runs",
@@ -140,7 +137,6 @@ __all__ = [
     "intervention_cost",
     "ips",
     "ips_variance",
-    "joint_likelihood",
     "label_log",
     "lambda_loss",
     "lambda_metric",
@@ -174,7 +170,6 @@ __all__ = [
     "simulate_clicks",
     "simulate_pages",
     "surrogate_ranks",
-    "tower_likelihood",
     "train_sgd",
     "trust_bias",
     "two_layer",

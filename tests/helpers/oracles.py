@@ -2441,6 +2441,44 @@ def dual_values(
     return math.fsum(ranker) / clicks, math.fsum(examination) / clicks
 
 
+def dual_steps(
+    pages: Sequence[Page], x: Sequence[Sequence[float]], batches: Sequence[Sequence[int]], rate: float
+) -> list[float]:
+    """g in the mean of the second half of joint steps on both losses, one click and one row of its page at a time."""
+    ever = sorted({k for page in pages for _, k, c in page if c})
+    shown = sorted({d for page in pages for d, _, _ in page})
+    columns = [[x[d][j] for d in shown] for j in range(len(x[0]))]
+    means = [math.fsum(column) / len(shown) for column in columns]
+    spreads = [
+        math.sqrt(math.fsum((v - m) ** 2 for v in column) / len(shown))
+        for column, m in zip(columns, means, strict=True)
+    ]
+    scaled = {d: [(v - m) / s for v, m, s in zip(x[d], means, spreads, strict=True)] for d in shown}
+    w, g = [0.0] * len(means), [0.0] * ever[-1]
+    move_w, move_g, ends = [0.0] * len(w), [0.0] * len(g), []
+    for step, batch in enumerate(batches):
+        f = {d: math.fsum(a * b for a, b in zip(w, scaled[d], strict=True)) for d in shown}
+        up_w, up_g, clicks = [0.0] * len(w), [0.0] * len(g), 0
+        for page in (pages[i] for i in batch):
+            rows = [row for row in page if row[1] in ever]
+            top_d, top_k, _ = rows[0]
+            by_score = math.fsum(math.exp(f[d]) for d, _, _ in rows)
+            by_place = math.fsum(math.exp(g[k - 1]) for _, k, _ in rows)
+            for d, k, c in rows:
+                clicks += c
+                for other, place, _ in rows:
+                    here = 1.0 if other == d else 0.0
+                    pull = c * math.exp(g[top_k - 1] - g[k - 1]) * (here - math.exp(f[other]) / by_score)
+                    up_w = [u + pull * v for u, v in zip(up_w, scaled[other], strict=True)]
+                    up_g[place - 1] += c * math.exp(f[top_d] - f[d]) * (here - math.exp(g[place - 1]) / by_place)
+        move_w = [0.8 * m + rate * u / clicks / len(w) for m, u in zip(move_w, up_w, strict=True)]
+        move_g = [0.8 * m + rate * u / clicks for m, u in zip(move_g, up_g, strict=True)]
+        w, g = ([a + b for a, b in zip(old, move, strict=True)] for old, move in ((w, move_w), (g, move_g)))
+        if step >= len(batches) // 2:
+            ends.append(g)
+    return [math.fsum(values) / len(ends) for values in zip(*ends, strict=True)]
+
+
 def clicks_by_rank(terms: Sequence[Term], n_ranks: int) -> list[int]:
     return [sum(c for _, k, _, c in terms if k == rank) for rank in range(1, n_ranks + 1)]
 
