@@ -41,7 +41,7 @@ class LogCheck:
 def check_line(
     check: str, p_value: float, *, alpha: float, value: str, remedy: str, status: Status = "red"
 ) -> LogCheck:
-    """The line of a test: of this ``status`` if its ``p_value`` is below ``alpha``, else green and without a ``remedy``.
+    """The line of a test: of this ``status`` if ``p_value`` is below ``alpha``, else green and without a ``remedy``.
 
     Examples
     --------
