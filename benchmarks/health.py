@@ -31,6 +31,7 @@ from scipy.stats import binomtest
 import cfltr_core as cf
 from cfltr_core.checks import BoolArray, FloatArray, IntArray
 
+FEW, MANY = 10_000, 100_000
 QUERIES, PRODUCTS, PLACES, PERIODS, DELTA = 300, 12, 6, 4, 0.03
 SHARES, SEEN = [0.7, 0.15, 0.15], np.arange(1.0, PLACES + 1) ** -0.8
 # Of each damage the line that is meant to see it.
@@ -63,9 +64,9 @@ class Cell:
 
 
 def cells() -> list[Cell]:
-    sound = [Cell("sound", 0.0, n, zipf, logs) for n, logs in ((10_000, 200), (100_000, 200)) for zipf in (False, True)]
+    sound = [Cell("sound", 0.0, n, zipf, 200) for n in (FEW, MANY) for zipf in (False, True)]
     return sound + [
-        Cell(damage, dose, n, False, 40) for n in (10_000, 100_000) for damage in list(FULL)[1:] for dose in (1.0, 0.5)
+        Cell(damage, dose, n, False, 40) for n in (FEW, MANY) for damage in list(FULL)[1:] for dose in (1.0, 0.5)
     ]
 
 
@@ -188,6 +189,9 @@ def measure(cell: Cell, logs: int) -> None:
         any_alarm += bool(alarms)
         off.append(bias(log, events))
     of = logs - refused
+    if of == 0:
+        print(f"{cell.name}: all {logs} logs are refused by read_events", flush=True)
+        return
     print(f"{cell.name}: {share('any alarm', any_alarm, of)}, {of} logs, {refused} refused by read_events")
     if cell.damage != "sound":
         print(f"    {share('the line meant for it', seen[LINES[cell.damage]], of)}; bias {np.nanmean(off):+.1f} δ")

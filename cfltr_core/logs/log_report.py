@@ -29,6 +29,12 @@ class LogCheck:
         What to do; empty where there is nothing to do.
     p_value : float
         How likely chance alone brings so much in a sound log; NaN for a check that is no test.
+
+    Examples
+    --------
+    >>> from cfltr_core.logs.log_report import LogCheck
+    >>> LogCheck(check="bots", status="green", value="No session clicks everything.", p_value=0.4).remedy
+    ''
     """
 
     check: str

@@ -141,7 +141,7 @@ def trust_test(counts: DisplayCounts, *, redraws: Redraws) -> ModelTest:
         raise ValueError(f"counts: {queries} queries are too few to test {df} ranks; take more queries")
     model = _Fitted(counts)
     p_value, worth = calibrated_tail(
-        statistic, df, queries, again=lambda: wald(model.redrawn(redraws.rng))[0], redraws=redraws
+        statistic, df, queries, again=lambda: wald(model.again(redraws.rng))[0], redraws=redraws
     )
     return ModelTest(p_value, size, worth)
 
@@ -246,7 +246,7 @@ def stopping_test(pages: PageCounts | None, *, redraws: Redraws) -> ModelTest:
 
 def _halves_statistic(model: _Fitted, half: ArrayLike, rng: np.random.Generator) -> float:
     """W of a log that is drawn anew."""
-    return same_curve(model.redrawn(rng), half).statistic
+    return same_curve(model.again(rng), half).statistic
 
 
 @dataclass(frozen=True)
@@ -266,11 +266,11 @@ class _Fitted:
         clicks, seen = (np.bincount(counts.stratum, values) for values in (counts.clicks, counts.impressions * theta))
         return np.minimum((clicks / seen)[counts.stratum] * theta, 1.0)
 
-    def redrawn(self, rng: np.random.Generator) -> DisplayCounts:
+    def again(self, generator: np.random.Generator) -> DisplayCounts:
         """The same displays with clicks drawn anew."""
         names = ("query", "document", "rank", "impressions", "period")
         same = {name: getattr(self.counts, name) for name in names}
-        return DisplayCounts(**same, clicks=rng.binomial(self.counts.impressions, self.mean))
+        return DisplayCounts(**same, clicks=generator.binomial(self.counts.impressions, self.mean))
 
     def of(self, document: IntArray, rank: IntArray) -> FloatArray:
         """P(click) by document and rank: in one period, documents of different queries having different numbers."""

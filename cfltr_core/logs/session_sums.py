@@ -59,9 +59,9 @@ def session_sums(table: Any, events: Events) -> SessionSums:
     in which x_k are the clicks of session s.  It has mean 0, as their difference has, but not the noise of the rates,
     and its terms are uncorrelated from session to session: ``none_variance`` is Σ r_s² n/(n − 1), with n the fewest
     sessions of a rate of the page; a rate of one session is that session's click, and says nothing.  ``all`` and
-    ``all_expected`` are pages of three places or more on which everything is clicked, with ``all_clicks``; ``pairs``
-    and ``pairs_expected`` are pairs of clicks on one page.  ``short`` are pages shorter than another of their query,
-    ranker and period, with ``short_excess`` the clicks at their last place beyond the rate of that place.
+    ``all_expected`` are pages of three places or more, not short, on which all is clicked, with ``all_clicks``;
+    ``pairs`` and ``pairs_expected`` are pairs of clicks on one page.  ``short`` are pages shorter than another of their
+    query, ranker and period, with ``short_excess`` the clicks at their last place beyond the rate of that place.
 
     Sessions with a document that has no features are left out, as when ``events`` were read with ``unknown="drop"``.
     A session's half follows from its id alone, as its part does.
@@ -136,7 +136,9 @@ def _groups(sessions: Any) -> Any:
     residual = no_click - implied * (1 - s.linear)
     # A rate of one session is that session's click: it says nothing.
     own = (s.least > 1).ifelse(s.least / (s.least - 1.0).nullif(0), 0.0).coalesce(0.0)
-    whole, short = s.places >= LEAST_PLACES, s.places < s.longest
+    short = s.places < s.longest
+    # A page that was cut at its last click is no bot's.
+    whole = (s.places >= LEAST_PLACES) & ~short
     last = short.ifelse(s.last_click - s.last_rate, 0.0)
     groups = [name for name in ("ranker", "period") if name in sessions.columns]
     return sessions.group_by(*groups, **({} if groups else {"group": ibis.literal(0)})).agg(

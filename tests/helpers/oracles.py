@@ -2706,7 +2706,7 @@ def session_health(events: Sequence[Event]) -> dict[str, float]:
         out["none_expected"] += implied
         out["none_excess"] += residual
         out["none_variance"] += residual**2 * own
-        if len(page) >= 3:
+        if len(page) >= 3 and len(page) == longest:
             out["all"] += sum(x) == len(page)
             out["all_clicks"] += len(page) * (sum(x) == len(page))
             out["all_expected"] += math.prod(p)

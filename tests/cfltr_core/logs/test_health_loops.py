@@ -152,7 +152,10 @@ def shop(seed: int, sessions: int = 6_000) -> tuple[pd.DataFrame, pd.DataFrame]:
         page = np.roll([0, 1, 2, 3], ranker + query)[:3]
         clicks = rng.random(3) < np.array([0.9, 0.1, 0.6, 0.3])[page] / [1, 2, 3]
         name = ("old", "new", "third")[ranker]
-        rows += [(s, query, int(d), k, int(c), name, period) for k, (d, c) in enumerate(zip(page, clicks), start=1)]
+        rows += [
+            (s, query, int(d), k, int(c), name, period)
+            for k, (d, c) in enumerate(zip(page, clicks, strict=True), start=1)
+        ]
     names = ["session", "query", "document", "position", "clicked", "ranker", "period"]
     features = pd.DataFrame([(q, d, 1.0) for q in range(40) for d in range(4)], columns=["query", "document", "x"])
     return pd.DataFrame(rows, columns=names), features
