@@ -218,17 +218,21 @@ def _time(events: Events, alpha: float) -> list[LogCheck]:
         names[0],
         rates.p_value,
         alpha=alpha,
-        value="Click rates of a document at a rank differ between periods "
-        f"{rates.chi_square / max(rates.mean, 1e-9) - 1:+.1%} beyond chance (p = {rates.p_value:.2g}).",
+        value="Click rates of a document at its rank differ between periods "
+        f"{'more than' if rates.p_value < alpha else 'as'} chance makes them (p = {rates.p_value:.2g}).",
         remedy="What people want changes. Keep the period in the strata, as cf.display_counts(events) does, and decide "
         "on the last periods alone: events.subset(periods=…) for the log and for its displays.",
     )
-    after = "after clicks" if follow.p_value < alpha else "not after clicks in particular"
+    moves = f"Documents change places between periods {follow.moves:,} times, " if follow.moves else "No document moves"
+    if follow.moves:
+        moves += (
+            f"{'upwards after clicks' if follow.p_value < alpha else 'not after clicks'} (p = {follow.p_value:.2g})"
+        )
     pages = check_line(
         names[1],
         follow.p_value,
         alpha=alpha,
-        value=f"Documents change places between periods {follow.moves:,} times, {after} (p = {follow.p_value:.2g}).",
+        value=f"{moves}.",
         remedy="A ranker follows clicks, or taste. Take periods in which rankers stay as they are, keep them in the "
         "strata, and decide period by period.",
         status="amber",

@@ -39,8 +39,8 @@ def session_checks(groups: pd.DataFrame, *, alpha: float) -> list[LogCheck]:
     --------
     >>> import pandas as pd
     >>> from cfltr_core.logs.session_checks import session_checks
-    >>> none = {"none": 9.0, "none_expected": 80.0, "none_excess": -70.0, "none_variance": 50.0, "pairs": 8.0}
-    >>> short = {"pairs_expected": 10.0, "short": 0, "short_excess": 0.0, "short_variance": 0.0}
+    >>> none = {"none": 9.0, "none_expected": 80.0, "none_excess": -70.0, "none_variance": 50.0}
+    >>> short = {"short": 0, "short_excess": 0.0, "short_variance": 0.0}
     >>> everything = {"sessions": 100, "clicks": 120, "all": 0, "all_expected": 0.1, "all_clicks": 0}
     >>> [line.status for line in session_checks(pd.DataFrame([none | short | everything]), alpha=0.003)]
     ['red', 'green', 'green']
@@ -57,12 +57,12 @@ def session_checks(groups: pd.DataFrame, *, alpha: float) -> list[LogCheck]:
         value=f"{none:.1%} of the pages have no click; {implied:.1%} would, if clicks on a page were independent "
         f"({where}).",
         remedy="Ask who exports the log whether pages without a click are dropped, sampled or lost, and export all of "
-        "them again. If none are, people stop after a click (of the pairs of clicks that independence implies there "
-        f"are {total['pairs'] / max(total['pairs_expected'], 1e-9):.0%}): see clicks above.",
+        "them again. If none are, people stop after a click: see the line on clicks above.",
     )
     p_value, where = _smallest(groups, "short", 1.0)
     share = total["short"] / total["sessions"]
-    value = f"{share:.2%} of the pages are shorter than another of their query, ranker and period"
+    value = f"{share:.2%} of the pages are" if share else "No page is"
+    value += " shorter than another of its query, ranker and period"
     rows = check_line(
         "rows missing",
         p_value,
@@ -163,7 +163,7 @@ def ignored_columns(table: Any, events: Events, *, alpha: float) -> LogCheck:
                 f"{shown!r} looks like a time: make it days or weeks, and read with columns={{'period': {shown!r}}}"
             )
     p_value = min([1.0, *chose.values()])
-    said = ", ".join(f"{name.removeprefix('other_')} ({kinds[name]:,} values)" for name in names)
+    said = ", ".join(f"{name.removeprefix('other_')} ({kinds[name]:,} different)" for name in names)
     value = f"Not used: {said}." if names else "All columns are used."
     if notes:
         return LogCheck(check=check, status="amber", value=value, remedy=f"{'; '.join(notes)}.", p_value=p_value)

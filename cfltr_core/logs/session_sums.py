@@ -59,9 +59,9 @@ def session_sums(table: Any, events: Events) -> SessionSums:
     in which x_k are the clicks of session s.  It has mean 0, as their difference has, but not the noise of the rates,
     and its terms are uncorrelated from session to session: ``none_variance`` is Σ r_s² n/(n − 1), with n the fewest
     sessions of a rate of the page; a rate of one session is that session's click, and says nothing.  ``all`` and
-    ``all_expected`` are pages of three places or more, not short, on which all is clicked, with ``all_clicks``;
-    ``pairs`` and ``pairs_expected`` are pairs of clicks on one page.  ``short`` are pages shorter than another of their
-    query, ranker and period, with ``short_excess`` the clicks at their last place beyond the rate of that place.
+    ``all_expected`` are pages of three places or more, not short, on which all is clicked, with ``all_clicks``.
+    ``short`` are pages shorter than another of their query, ranker and period; ``short_excess`` is the clicks at
+    their last place beyond its rate.
 
     Sessions with a document that has no features are left out, as when ``events`` were read with ``unknown="drop"``.
     A session's half follows from its id alone, as its part does.
@@ -85,8 +85,8 @@ def session_sums(table: Any, events: Events) -> SessionSums:
     ...                         pd.DataFrame({"query": 7, "document": [1, 2], "age": [3, 1]}), split=None)
     >>> with event_table(rows) as table:
     ...     sums = session_sums(table, events)
-    >>> sums.groups[["sessions", "clicks", "none", "none_expected", "pairs", "pairs_expected"]].values.tolist()
-    [[2.0, 2.0, 0.0, 0.5, 0.0, 0.5]]
+    >>> sums.groups[["sessions", "clicks", "none", "none_expected"]].values.tolist()
+    [[2.0, 2.0, 0.0, 0.5]]
     """
     rows = _rated_rows(table, events)
     sessions = _session_table(rows, _places(events))
@@ -116,8 +116,6 @@ def _session_table(rows: Any, places: range) -> Any:
         log_none=always.ifelse(NEVER, (1 - always.ifelse(0.0, rows.rate)).ln()).sum(),
         log_all=never.ifelse(NEVER, never.ifelse(1.0, rows.rate).ln()).sum(),
         linear=always.ifelse(0.0, (rows.clicked - rows.rate) / (1 - always.ifelse(0.0, rows.rate))).sum(),
-        expected=rows.rate.sum(),
-        squares=(rows.rate * rows.rate).sum(),
         last_click=rows.clicked.argmax(rows.position),
         last_rate=rows.rate.argmax(rows.position),
         **{f"click_{k}": (rows.position == k).ifelse(rows.clicked, 0).sum() for k in places},
@@ -151,8 +149,6 @@ def _groups(sessions: Any) -> Any:
         all=counted(whole & (s.clicks == s.places)),
         all_expected=whole.ifelse(s.log_all.exp(), 0.0).sum(),
         all_clicks=(whole & (s.clicks == s.places)).ifelse(s.clicks, 0).sum(),
-        pairs=(s.clicks * (s.clicks - 1) / 2).sum(),
-        pairs_expected=((s.expected * s.expected - s.squares) / 2).sum(),
         short=counted(short),
         short_excess=last.sum(),
         short_variance=(last * last * own).sum(),

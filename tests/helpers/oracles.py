@@ -2684,8 +2684,8 @@ def session_health(events: Sequence[Event]) -> dict[str, float]:
         same = [e[4] for e in events if e[1:4] == event[1:4]]
         return sum(same) / len(same), len(same)
 
-    names = "sessions clicks none none_expected none_excess none_variance all all_expected all_clicks pairs "
-    names += "pairs_expected short short_excess short_variance"
+    names = "sessions clicks none none_expected none_excess none_variance all all_expected all_clicks "
+    names += "short short_excess short_variance"
     out = dict.fromkeys(names.split(), 0.0)
     for page in pages.values():
         x, p = [event[4] for event in page], [rate(event)[0] for event in page]
@@ -2710,10 +2710,6 @@ def session_health(events: Sequence[Event]) -> dict[str, float]:
             out["all"] += sum(x) == len(page)
             out["all_clicks"] += len(page) * (sum(x) == len(page))
             out["all_expected"] += math.prod(p)
-        for k in range(len(p)):
-            for j in range(k):
-                out["pairs"] += x[k] * x[j]
-                out["pairs_expected"] += p[k] * p[j]
         if len(page) < longest:
             out["short"] += 1
             out["short_excess"] += x[-1] - p[-1]
