@@ -2,18 +2,19 @@
 
 Folders are floors, and imports point only down:
 
-=====  ==============================  ==============================================================================
-floor  folder                          what lives there
-=====  ==============================  ==============================================================================
-6      this file                       the public names
-5      ``learning``                    surrogates, learners, and the theory of their training
-4      ``evaluation``, ``propensity``  what a log says of a ranker; where propensities come from
-3      ``clicks``                      who clicks on what, and what is kept of it
-2      ``ranking``, ``sampling``       what a ranked list is, and how it is judged; draws
-1      ``checks``, ``files``           argument checks; files that are whole or absent
-=====  ==============================  ==============================================================================
+=====  ========================================  ====================================================================
+floor  folder                                    what lives there
+=====  ========================================  ====================================================================
+6      this file                                 the public names
+5      ``learning``                              surrogates, learners, and the theory of their training
+4      ``evaluation``, ``propensity``, ``logs``  what a log says of a ranker; where propensities come from; its health
+3      ``clicks``                                who clicks on what, and what is kept of it
+2      ``ranking``, ``sampling``                 what a ranked list is, and how it is judged; draws
+1      ``checks``, ``files``                     argument checks; files that are whole or absent
+=====  ========================================  ====================================================================
 
-Of the folders beside each other on one floor only ``evaluation`` may import ``propensity``.
+Of the folders beside each other on one floor only ``evaluation`` may import ``propensity``, and ``logs`` may import
+``propensity``.
 """
 
 from cfltr_core.clicks.display_shares import DisplayShares
@@ -49,6 +50,8 @@ from cfltr_core.learning.regret import evaluation_steps, excess_risk, regret
 from cfltr_core.learning.samplers import click_sampler, query_sampler
 from cfltr_core.learning.selection import select_C
 from cfltr_core.learning.sgd import train_sgd
+from cfltr_core.logs.health import check_log
+from cfltr_core.logs.log_report import LogReport
 from cfltr_core.propensity.all_pairs import all_pairs, all_pairs_likelihood
 from cfltr_core.propensity.clicks_above import clicks_above_test, page_displays
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
@@ -83,6 +86,7 @@ __all__ = [
     "Events",
     "JointFit",
     "LinearRanker",
+    "LogReport",
     "MixturePolicy",
     "PageCounts",
     "PlackettLucePolicy",
@@ -105,6 +109,7 @@ __all__ = [
     "average_rank",
     "bound_loss",
     "certified_optimum",
+    "check_log",
     "choose_safely",
     "click_gains",
     "click_rates",

@@ -140,6 +140,7 @@ DEFAULTS = {
     "band": {"label": None, "units": None},
     "bound_loss": {"weights": None, "metric": None, **HINGE},
     "certified_optimum": {"strengths": (1.0, 10.0, 100.0, 1e3, 1e4), "gap": 1e-3, "max_passes": 3000},
+    "check_log": {"source": None, "columns": None, "level": 0.03, "redraws": 100, "memory": "1GB"},
     "choose_safely": {"curve": None, "user": None, "cutoff": None, "level": 0.95, "rule": "interval"},
     "claim": {"units": None},
     "click_sampler": {"replacement": True, "cap": None, "uniform_share": 0.0},
