@@ -181,3 +181,8 @@ def test_without_noise_one_click_is_enough() -> None:
         sum(c * (x - gain) ** 2 for c, x in zip(chance, values, strict=True)) for values in (ips, once)
     )
     assert once_spread < 0.7 * ips_spread
+
+
+def test_a_statistic_is_taken_of_the_rows_of_each_seed() -> None:
+    frame = pd.DataFrame({"seed": [4, 3, 4, 3], "value": [1.0, 5.0, 2.0, 7.0]})
+    assert ch02.by_seed(frame, lambda rows: rows["value"].sum()).tolist() == [12.0, 3.0]
