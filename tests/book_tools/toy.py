@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest import mock
+
+from bs4 import BeautifulSoup
+
+from book_tools.cli import main
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -87,7 +95,22 @@ class Toy:
         return [sys.executable, "-m", "book_tools", "--root", str(self.root), *arguments]
 
     def cli(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run one pipeline command; its two output streams are both in ``stdout``, in order."""
+        """Run one pipeline command in this process; its two output streams are both in ``stdout``, in order."""
+        said, command = io.StringIO(), ["--root", str(self.root), *arguments]
+        with (
+            redirect_stdout(said),
+            redirect_stderr(said),
+            mock.patch.dict(os.environ, surroundings(**environment), clear=True),
+            warnings.catch_warnings(action="ignore"),
+        ):
+            try:
+                code = main(command)
+            except SystemExit as refused:
+                code = int(refused.code or 0)
+        return subprocess.CompletedProcess(command, code, said.getvalue())
+
+    def process(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run one pipeline command in a process of its own."""
         return subprocess.run(
             self.command(*arguments),
             cwd=REPOSITORY,
@@ -98,6 +121,16 @@ class Toy:
             stderr=subprocess.STDOUT,
             check=False,
         )
+
+    def page(self, name: str) -> BeautifulSoup:
+        """Return a built page of the book."""
+        return BeautifulSoup((self.root / "_build" / "html" / f"{name}.html").read_text(), "html.parser")
+
+    def git(self, *arguments: str, **environment: str) -> str:
+        """Run git in the book's folder, as nobody in particular, and return what it prints."""
+        command = ["git", "-C", str(self.root), "-c", "user.name=t", "-c", "user.email=t@localhost", *arguments]
+        env = {**os.environ, **environment}
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout.strip()
 
     def done(self, name: str) -> Path:
         """Return the folder of an executed chapter."""
