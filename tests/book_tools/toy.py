@@ -19,6 +19,7 @@ from bs4 import BeautifulSoup
 from book_tools.cli import main
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+PAGES = Path(__file__).resolve().parent / "pages"
 
 PARAMETERS = 'scale = "ci"\ncorpus = "yahoo-like"\nseed = 0'
 
@@ -140,6 +141,14 @@ class Toy:
         """Return the bytes of everything that the chapters left, by path."""
         top = self.root / "_build" / "run" / "chapters"
         return {p.relative_to(top).as_posix(): p.read_bytes() for p in sorted(top.rglob("*")) if p.is_file()}
+
+
+def same_as_kept(name: str, text: str) -> None:
+    """Compare a text with the one kept in ``pages``; with ANEW_PAGES=1 it is written anew, for ``git diff`` to show."""
+    path = PAGES / name
+    if os.environ.get("ANEW_PAGES"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8"), f"{name} differs; ANEW_PAGES=1 writes it anew"
 
 
 def surroundings(**changes: str) -> dict[str, str]:

@@ -26,21 +26,13 @@ CHAPTERS = [Chapter(Path("91_alpha.ipynb"))]
 BETTER = {"larger": [2.0, 2.1, 2.2, 2.1], "smaller": [1.0, 1.1, 1.0, 1.2]}
 
 
+ENTRY: dict[str, Any] = {"source": "Toy 2026, Table 1", "statement": "A exceeds B", "reason": "by construction"}
+ENTRY |= {"kind": "ordering", "scale": "smoke", "predicted": "supported", "margin": 0.1}
+
+
 def specification(**changes: Any) -> claim_registry.Claim:
-    entry: dict[str, Any] = {
-        "id": "toy-better",
-        "source": "Toy 2026, Table 1",
-        "statement": "A exceeds B",
-        "kind": "ordering",
-        "chapter": "91",
-        "corpora": ("yahoo-like",),
-        "scale": "smoke",
-        "predicted": "supported",
-        "reason": "by construction",
-        "margin": 0.1,
-        "control": "toy-control",
-    }
-    return claim_registry.Claim(**{**entry, **changes})
+    here = {"id": "toy-better", "chapter": "91", "corpora": ("yahoo-like",), "control": "toy-control"}
+    return claim_registry.Claim(**{**ENTRY, **here, **changes})
 
 
 def measured(arrays: Mapping[str, list[float]] = BETTER, **changes: Any) -> Measurement:
@@ -151,42 +143,23 @@ path.write_text({json.dumps(record)!r})
 
 def write_registry(toy: Toy, **verdicts: str) -> None:
     """Write the registry of the toy book; ``verdicts`` changes those on record, by name with an underscore."""
-    entries = [
-        {
-            "id": f"toy-{name}",
-            "source": "Toy 2026, Table 1",
-            "statement": "It is one.",
-            "kind": "number",
-            "chapter": chapter,
-            "corpora": ["yahoo-like"],
-            "scale": scale,
-            "predicted": verdicts.get(name, "supported"),
-            "reason": "by construction",
-            "margin": 0.1,
-            "value": 1.0,
-        }
-        for name, chapter, scale in (
-            ("one", "91", "smoke"),
-            ("two", "91", "smoke"),
-            ("far", "91", "ci"),
-            ("other", "92", "ci"),
-            ("last", "92", "ci"),
-        )
-    ]
     folder = toy.root / "cfltr_book" / "claims"
     folder.mkdir(parents=True, exist_ok=True)
-    for number in ("91", "92"):
-        here = [entry for entry in entries if entry["chapter"] == number]
-        plain = [{key: value for key, value in entry.items() if key != "chapter"} for entry in here]
-        (folder / f"{number}.yml").write_text(yaml.safe_dump(plain))
+    common = {**ENTRY, "kind": "number", "value": 1.0, "corpora": ["yahoo-like"]}
+    for number, scales in (
+        ("91", {"one": "smoke", "two": "smoke", "far": "ci"}),
+        ("92", {"other": "ci", "last": "ci"}),
+    ):
+        claims = [
+            {**common, "id": f"toy-{name}", "scale": scale, "predicted": verdicts.get(name, "supported")}
+            for name, scale in scales.items()
+        ]
+        (folder / f"{number}.yml").write_text(yaml.safe_dump(claims))
 
 
 def read_registry(toy: Toy) -> dict[str, claim_registry.Claim]:
-    entries = [
-        {**entry, "chapter": path.stem}
-        for path in sorted((toy.root / "cfltr_book" / "claims").glob("*.yml"))
-        for entry in yaml.safe_load(path.read_text())
-    ]
+    files = sorted((toy.root / "cfltr_book" / "claims").glob("*.yml"))
+    entries = [{**one, "chapter": path.stem} for path in files for one in yaml.safe_load(path.read_text())]
     verdicts = Book(toy.root).verdicts
     return claim_registry.parse_registry(entries, parse_accepted(verdicts.read_text()) if verdicts.is_file() else [])
 
