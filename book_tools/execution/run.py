@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from book_tools.execution.artefacts import check_artefacts
 from book_tools.execution.execute import CACHE_VARIABLE, KEPT_VARIABLE, REVISION_VARIABLE, Kernels, execute
 from book_tools.execution.preflight import check_chapters, check_claims, check_packages, check_parameters
 from book_tools.execution.state import exclusive, fingerprints, is_current, provenance, write_stamp
-from book_tools.execution.times import announcement, expected_seconds, machine
+from book_tools.execution.times import announcement, expected_minutes, expected_seconds, machine, time_so_far
 from book_tools.files import json_text, read_json, remove_tree, replace_tree
 from book_tools.git import git_state
 from book_tools.parameters import Parameters
@@ -53,12 +54,14 @@ def run(
         missing = [chapter for chapter in chapters if chapter not in kept]
         expected = expected_seconds(book, missing, parameters)
         if missing:
-            print(f"  {announcement(expected, len(missing), jobs)}", flush=True)
+            most = "at most " if parameters.corpus.startswith("letor:") else ""
+            print(f"  {announcement(expected, len(missing), jobs, most)}", flush=True)
             # The longest first, so that no worker is left alone with one in the end; where no time is known, the later
             # ones, which tend to be longer.
             missing.sort(key=lambda chapter: (expected.get(chapter.name, math.inf), chapter.name), reverse=True)
         try:
-            failures = _execute_all(book, parameters, missing, prints, jobs)
+            minutes = expected_minutes(expected, len(missing), jobs)
+            failures = _execute_all(book, parameters, missing, prints, jobs, minutes)
         finally:
             # Also after an interruption: what is finished is finished, and the manifest says so.
             write_manifest(book, parameters, prints)
@@ -92,10 +95,16 @@ def _tidy(book: Book, chapters: list[Chapter]) -> None:
 
 
 def _execute_all(
-    book: Book, parameters: Parameters, chapters: list[Chapter], prints: Mapping[str, str], jobs: int
+    book: Book,
+    parameters: Parameters,
+    chapters: list[Chapter],
+    prints: Mapping[str, str],
+    jobs: int,
+    expected: float | None,
 ) -> list[str]:
-    """Execute the chapters, and return the problems of those that failed."""
+    """Execute the chapters, which should take the minutes ``expected``; return the problems of those that failed."""
     failures: list[str] = []
+    started = time.monotonic()
     book.partial.mkdir(parents=True, exist_ok=True)
     times = {name: about for name, about in read_json(book.times).items() if name in prints}
     with interruptible("chapters"), Kernels(jobs) as kernels:
@@ -108,7 +117,8 @@ def _execute_all(
             finished, under_way = wait(under_way, PROGRESS_SECONDS, FIRST_COMPLETED)
             if not finished:
                 at = (f"{name.partition('_')[0]} at cell {cell}" for name, cell in sorted(kernels.cells_done.items()))
-                print(f"  … {', '.join(at)}; {len(under_way)} to go", flush=True)
+                passed = time_so_far((time.monotonic() - started) / 60, expected)
+                print(f"  … {', '.join(at)}; {len(under_way)} to go; {passed}", flush=True)
             for future in finished:
                 name = futures[future]
                 try:

@@ -16,7 +16,8 @@ from book_tools.files import read_json
 from book_tools.parameters import Parameters
 
 # Seconds of each chapter, two at a time on two cores: a generated corpus at scale smoke and at ci, and at ci a
-# collection as large as may be (:class:`cfltr_book.data.scales.Scale`), for which no table of results is kept.
+# collection as large as may be (:class:`cfltr_book.data.scales.Scale`), for which no table of results is kept: the
+# longer of the times of one with as many numbers, and of one with as many pairs of documents.
 SECONDS = Path(__file__).with_name("seconds.csv")
 CPUINFO = Path("/proc/cpuinfo")
 
@@ -32,12 +33,26 @@ def expected_seconds(book: Book, chapters: Iterable[Chapter], parameters: Parame
     return {chapter.name: known[chapter.name] for chapter in chapters if chapter.name in known}
 
 
-def announcement(seconds: dict[str, float], n_chapters: int, jobs: int) -> str:
-    """Say how long ``n_chapters`` take, ``jobs`` at a time."""
-    if len(seconds) < n_chapters:
+def expected_minutes(seconds: dict[str, float], n_chapters: int, jobs: int) -> float | None:
+    """Return how many minutes ``n_chapters`` take, ``jobs`` at a time; None where that is not known of all of them."""
+    return max(sum(seconds.values()) / jobs, *seconds.values(), 0.0) / 60 if len(seconds) == n_chapters else None
+
+
+def announcement(seconds: dict[str, float], n_chapters: int, jobs: int, most: str = "") -> str:
+    """Say how long ``n_chapters`` take, ``jobs`` at a time; ``most`` stands before it, where it is a bound."""
+    minutes = expected_minutes(seconds, n_chapters, jobs)
+    if minutes is None:
         return f"how long {n_chapters - len(seconds)} of them take is not known; finished ones are kept"
-    minutes = max(sum(seconds.values()) / jobs, *seconds.values(), 0.0) / 60
-    return f"about {minutes:.0f} minutes, if nothing else computes here" if minutes >= 1 else "about a minute"
+    return f"{most}about {minutes:.0f} minutes, if nothing else computes here" if minutes >= 1 else "about a minute"
+
+
+def time_so_far(minutes: float, expected: float | None) -> str:
+    """Say how many ``minutes`` have passed of those ``expected``, or that they are more."""
+    if expected is None:
+        return f"{minutes:.0f} min so far"
+    if minutes > expected + 1:
+        return f"{minutes:.0f} min so far, longer than the {expected:.0f} expected"
+    return f"{minutes:.0f} of about {max(expected, 1):.0f} min"
 
 
 def machine() -> str:

@@ -178,12 +178,12 @@ def load_corpus(corpus: str, scale: str, *, seed: int, options: ReaderOptions | 
         return generate(GENERATED[corpus], size.generated, n_features=size.features, seed=seed)
     _, fields = _parse_letor(corpus)
     chosen = replace(options or ReaderOptions(), **fields)
-    share, parts = _kept_collection(letor_folder(corpus), seed, chosen, size.collection_values)
+    share, parts = _kept_collection(letor_folder(corpus), seed, chosen, (size.collection_values, size.collection_pairs))
     _check_relevant(corpus, seed, parts)
     return Corpus(corpus, *parts, share=share)
 
 
-def _kept_collection(folder: Path, seed: int, options: ReaderOptions, most: float) -> tuple[float, Parts]:
+def _kept_collection(folder: Path, seed: int, options: ReaderOptions, most: tuple[float, float]) -> tuple[float, Parts]:
     """:func:`_drawn_collection`, from the folder that CFLTR_CACHE names where it is there and the files are as then."""
     place = os.environ.get("CFLTR_CACHE")
     files = [file for group in layout_of(folder, seed).groups for file in group]
@@ -198,11 +198,15 @@ def _kept_collection(folder: Path, seed: int, options: ReaderOptions, most: floa
 
 
 def _drawn_collection(
-    folder: Path, seed: int, options: ReaderOptions, most: float, state: list[tuple[str, int, int]]
+    folder: Path, seed: int, options: ReaderOptions, most: tuple[float, float], state: list[tuple[str, int, int]]
 ) -> tuple[float, Parts]:
-    """The share of queries that is run, and the parts; ``state``, of the files, is what it is kept under."""
+    """The share of queries that is run, and the parts: of training at ``most`` so many numbers or pairs of documents.
+
+    ``state``, of the files, is what it is kept under.
+    """
     parts = read_collection(folder, seed, options=options)
-    share = min(1.0, most / parts[0].features.size)
+    values, pairs = parts[0].features.size, float(np.sum(np.diff(parts[0].offsets) ** 2))
+    share = 1 / max(1.0, values / most[0] + pairs / most[1])
     if share == 1.0:
         return share, parts
     rng = np.random.default_rng([seed, 30])

@@ -23,10 +23,13 @@ class Scale:
     ``stride``-th.  Where courses of SGD are compared, ``sgd_steps`` is the number of steps of one click, and of clicks
     in the log, ``sgd_severities`` the η, and ``sgd_seeds`` the number of populations: those on which every learning
     rate is tried, and further ones on which only those about the rate that the first one chose.
-    A collection from disk is run within the time of a generated corpus.  Of one whose training part holds more than
-    ``collection_values`` numbers, documents times features, as many queries are drawn as hold about that many; it has
-    at most the second of ``collection_seeds`` seeds, and a fifth of the steps of SGD.  Any other has at most the first
-    of ``collection_seeds``.  ``SCALES`` holds the scales by ``name``.
+    A collection from disk is run within half an hour on two cores.  Its training part may hold ``collection_values``
+    numbers, documents times features, or ``collection_pairs`` pairs of documents, Σ n² over lists of n, or half as many
+    of both, and so on; of a larger one as many queries are drawn, and it has at most the second of
+    ``collection_seeds`` seeds, any other at most the first.  Where a list holds more than ``collection_list`` numbers
+    in the mean, which is what a step of SGD costs, a fifth of the steps is taken, and logs are smaller, since there
+    every click is compared with a long list: the longest of ``clicks`` is left out, and of ``severity_clicks`` and
+    ``robust_clicks`` there is a tenth.  ``SCALES`` holds the scales by ``name``.
 
     Examples
     --------
@@ -35,9 +38,9 @@ class Scale:
     ['smoke', 'ci', 'paper']
     >>> book.SCALES["smoke"].clicks, book.SCALES["smoke"].seeds
     ((500, 5000), 2)
-    >>> whole, drawn = (book.SCALES["ci"].for_collection(share) for share in (1.0, 0.2))
-    >>> (whole.seeds, whole.light_seeds), (drawn.seeds, drawn.light_seeds)
-    ((5, 5), (3, 3))
+    >>> whole, drawn = (book.SCALES["ci"].for_collection(share, list_values=6_000) for share in (1.0, 0.2))
+    >>> (whole.seeds, whole.light_seeds), (drawn.seeds, drawn.light_seeds), drawn.sgd_steps
+    ((5, 5), (3, 3), 34000)
     """
 
     name: str
@@ -58,14 +61,27 @@ class Scale:
     sgd_severities: tuple[float, ...]
     sgd_seeds: tuple[int, int]
     collection_values: float
+    collection_pairs: float
+    collection_list: float
     collection_seeds: tuple[int, int]
 
-    def for_collection(self, share: float) -> Scale:
-        """The sizes for a collection from disk of which ``share`` of the queries is run, in (0, 1]."""
-        most, steps = self.collection_seeds[share < 1], self.sgd_steps
-        if share < 1:
-            steps //= 5
-        return replace(self, seeds=min(self.seeds, most), light_seeds=min(self.light_seeds, most), sgd_steps=steps)
+    def for_collection(self, share: float, *, list_values: float) -> Scale:
+        """The sizes for a collection from disk of which ``share`` of the queries is run, in (0, 1].
+
+        ``list_values`` is how many numbers, documents times features, a list for training holds in the mean.
+        """
+        most = self.collection_seeds[share < 1]
+        fewer = replace(self, seeds=min(self.seeds, most), light_seeds=min(self.light_seeds, most))
+        if list_values <= self.collection_list:
+            return fewer
+        low, high = self.severity_clicks
+        return replace(
+            fewer,
+            clicks=self.clicks[:-1],
+            severity_clicks=(low // 10, high // 10),
+            robust_clicks=self.robust_clicks // 10,
+            sgd_steps=self.sgd_steps // 5,
+        )
 
 
 _CURVE = (1_700, 17_000, 170_000, 1_700_000)
@@ -116,6 +132,8 @@ SCALES: Mapping[str, Scale] = _Scales(
             sgd_severities=_SEVERITIES,
             sgd_seeds=(4, 0),
             collection_values=2e6,
+            collection_pairs=math.inf,
+            collection_list=math.inf,
             collection_seeds=(2, 2),
         ),
         "ci": Scale(
@@ -137,6 +155,8 @@ SCALES: Mapping[str, Scale] = _Scales(
             sgd_severities=_SEVERITIES,
             sgd_seeds=(20, 0),
             collection_values=4e6,
+            collection_pairs=8e6,
+            collection_list=5e3,
             collection_seeds=(5, 3),
         ),
         "paper": Scale(
@@ -158,6 +178,8 @@ SCALES: Mapping[str, Scale] = _Scales(
             sgd_severities=_SEVERITIES[::2],
             sgd_seeds=(1, 4),
             collection_values=math.inf,
+            collection_pairs=math.inf,
+            collection_list=math.inf,
             collection_seeds=(20, 20),
         ),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -131,16 +131,19 @@ def blend_differences(run: book.Run) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["eta", "ranker", "method", "difference", "low", "high"])
 
 
+def _log(run: book.Run, seed: int, setting: tuple[float, float, int], rng: np.random.Generator) -> cf.ClickLog:
+    """A log of users with (η, noise), of as many sessions as give these clicks without noise: noise only adds some."""
+    eta, noise, clicks = setting
+    w = world(run, seed)
+    sessions = cf.sessions_for_clicks(w.policy, user_with(eta), relevance=w.relevance, n_clicks=clicks)
+    return run.simulate(w.policy, user_with(eta, noise), relevance=w.relevance, n_sessions=sessions, rng=rng)
+
+
 def _orders(run: book.Run, settings: Sequence[tuple[float, float, int]], stream: int) -> pd.DataFrame:
     """How three estimates order the contenders: a row for each seed, setting (eta, noise, clicks) and method."""
 
     def judge(seed: int, setting: tuple[float, float, int], rng: np.random.Generator) -> FloatArray:
-        eta, noise, clicks = setting
-        w = world(run, seed)
-        # As many sessions as give these clicks without noise, so that noise only adds clicks.
-        total = cf.sessions_for_clicks(w.policy, user_with(eta), relevance=w.relevance, n_clicks=clicks)
-        log = run.simulate(w.policy, user_with(eta, noise), relevance=w.relevance, n_sessions=total, rng=rng)
-        return estimates(log, w.lam)
+        return estimates(_log(run, seed, setting, rng), world(run, seed).lam)
 
     rows = []
     for seed, of_seed in zip(run.seeds, run.each_seed(judge, settings, stream=stream), strict=True):
@@ -172,41 +175,24 @@ def orders_by_size(run: book.Run) -> pd.DataFrame:
 def wrong_curves(run: book.Run) -> pd.DataFrame:
     """IPS that assumes another severity than the users' η = 1: a row for each seed and ``assumed`` severity.
 
+    The logs are those of :func:`orders_by_size` that have the usual size and no noise.
     ``blends`` is the share of the five blends that it prefers to the new ranker inside, ``truly`` the share that is
     better.
     """
 
     def assuming(seed: int, assumed: float, rng: np.random.Generator) -> list[float]:
         w = world(run, seed)
-        log = run.simulate(w.policy, user_with(1.0), relevance=w.relevance, n_clicks=clicks_of_a_log(run), rng=rng)
+        log = _log(run, seed, (1.0, 0.0, clicks_of_a_log(run)), rng)
         estimate = -(w.lam[:, log.document] @ (log.clicks * log.rank**assumed)) / log.n_sessions
         return [tau(estimate, w.truth), blends_preferred(estimate), blends_preferred(w.truth)]
 
-    found = run.each_seed(assuming, ASSUMED, stream=108)
+    found = run.each_seed(assuming, ASSUMED, stream=106)
     rows = [
         (seed, assumed, *told)
         for seed, of_seed in zip(run.seeds, found, strict=True)
         for assumed, told in zip(ASSUMED, of_seed, strict=True)
     ]
     return pd.DataFrame(rows, columns=["seed", "assumed", "tau", "blends", "truly"])
-
-
-@cache
-def ab_test(run: book.Run) -> cf.ClickLog:
-    """The log of a test of two rankers, the deployed one and the first new one, with half of the sessions each.
-
-    Like a log of one's own it does not tell who examined what.
-    """
-    w = world(run, run.seed)
-    second = cf.DeterministicPolicy.rank_by(-w.lam[0], w.queries.offsets, rng=run.rng(run.seed, 109))
-    log = run.simulate(
-        cf.MixturePolicy([w.policy, second], shares=[0.5, 0.5]),
-        user_with(1.0),
-        relevance=w.relevance,
-        n_clicks=10 * clicks_of_a_log(run),
-        rng=run.rng(run.seed, 110),
-    )
-    return replace(log, propensity=np.ones(len(log.rank)), examined=False)
 
 
 @cache

@@ -100,8 +100,7 @@ class Claim:
 
     def gates(self, scale: str, corpus: str) -> bool:
         """True where the verdict on record must be met: at this scale or larger, on a named corpus."""
-        named = _corpus_family(corpus) in self.corpora
-        return named and SCALE_ORDER.index(scale) >= SCALE_ORDER.index(self.scale)
+        return _corpus_family(corpus) in self.corpora and SCALE_ORDER.index(scale) >= SCALE_ORDER.index(self.scale)
 
     @property
     def tested_where(self) -> str:
@@ -246,30 +245,27 @@ def _parse(entry: dict[str, Any]) -> Claim:
         spec = Claim(**{**entry, "corpora": tuple(entry["corpora"])})
     except (KeyError, TypeError) as error:
         raise _fault(*place, f"{error}") from error
-    if spec.kind not in ARRAYS or spec.scale not in SCALE_ORDER:
-        raise _fault(*place, "unknown kind or scale")
-    if spec.nature not in NATURES:
-        raise _fault(*place, f"nature is one of {NATURES}")
-    if not isinstance(spec.each, str) or not spec.each or spec.each.endswith("s"):
-        raise _fault(*place, f"each is {spec.each!r}; name one of what is counted, as in random problem")
-    if not set(spec.corpora) <= set(CORPORA):
-        raise _fault(*place, f"corpora {spec.corpora} are not all among {CORPORA}")
+    each, needs_margin = spec.each, ("equivalence", "number", "limit")
+    for is_wrong, text in (
+        (spec.kind not in ARRAYS or spec.scale not in SCALE_ORDER, "unknown kind or scale"),
+        (spec.nature not in NATURES, f"nature is one of {NATURES}"),
+        (not isinstance(each, str) or each[-1:] in ("", "s"), f"each is {each!r}; name one of what is counted"),
+        (not set(spec.corpora) <= set(CORPORA), f"corpora {spec.corpora} are not all among {CORPORA}"),
+        (spec.kind in EXACT and not spec.tolerance > 0, "an exact claim states a tolerance > 0"),
+        (spec.kind in needs_margin and not spec.margin > 0, "this kind states a margin > 0"),
+        (spec.kind in ("number", "limit") and "value" not in entry, "this kind states the value that is claimed"),
+        (spec.margin < 0, "margin is the smallest effect that matters, >= 0"),
+    ):
+        if is_wrong:
+            raise _fault(*place, text)
     stated: list[tuple[str, str | Mapping[str, str], tuple[str, ...]]] = [
         ("predicted", spec.predicted, (*VERDICTS, NO_PREDICTION)),
         *([("withdrawn: measured", replaced.measured, VERDICTS)] if replaced else []),
     ]
     for called, given, allowed in stated:
-        each = dict.fromkeys(spec.corpora, given) if isinstance(given, str) else given
-        if set(each) != set(spec.corpora) or not set(each.values()) <= set(allowed):
+        told = dict.fromkeys(spec.corpora, given) if isinstance(given, str) else given
+        if set(told) != set(spec.corpora) or not set(told.values()) <= set(allowed):
             raise _fault(*place, f"{called} is one of {allowed}, or one of them per corpus")
-    if spec.kind in EXACT and not spec.tolerance > 0:
-        raise _fault(*place, "an exact claim states a tolerance > 0")
-    if spec.kind in ("equivalence", "number", "limit") and not spec.margin > 0:
-        raise _fault(*place, "this kind states a margin > 0")
-    if spec.kind in ("number", "limit") and "value" not in entry:
-        raise _fault(*place, "this kind states the value that is claimed")
-    if spec.margin < 0:
-        raise _fault(*place, "margin is the smallest effect that matters, >= 0")
     return spec
 
 

@@ -51,7 +51,7 @@ class Run(Experiments):
     (range(3, 5), range(3, 5), (500, 5000))
     >>> run.each_seed(lambda seed, rng: round(rng.random(), 3), stream=7)
     [0.682, 0.972]
-    >>> run.setting
+    >>> run.setting_of(run.seeds)
     'Corpus yahoo-like (relevant from grade 3), scale smoke, 2 seeds'
     >>> run.setting_of([3])
     'Corpus yahoo-like (relevant from grade 3), scale smoke, seed 3'

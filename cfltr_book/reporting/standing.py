@@ -30,7 +30,7 @@ class Standing:
     >>> here = Standing("smoke", "yahoo-like", 3)
     >>> here.seeds, here.learning_seeds, here.size.clicks
     (range(3, 5), range(3, 5), (500, 5000))
-    >>> here.setting
+    >>> here.setting_of(here.seeds)
     'Corpus yahoo-like (relevant from grade 3), scale smoke, 2 seeds'
     >>> here.setting_of([3])
     'Corpus yahoo-like (relevant from grade 3), scale smoke, seed 3'
@@ -54,7 +54,10 @@ class Standing:
         A collection from disk has fewer seeds than a generated corpus (:meth:`Scale.for_collection`).
         """
         size = check_scale(self.scale)
-        return size.for_collection(self.load(self.seed).share) if self.corpus.startswith("letor:") else size
+        if not self.corpus.startswith("letor:"):
+            return size
+        data = self.load(self.seed)
+        return size.for_collection(data.share, list_values=data.train.features.size / data.train.n_queries)
 
     @property
     def seeds(self) -> range:
@@ -66,13 +69,8 @@ class Standing:
         """Seeds of what is learnt, which takes longer: the first ``size.seeds`` of them."""
         return range(self.seed, self.seed + self.size.seeds)
 
-    @property
-    def setting(self) -> str:
-        """For captions: corpus, lowest relevant grade, scale and number of :attr:`seeds`."""
-        return self.setting_of(self.seeds)
-
     def setting_of(self, seeds: Iterable[int]) -> str:
-        """As :attr:`setting`, for other ``seeds``; of a single one the seed itself is named.
+        """For captions: corpus, lowest relevant grade, scale and number of ``seeds``; of a single one the seed itself.
 
         Where seeds share the folds of a collection the folds are counted, too (:func:`units_of`), and where not all
         queries of a collection are run it says how many.

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from cfltr_book.reporting.intervals import below
+
+if TYPE_CHECKING:
+    from cfltr_book.reporting.claim_registry import Claim
 
 # The short codes that begin the ids of claims, with what they stand for.
 SOURCES: Mapping[str, str] = {
@@ -68,35 +71,7 @@ def is_published(id: str) -> bool:
     return source_of(id) not in (OWN, CONTROL)
 
 
-class Named(Protocol):
-    """What words need to know of a claim."""
-
-    @property
-    def id(self) -> str:
-        """Its id, which begins with the code of its source."""
-
-    @property
-    def nature(self) -> str:
-        """Mathematical or empirical."""
-
-    @property
-    def kind(self) -> str:
-        """How it is judged: identity, inequality, ordering, equivalence, number or limit."""
-
-    @property
-    def margin(self) -> float:
-        """The smallest effect that matters."""
-
-    @property
-    def tolerance(self) -> float:
-        """The largest excess of an exact claim."""
-
-    @property
-    def value(self) -> float:
-        """The value that is claimed."""
-
-
-def outcome(spec: Named, verdict: str, *, interval: tuple[float, float] | None = None) -> str:
+def outcome(spec: Claim, verdict: str, *, interval: tuple[float, float] | None = None) -> str:
     """A verdict on a claim in words: true, false; seen, opposite seen; held, did not hold; undecided.
 
     A contradicted ordering of data is *smaller than asked*, *not seen* or *opposite seen*, as its ``interval`` says
@@ -131,7 +106,7 @@ def shortfall(interval: tuple[float, float]) -> str:
     return SMALLER if below(0.0, low) else OPPOSITE if below(high, 0.0) else NOT_SEEN
 
 
-def describe(spec: Named) -> str:
+def describe(spec: Claim) -> str:
     """What the effect of a claim of this kind is, in words."""
     return {
         "identity": "largest |left − right|",
@@ -143,7 +118,7 @@ def describe(spec: Named) -> str:
     }[spec.kind]
 
 
-def required(spec: Named) -> str:
+def required(spec: Claim) -> str:
     """What the effect must meet for the claim to be supported, in words."""
     return {
         "identity": f"must not exceed {spec.tolerance:g}",

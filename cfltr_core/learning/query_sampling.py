@@ -17,9 +17,13 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.learning.convergence import gradient_bounds, weight_summary
+from cfltr_core.learning.sorted_lists import SortedLists
 from cfltr_core.ranking.ragged import lengths, segment_sum
 from cfltr_core.sampling import AliasTable, term_draws
 
+# A list with more pairs of a clicked document and another is sorted, for each rate; the others go pair by pair.  With
+# 20 rates and every document clicked sorting takes a third of the time in lists of 120, an eighth in lists of 440.
+PAIRS = 1 << 16
 # What a step of SGD needs to go on: the gradient, (runs, features, rates), and how many documents each run has scored.
 Step = Iterator[tuple[FloatArray, Any]]
 
@@ -172,9 +176,19 @@ def query_steps(
                     rows = x[cuts[q] : cuts[q + 1]].astype(np.float64, copy=False)
                     terms = clicked[first[q] : first[q + 1]]
                     own, scale = terms - cuts[q], scaled[terms] / batch
-                    scores = rows @ w[run]
-                    active = (scores > scores[own][:, None] - 1.0) * scale[:, None, None]  # clicked × list × rates
-                    force = active.sum(axis=0)
-                    force[own] -= active.sum(axis=1)  # the own document cancels
-                    out[run] += rows.T @ force
+                    out[run] += rows.T @ _push(rows @ w[run], own, scale)
             yield out, width[drawn].sum(axis=1)
+
+
+def _push(scores: FloatArray, own: IntArray, scale: FloatArray) -> FloatArray:
+    """Σ_d scale_d Σ_y [s_y > s_d − 1] (e_y − e_d) over the clicked documents ``own`` of a list, for each rate."""
+    size, rates = scores.shape
+    if len(own) * size > PAIRS:
+        first = size * np.arange(rates + 1)
+        lists = SortedLists(first, (first[:-1, None] + own).ravel())
+        _, pull = lists.sums(scores.T.ravel(), lambda terms, _: np.tile(scale, rates)[terms])
+        return -pull.reshape(rates, size).T
+    active = (scores > scores[own][:, None] - 1.0) * scale[:, None, None]  # clicked × list × rates
+    force: FloatArray = active.sum(axis=0)
+    force[own] -= active.sum(axis=1)  # the own document cancels
+    return force

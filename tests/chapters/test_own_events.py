@@ -1,4 +1,4 @@
-"""The code that chapter 1 shows in a fold, for events of one's own, which the chapter itself does not run."""
+"""The code that chapters 1 and 2 show in a fold, for events of one's own, which they themselves do not run."""
 
 from __future__ import annotations
 
@@ -7,19 +7,27 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pytest
 
 import cfltr_core as cf
 
-CHAPTER = Path(__file__).resolve().parents[2] / "chapters" / "01_clicks_are_biased.ipynb"
+CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
+
+
+def run_fold(name: str) -> dict[str, Any]:
+    """The names that the one block of Python in the chapter's prose defines."""
+    cells = json.loads((CHAPTERS / name).read_text(encoding="utf-8"))["cells"]
+    text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    (code,) = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    names: dict[str, Any] = {"np": np, "pd": pd, "cf": cf}
+    exec(code, names)
+    return names
 
 
 def test_events_as_chapter_1_shows_them_are_accepted_and_judge_a_candidate() -> None:
-    cells = json.loads(CHAPTER.read_text(encoding="utf-8"))["cells"]
-    text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    (code,) = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    names: dict[str, Any] = {"pd": pd, "cf": cf}
-    exec(code, names)
+    names = run_fold("01_clicks_are_biased.ipynb")
     log = names["ab_log"]
     assert (int(log.n_sessions), int(log.n_clicks)) == (3, 3)
     assert sorted(zip(log.document, log.rank, log.clicks, strict=True)) == [
@@ -28,3 +36,13 @@ def test_events_as_chapter_1_shows_them_are_accepted_and_judge_a_candidate() -> 
     # A and C change places: C gains what A loses at rank 1, counted by clicks.
     gain = cf.naive(log, names["candidate"] - names["old"]).report()
     assert round(gain, 3) == round((2 * (0.6309 - 1) + (1 - 0.5)) / 3, 3)
+
+
+def test_events_as_chapter_2_shows_them_have_the_propensities_of_the_curve() -> None:
+    names = run_fold("02_inverse_propensity_scoring.ipynb")
+    log = names["log"]
+    assert (int(log.n_sessions), int(log.n_clicks)) == (3, 3)
+    assert log.propensity == pytest.approx(1 / log.rank)
+    # A and D fall to rank 2; E rises to rank 1, and its click at rank 2 counts twice.
+    assert cf.ips(log, names["new"]).report() == pytest.approx((2 * 0.63093 + 2 * 1) / 3, abs=1e-4)
+    assert cf.ips(log, names["old"]).report() == pytest.approx((2 * 1 + 2 * 0.63093) / 3, abs=1e-4)

@@ -1124,6 +1124,8 @@ SCALES = {
         "sgd_severities": _ETAS,
         "sgd_seeds": (4, 0),
         "collection_values": 2_000_000,
+        "collection_pairs": float("inf"),
+        "collection_list": float("inf"),
         "collection_seeds": (2, 2),
     },
     "ci": {
@@ -1144,6 +1146,8 @@ SCALES = {
         "sgd_severities": _ETAS,
         "sgd_seeds": (20, 0),
         "collection_values": 4_000_000,
+        "collection_pairs": 8_000_000,
+        "collection_list": 5_000,
         "collection_seeds": (5, 3),
     },
     "paper": {
@@ -1164,6 +1168,8 @@ SCALES = {
         "sgd_severities": (0.5, 1.0, 1.5),
         "sgd_seeds": (1, 4),
         "collection_values": float("inf"),
+        "collection_pairs": float("inf"),
+        "collection_list": float("inf"),
         "collection_seeds": (20, 20),
     },
 }

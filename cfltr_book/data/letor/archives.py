@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,71 +33,17 @@ class KnownArchive:
     leaks: tuple[int, ...] = ()
 
 
-_MICROSOFT = "the page 'Microsoft Learning to Rank Datasets' of Microsoft Research (Microsoft Research Licence)"
-_ISTELLA = "the page 'Istella LETOR' of the Istella search engine (Istella LETOR Licence, non-commercial use)"
-_YAHOO = "Yahoo Webscope, dataset C14B 'Yahoo! Learning to Rank Challenge' (on request, by its data sharing agreement)"
+def _known() -> Iterator[KnownArchive]:
+    """The archives of ``archives.csv``; what is not known of one is empty there."""
+    with Path(__file__).with_name("archives.csv").open(encoding="utf-8", newline="") as stream:
+        for row in csv.DictReader(stream):
+            texts, size = (row["collection"], row["sha256"], row["file"] or None), row["bytes"]
+            counts = int(row["features"]), int(row["queries"]), int(row["documents"])
+            leaks = tuple(map(int, row["leaks"].split()))
+            yield KnownArchive(*texts, int(size) if size else None, *counts, row["page"], leaks)
 
-KNOWN = (
-    KnownArchive(
-        collection="MSLR-WEB10K",
-        sha256="2902142ea33f18c59414f654212de5063033b707d5c3939556124b1120d3a0ba",
-        file="MSLR-WEB10K.zip",
-        bytes=1_234_144_912,
-        features=136,
-        queries=10_000,
-        documents=1_200_193,
-        page=_MICROSOFT,
-        leaks=MSLR_LEAKS,
-    ),
-    KnownArchive(
-        collection="MSLR-WEB30K",
-        sha256="08cb7977e1d5cbdeb57a9a2537a0923dbca6d46a76db9a6afc69e043c85341ae",
-        file="MSLR-WEB30K.zip",
-        bytes=3_849_406_307,
-        features=136,
-        queries=31_531,
-        documents=3_771_126,
-        page=_MICROSOFT,
-        leaks=MSLR_LEAKS,
-    ),
-    KnownArchive(
-        collection="Istella-S",
-        sha256="41b21116a3650cc043dbe16f02ee39f4467f9405b37fdbcc9a6a05e230a38981",
-        file="istella-s-letor.tar.gz",
-        bytes=472_129_615,
-        features=220,
-        queries=33_018,
-        documents=3_408_630,
-        page=_ISTELLA,
-    ),
-    KnownArchive(
-        collection="Istella",
-        sha256="d45899d9a6a0e48afb250aac7ee3dc50e73e263687f15761d754515cd8284e0b",
-        file="istella-letor.tar.gz",
-        bytes=1_288_401_248,
-        features=220,
-        queries=33_018,
-        documents=10_454_629,
-        page=_ISTELLA,
-    ),
-    # Two packings of set 1 circulate, under several names.
-    *(
-        KnownArchive(
-            collection=f"Yahoo C14B set 1 ({packing})",
-            sha256=sha256,
-            file=None,
-            bytes=None,
-            features=699,
-            queries=29_921,
-            documents=709_877,
-            page=_YAHOO,
-        )
-        for packing, sha256 in (
-            (".tgz", "d82bcaa8eae8f89db88c87a9fce819ec6fa86dba3fa8b09e531364cc23f916a7"),
-            (".tar.bz2", "2d96b587828f5a4d43c508ba7ec3412a760b9be798f69313b38516544a33a6de"),
-        )
-    ),
-)
+
+KNOWN = tuple(_known())
 
 
 def verify_archive(path: str | Path) -> KnownArchive:

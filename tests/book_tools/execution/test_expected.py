@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+from pathlib import Path
 
 import pytest
 from toy import REPOSITORY, Toy
 
 from book_tools.book import Book
 from book_tools.execution import run as runner
-from book_tools.execution.times import SECONDS, announcement, expected_seconds
+from book_tools.execution.times import SECONDS, announcement, expected_seconds, time_so_far
 from book_tools.parameters import Parameters
 
 
@@ -53,6 +54,33 @@ def test_the_announcement(seconds: dict[str, float], n_chapters: int, jobs: int,
     assert announcement(seconds, n_chapters, jobs).startswith(words)
 
 
+def test_of_a_collection_the_announcement_is_a_bound(
+    toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
+    (tmp_path / "mine").mkdir()
+    toy.chapter("91_alpha", "1")
+    toy.contents("91_alpha")
+    monkeypatch.setattr(runner, "expected_seconds", lambda *_: {"91_alpha": 180.0})
+    for corpus, words in (("letor:mine", "  at most about 3 minutes"), ("digits", "  about 3 minutes")):
+        runner.run(Book(toy.root), Parameters("smoke", corpus, 0))
+        assert capsys.readouterr().out.splitlines()[1].startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "expected", "words"),
+    [
+        (2.0, None, "2 min so far"),
+        (2.0, 17.2, "2 of about 17 min"),
+        (18.0, 17.2, "18 of about 17 min"),
+        (36.0, 17.2, "36 min so far, longer than the 17 expected"),
+        (1.2, 0.4, "1 of about 1 min"),
+    ],
+)
+def test_what_is_said_of_the_time_so_far(minutes: float, expected: float | None, words: str) -> None:
+    assert time_so_far(minutes, expected) == words
+
+
 def test_a_long_chapter_says_how_far_it_is(
     toy: Toy, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -63,4 +91,4 @@ def test_a_long_chapter_says_how_far_it_is(
     said = capsys.readouterr().out.splitlines()
     assert "how long 1 of them take is not known" in said[1]
     cells = len(json.loads((toy.done("91_alpha") / "notebook.ipynb").read_text())["cells"])
-    assert any(f"… 91 at cell {cells - 1} of {cells}; 1 to go" in line for line in said)
+    assert any(f"… 91 at cell {cells - 1} of {cells}; 1 to go; 0 min so far" in line for line in said)

@@ -40,7 +40,7 @@ def test_what_a_chapter_shows_knows_where_it_stands(tmp_path: Path, monkeypatch:
     assert (found[f"{id}.json"]["scale"], found[f"{id}.json"]["corpus"]) == ("smoke", "digits")
     assert found["some-number.json"]["text"] == "0.5"
     assert found["fig-one.json"]["caption"] == CAPTION
-    assert found["fig-two.json"]["caption"] == f"{CAPTION} {RUN.setting}."
+    assert found["fig-two.json"]["caption"] == f"{CAPTION} {RUN.setting_of(RUN.seeds)}."
     assert RUN.evidence(result).summary.startswith("Evidence: 1 claim: true")
 
 

@@ -234,7 +234,9 @@ def test_the_slider_of_a_run_says_where_it_stands(run: Path) -> None:
     for name, seeds in (("fig-one", None), ("fig-two", here.seeds)):
         here.slider(examined, name, knob=KNOB, values=VALUES, caption=CAPTION, seeds=seeds)
     assert "digits" not in read(run, "fig-one")["caption"]
-    assert read(run, "fig-two")["caption"].startswith(f"{CAPTION} {here.setting}. On the book's site a slider ")
+    assert read(run, "fig-two")["caption"].startswith(
+        f"{CAPTION} {here.setting_of(here.seeds)}. On the book's site a slider "
+    )
 
 
 @pytest.mark.parametrize("dense", [False, True])

@@ -44,7 +44,7 @@ def test_arguments_are_checked_at_once(arguments: tuple[Any, ...], message: str)
 
 def test_the_setting_as_captions_say_it() -> None:
     words = "Corpus digits (relevant from grade 1), scale smoke, {}"
-    assert HERE.setting == words.format(f"{len(oracles.seeds_of(3, 2))} seeds")
+    assert HERE.setting_of(HERE.seeds) == words.format(f"{len(oracles.seeds_of(3, 2))} seeds")
     assert HERE.setting_of([5]) == words.format("seed 5")
     assert HERE.setting_of(range(3)) == words.format("3 seeds")
     with pytest.raises(ValueError, match="seeds: there is none"):

@@ -1,4 +1,4 @@
-"""Doubly robust gains and estimates against loops, over every page and click, and the example of chapter 2."""
+"""Doubly robust gains and estimates against loops, over every page and click, and an example by hand."""
 
 from __future__ import annotations
 

@@ -61,9 +61,11 @@ def test_a_query_is_drawn_by_the_weight_and_the_steepness_of_its_clicks() -> Non
 
 
 @pytest.mark.oracle("query_sampling.query_steps", "query_sampling.QuerySampler")
+@pytest.mark.parametrize("pairs", [query_sampling.PAIRS, 0])
 @pytest.mark.parametrize("case", ["weight × steepness", "own law"])
-def test_the_gradient_is_unbiased_and_bounded(case: str) -> None:
+def test_the_gradient_is_unbiased_and_bounded(monkeypatch: pytest.MonkeyPatch, case: str, pairs: int) -> None:
     """The expectation over all queries, at several weights, against a loop over single clicks."""
+    monkeypatch.setattr(query_sampling, "PAIRS", pairs)
     sampler = query_sampler(X, LOG)
     if case == "own law":
         sampler = QuerySampler(sampler.mass, OFFSETS, law=[0.2, 0.1, 3.0, 0.4, 0.0])
@@ -85,8 +87,11 @@ def test_the_gradient_is_unbiased_and_bounded(case: str) -> None:
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad"])
-@pytest.mark.parametrize(("runs", "batch"), [(1, 1), (1, 3), (2, 2)])
-def test_training_follows_the_algorithm(monkeypatch: pytest.MonkeyPatch, optimizer: str, runs: int, batch: int) -> None:
+@pytest.mark.parametrize(("runs", "batch", "pairs"), [(1, 1, query_sampling.PAIRS), (1, 3, 0), (2, 2, 0)])
+def test_training_follows_the_algorithm(
+    monkeypatch: pytest.MonkeyPatch, optimizer: str, runs: int, batch: int, pairs: int
+) -> None:
+    monkeypatch.setattr(query_sampling, "PAIRS", pairs)
     steps, rates = 12, [0.001, 0.02, 0.3]
     sequence = np.random.default_rng(7).choice([0, 2, 3], size=(steps, runs, batch))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -131,7 +132,7 @@ def test_a_large_collection_is_cut_to_whole_queries(tmp_path: Path, monkeypatch:
         path.parent.mkdir(exist_ok=True)
         path.write_text(oracles.svmlight_text(rows, [d % 2 for d in range(2 * n)], queries), encoding="ascii")
     whole, cut, other = (load_corpus("letor:large", s, seed=k) for s, k in (("paper", 0), ("smoke", 0), ("smoke", 1)))
-    share = SCALES["smoke"].collection_values / (2 * n_queries * 1_000)
+    share = 1 / (2 * n_queries * 1_000 / SCALES["smoke"].collection_values)
     assert (whole.share, whole.train.n_queries) == (1.0, n_queries)
     assert cut.share == other.share == share
     for part, n in ((cut.train, n_queries), (cut.validation, 40), (cut.test, 60)):
@@ -144,9 +145,39 @@ def test_a_large_collection_is_cut_to_whole_queries(tmp_path: Path, monkeypatch:
     assert not np.array_equal(cut.train.features, other.train.features)
     some = Run("ci", "letor:large")
     assert (len(some.seeds), len(some.learning_seeds)) == (5, 5)
-    fewer = SCALES["ci"].for_collection(share)
-    assert (fewer.seeds, fewer.light_seeds, fewer.sgd_steps) == (3, 3, SCALES["ci"].sgd_steps // 5)
-    assert f"{share:.0%} of the queries)" in Run("smoke", "letor:large").setting
+    fewer = SCALES["ci"].for_collection(share, list_values=2_000.0)
+    assert (fewer.seeds, fewer.light_seeds, fewer.sgd_steps) == (3, 3, SCALES["ci"].sgd_steps)
+    assert f"{share:.0%} of the queries)" in Run("smoke", "letor:large").setting_of([0, 1])
+
+
+def test_long_lists_are_drawn_by_their_pairs_and_take_fewer_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lists of 30, 60 and 90 documents: Σ n² counts; a step of SGD costs a list, however many there are."""
+    monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
+    lengths = [30, 60, 90, 60] * 5
+    queries = [1 + q for q, n in enumerate(lengths) for _ in range(n)]
+    rows = [[float(d), 1.0] for d in range(len(queries))]
+    (tmp_path / "long").mkdir()
+    for part in ("train", "vali", "test"):
+        text = oracles.svmlight_text(rows, [d % 2 for d in range(len(rows))], queries)
+        (tmp_path / "long" / f"{part}.txt").write_text(text, encoding="ascii")
+    pairs = sum(n * n for n in lengths)
+    numbers = 2 * sum(lengths)
+    for values, most, share in ((math.inf, pairs, 1.0), (math.inf, pairs / 4, 0.25), (numbers / 2, pairs / 3, 0.2)):
+        size = replace(SCALES["ci"], collection_values=values, collection_pairs=most)
+        monkeypatch.setitem(SCALES._scales, "ci", size)
+        data = load_corpus("letor:long", "ci", seed=0)
+        assert (data.share, data.train.n_queries) == (share, share * len(lengths))
+        assert set(np.diff(data.train.offsets).tolist()) <= {30, 60, 90}
+    run, whole = Run("ci", "letor:long"), SCALES["ci"]
+    assert (len(run.seeds), len(run.learning_seeds), run.size.sgd_steps) == (3, 3, whole.sgd_steps)
+    mean = run.load(0).train.features.size / run.load(0).train.n_queries
+    for longest, steps in ((mean, whole.sgd_steps), (mean * 0.99, whole.sgd_steps // 5)):
+        monkeypatch.setitem(SCALES._scales, "ci", replace(whole, collection_list=longest))
+        assert Run("ci", "letor:long").size.sgd_steps == steps
+    long = Run("ci", "letor:long").size
+    assert (long.clicks, long.severity_clicks, long.robust_clicks) == (whole.clicks[:-1], (4_500, 22_500), 17_000)
 
 
 # --- archives -----------------------------------------------------------------------------------------
