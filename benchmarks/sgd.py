@@ -38,7 +38,7 @@ from cfltr_core import (
     simulate_clicks,
     train_sgd,
 )
-from cfltr_core.learning.countersample import ClickSampler
+from cfltr_core.learning.samplers import ClickSampler
 from cfltr_core.learning.torch_sampler import ClickLists, torch_sampler
 from cfltr_core.sampling import term_draws
 

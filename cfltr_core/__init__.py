@@ -38,18 +38,17 @@ from cfltr_core.evaluation.variances import ips_variance
 from cfltr_core.learning.bounds import bound_loss, surrogate_ranks
 from cfltr_core.learning.certified import certified_optimum, label_log
 from cfltr_core.learning.convergence import weight_summary
-from cfltr_core.learning.countersample import click_sampler, train_sgd
 from cfltr_core.learning.deep import AGARWAL_DEEP, fit_deep
-from cfltr_core.learning.deep_selection import select_deep
 from cfltr_core.learning.lambda_loss import click_gains, lambda_loss, lambda_metric
 from cfltr_core.learning.lambdaloss_fit import fit_lambdaloss, lambda_objective
 from cfltr_core.learning.networks import two_layer
 from cfltr_core.learning.proofs import exact_runs, proof_steps
 from cfltr_core.learning.propdcg import fit_propdcg
 from cfltr_core.learning.proprank import fit_proprank
-from cfltr_core.learning.query_sampling import query_sampler
 from cfltr_core.learning.regret import evaluation_steps, excess_risk, regret
+from cfltr_core.learning.samplers import click_sampler, query_sampler
 from cfltr_core.learning.selection import select_C
+from cfltr_core.learning.sgd import train_sgd
 from cfltr_core.propensity.all_pairs import all_pairs, all_pairs_likelihood
 from cfltr_core.propensity.clicks_above import clicks_above_test, page_displays
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
@@ -169,7 +168,6 @@ __all__ = [
     "same_curve",
     "segment_sum",
     "select_C",
-    "select_deep",
     "self_normalised",
     "sessions_for_clicks",
     "shrunk_power",

@@ -15,9 +15,8 @@ import cfltr_book as book
 import cfltr_core as cf
 from cfltr_core.learning import convergence
 from cfltr_core.learning.bounds import Bound
-from cfltr_core.learning.countersample import ClickSampler
 from cfltr_core.learning.proprank import LinearFit
-from cfltr_core.learning.query_sampling import QuerySampler
+from cfltr_core.learning.samplers import ClickSampler, QuerySampler
 from cfltr_core.sampling import AliasTable
 
 # Learning rates of all methods, from Eq. 31.
@@ -157,12 +156,6 @@ def by_length(train: cf.RankingData, log: cf.ClickLog) -> ClickSampler:
     return ClickSampler(d, AliasTable.build(law), factor=factor, offsets=train.offsets)
 
 
-def queries_by_weight(log: cf.ClickLog) -> QuerySampler:
-    """Whole queries by Σ w."""
-    mass = np.bincount(log.document, log.mass, minlength=log.offsets[-1]).astype(float)
-    return QuerySampler(mass, log.offsets, law=cf.segment_sum(mass, log.offsets))
-
-
 def full_gradient(excess: Excess, passes: int) -> Array:
     """log10 of the lowest excess risk that L-BFGS has seen, pass after pass."""
     x, seen = excess.train.features.astype(float), []
@@ -238,8 +231,8 @@ def measured(run: book.Run, seed: int, setting: Setting, rng: np.random.Generato
         del samplers["biased"]
         steps, runs = steps // 2, 8
     elif seed in run.learning_seeds:
-        laws = by_length(train, log), cf.query_sampler(train.features, log), queries_by_weight(log)
-        samplers |= zip(RIVALS, laws, strict=True)
+        whole = cf.query_sampler(log, gradient_bounds_of=train.features), cf.query_sampler(log)
+        samplers |= zip(RIVALS, (by_length(train, log), *whole), strict=True)
     courses, single = {}, cost(samplers["countersample"], train)
     for k, (name, sampler) in enumerate(samplers.items()):
         mine = steps * (single / cost(sampler, train) if name in RIVALS else 1)
@@ -282,7 +275,8 @@ def _measured_alone(run: book.Run, seed: int, setting: Setting, rng: np.random.G
     train, log = world(run, seed)
     log = last_click_only(log)
     excess, _ = excess_on(train, log)
-    ways: dict[str, Sampler] = {"length": by_length(train, log), "query": cf.query_sampler(train.features, log)}
+    whole = cf.query_sampler(log, gradient_bounds_of=train.features)
+    ways: dict[str, Sampler] = {"length": by_length(train, log), "query": whole}
     return {
         name: at_best(run, way, excess, steps_of(run), run.rng(seed, [1410, k])).levels[-1]
         for k, (name, way) in enumerate(ways.items())

@@ -15,7 +15,6 @@ in the convex-concave procedure; it is no longer convex in θ.  Source: Agarwal 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -26,8 +25,8 @@ from numpy.typing import ArrayLike
 from cfltr_core import checks
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.learning.bounds import Surrogate
-from cfltr_core.learning.descent import DeepMethod, DeepOptimizer, Plan
-from cfltr_core.learning.module_training import Rates, train_module, training_length, validation_pair
+from cfltr_core.learning.course import DeepMethod, DeepOptimizer, Rates, planned, validation_pair
+from cfltr_core.learning.module_training import train_module
 from cfltr_core.learning.networks import DeepFit
 from cfltr_core.learning.propdcg import curvature
 from cfltr_core.learning.proprank import training_problem
@@ -160,18 +159,15 @@ def fit_deep(
     checks.one_of(method, "method", ("direct", "majorise"))
     checks.positive_int(round_epochs, "round_epochs")
     checks.one_of(optimizer, "optimizer", ("adam", "sgd"))
-    checks.within(weight_decay, 0, np.finfo(float).max, "weight_decay", "expected γ of the penalty (γ/2)‖θ‖², >= 0")
-    checks.positive_int(batch_documents, "batch_documents")
     if method == "majorise" and curvature(lam, int(np.diff(log.offsets).max())) == "convex":
         raise ValueError(f"method is 'majorise', but rank weight {lam.name!r} is convex and lies above its tangents: "
                          "choose 'direct'")  # fmt: skip
-    length, by_steps, rates = training_length(learning_rate, epochs, steps)
-    judged = validation_pair(validation, x.shape[1], patience)
-    plan = Plan(
-        length=length, by_steps=by_steps, rates=rates, metric=lam, surrogate=surrogate, sigma=sigma, method=method,
-        round_epochs=round_epochs, optimizer=optimizer, weight_decay=weight_decay, batch_documents=batch_documents,
-        patience=patience, progress=sys.stderr.isatty() if progress is None else progress,
+    plan = planned(
+        learning_rate=learning_rate, epochs=epochs, steps=steps, weight_decay=weight_decay,
+        batch_documents=batch_documents, patience=patience, progress=progress, metric=lam, surrogate=surrogate,
+        sigma=sigma, method=method, round_epochs=round_epochs, optimizer=optimizer,
     )  # fmt: skip
+    judged = validation_pair(validation, x.shape[1], patience)
     return train_module(x, log, mass, module=module, plan=plan, validation=judged, device=device, seed=seed)
 
 

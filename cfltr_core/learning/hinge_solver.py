@@ -67,7 +67,7 @@ def solve(
     RuntimeError
         When ``max_passes`` multiplications with the features did not reach ``gap``.
     """
-    return _Solver(x, lists, mass, gap, cost).run(max_passes, start)
+    return _Solver(x, lists, mass, gap, cost, start).run(max_passes)
 
 
 class Matrix:
@@ -125,109 +125,153 @@ class _Enclosure:
 
 
 class _Solver:
-    def __init__(self, x: NDArray[np.floating], lists: ClickedLists, mass: FloatArray, gap: float, cost: Cost) -> None:
+    """A solution on its way: weights ``w``, the smoothing ``mu``, the scores ``s`` = Xw, what a sweep yields there.
+
+    ``fresh`` says that ``s`` was computed anew and not added up along the way, so that the primal is that of ``w``;
+    ``stalled`` that rounding hid the end of the last search.
+    """
+
+    def __init__(
+        self,
+        x: NDArray[np.floating],
+        lists: ClickedLists,
+        mass: FloatArray,
+        gap: float,
+        cost: Cost,
+        start: Solution | None,
+    ) -> None:
         self.lists, self.mass, self.gap, self.cost = lists, mass, gap, cost
         self.matrix = Matrix(x, double=gap < SINGLE)
         self.n_docs, self.n_features = x.shape
-        self.passes = 0.0
+        self.passes = self.newton_at = 0.0
         self.strips = strips(lists)
         self.centres = [strip.centres() for strip in self.strips]
         # The centres once more, as views with a row for each term.
         pairs = zip(self.strips, self.centres, strict=True)
         self.rectangles = [z for strip, centre in pairs for z in strip.rectangles(centre)]
-
-    def run(self, max_passes: int, start: Solution | None) -> Solution:
-        w, mu = np.zeros(self.n_features), 1.0
+        self.w, self.mu = np.zeros(self.n_features), 1.0
         if start is not None:
-            w = start.weights.copy()
+            self.w = start.weights.copy()
             if start.slopes is not None:
-                mu = start.slopes.smoothing
-                if start.slopes.belong_to(self.lists):
+                self.mu = start.slopes.smoothing
+                if start.slopes.belong_to(lists):
                     for ours, theirs in zip(self.rectangles, start.slopes.centres, strict=True):
                         ours[:] = theirs
         # Where the data weigh 1e14 times as much as ‖w‖², a smaller μ would only lose digits.
-        floor = min(1.0, 1e-14 * float(self.mass.max(initial=0.0)) * self.matrix.largest() ** 2)
-        nothing = np.zeros(len(self.mass))
-        at_zero = float(self.mass @ self.cost.value(nothing + self.lists.rivals))
-        least = float(self.mass @ self.cost.value(nothing))
-        best = _Enclosure(at_zero, least, w)
-        steps: list[tuple[FloatArray, FloatArray]] = []
-        newton_at, error_before, gap_before = 0.0, np.inf, np.inf
-        fresh, stepped, stalled = True, False, False
-        s = self.scores(w)
-        point = self.at(s, mu)
-        v = self.pull(point.force)
+        self.floor = min(1.0, 1e-14 * float(mass.max(initial=0.0)) * self.matrix.largest() ** 2)
+        nothing = np.zeros(len(mass))
+        self.at_zero = float(mass @ cost.value(nothing + lists.rivals))
+        self.least = float(mass @ cost.value(nothing))
+        self.steps: list[tuple[FloatArray, FloatArray]] = []
+        self.error_before = self.gap_before = np.inf
+        self.moved = False
+        self.begin()
+
+    def begin(self) -> None:
+        """Look at the weights in the present precision, with bounds of which nothing is known yet."""
+        self.best = _Enclosure(self.at_zero, self.least, self.w)
+        self.fresh, self.stalled = True, False
+        self.s = self.scores(self.w)
+        self.sweep()
+
+    def sweep(self) -> None:
+        """What the pairs yield at the present scores, centres and μ."""
+        self.point = self.at(self.s, self.mu)
+        self.v = self.pull(self.point.force)
+
+    def run(self, max_passes: int) -> Solution:
+        """Search until the gap is closed; new centres wherever the smoothing keeps it open."""
         while True:
-            gradient = w - v
+            primal, dual, gradient = self.bounds()
             error = float(0.5 * gradient @ gradient)
-            primal = float(0.5 * w @ w + point.exact)
-            dual = float(point.dual - 0.5 * v @ v)
-            best.dual = max(best.dual, dual)
-            if fresh and primal < best.primal:
-                best.weights, best.primal = w, primal
-            wanted, rounding = self.gap * best.unit(best.primal), self.rounding(w, s, point)
+            best, rounding = self.best, self.rounding()
+            wanted = self.gap * best.unit(best.primal)
             crossed = best.dual - best.primal > ROUNDING * rounding
-            if crossed or stalled or wanted < SPARE * rounding:
-                if self.matrix.dtype != np.float64:
-                    self.matrix = Matrix(self.matrix.x, double=True)
-                    best, fresh, stalled = _Enclosure(at_zero, least, w), True, False
-                    s = self.scores(w)
-                    point = self.at(s, mu)
-                    v = self.pull(point.force)
-                    continue
-                if crossed:
-                    raise RuntimeError(
-                        f"the lower bound {best.dual!r} is above the objective {best.primal!r}: such features leave "
-                        "double precision no digits; subtract their means and scale them"
-                    )
-            # With a tiny C rounding hides what can be gained; w = 0 ranks nothing, and one step from it does.
-            if best.primal - best.dual <= max(wanted, ROUNDING * rounding) and (w.any() or stepped):
-                self.settle(s, mu)
-                slopes = Slopes(self.lists.offsets, self.lists.documents, mu, tuple(self.rectangles))
-                same = best.primal - best.dual <= (ROUNDING * rounding if self.matrix.dtype == np.float64 else 0.0)
-                dual = best.primal if same else best.dual
-                return Solution(
-                    best.weights,
-                    primal=best.primal,
-                    dual=dual,
-                    at_zero=at_zero,
-                    least=least,
-                    passes=self.passes,
-                    slopes=slopes,
+            if (crossed or self.stalled or wanted < SPARE * rounding) and self.matrix.dtype != np.float64:
+                self.matrix = Matrix(self.matrix.x, double=True)
+                self.begin()
+                continue
+            if crossed:
+                raise RuntimeError(
+                    f"the lower bound {best.dual!r} is above the objective {best.primal!r}: such features leave "
+                    "double precision no digits; subtract their means and scale them"
                 )
+            # With a tiny C rounding hides what can be gained; w = 0 ranks nothing, and one step from it does.
+            if best.primal - best.dual <= max(wanted, ROUNDING * rounding) and (self.w.any() or self.moved):
+                return self.solution(rounding)
             if self.passes >= max_passes:
                 raise RuntimeError(
                     f"relative gap {(best.primal - best.dual) / best.unit(best.primal):.1e} after {self.passes:.0f} "
                     f"passes, not the {self.gap:.1e} asked for: raise gap or max_passes, or lower C"
                 )
-            closed = primal - best.dual <= self.gap * best.unit(primal)
-            if not fresh and (closed or error < 0.5 * (primal - dual - error)):
-                # The smoothing, not the search, is what keeps the gap open: settle the slopes as new centres.  Scores
-                # that were added up along the way are computed anew, so that the certificate is not theirs.
-                s = self.scores(w)
-                self.settle(s, mu)
-                if primal - dual > SHARE * gap_before:
-                    mu = max(mu * SHRINK, floor)
-                gap_before, fresh = primal - dual, True
-                point = self.at(s, mu)
-                v = self.pull(point.force)
-                continue
-            direction = self.newton(s, mu, gradient, budget=self.passes - newton_at)
-            if direction is None:
-                direction = -_two_loops(gradient, steps)
-            elif error > 0.1 * error_before:
-                newton_at = self.passes
-            error_before = error
-            w_next, s, point, stalled = self.search(w, s, point, mu, direction, gradient)
-            v = self.pull(point.force)
-            steps.append((w_next - w, (w_next - v) - gradient))
-            del steps[:-MEMORY]
-            w, fresh, stepped = w_next, False, True
+            if self.held_open(primal, dual, error):
+                self.recentre(primal - dual)
+            else:
+                self.descend(gradient, error)
 
-    def rounding(self, w: FloatArray, s: Scores, point: _Point) -> float:
+    def bounds(self) -> tuple[float, float, FloatArray]:
+        """Primal, dual and gradient at the present weights; the best bounds are kept."""
+        w, v, point = self.w, self.v, self.point
+        primal = float(0.5 * w @ w + point.exact)
+        dual = float(point.dual - 0.5 * v @ v)
+        self.best.dual = max(self.best.dual, dual)
+        if self.fresh and primal < self.best.primal:
+            self.best.weights, self.best.primal = w, primal
+        return primal, dual, w - v
+
+    def held_open(self, primal: float, dual: float, error: float) -> bool:
+        """Whether the smoothing, not the search, is what keeps the gap open."""
+        closed = primal - self.best.dual <= self.gap * self.best.unit(primal)
+        return not self.fresh and (closed or error < 0.5 * (primal - dual - error))
+
+    def recentre(self, gap: float) -> None:
+        """Settle the slopes as new centres, and shrink μ if the centres before did not narrow the gap enough.
+
+        Scores that were added up along the way are computed anew, so that the certificate is not theirs.
+        """
+        self.s, self.fresh = self.scores(self.w), True
+        self.settle()
+        if gap > SHARE * self.gap_before:
+            self.mu = max(self.mu * SHRINK, self.floor)
+        self.gap_before = gap
+        self.sweep()
+
+    def descend(self, gradient: FloatArray, error: float) -> None:
+        """A Newton step where few pairs are in between, else one of L-BFGS."""
+        direction = self.newton(gradient, budget=self.passes - self.newton_at)
+        if direction is None:
+            direction = -_two_loops(gradient, self.steps)
+        elif error > 0.1 * self.error_before:
+            self.newton_at = self.passes
+        self.error_before = error
+        before = self.w
+        self.search(direction, gradient)
+        self.v = self.pull(self.point.force)
+        self.steps.append((self.w - before, (self.w - self.v) - gradient))
+        del self.steps[:-MEMORY]
+        self.fresh, self.moved = False, True
+
+    def solution(self, rounding: float) -> Solution:
+        """The best weights with their bounds, and the slopes for a warm start."""
+        self.settle()
+        slopes = Slopes(self.lists.offsets, self.lists.documents, self.mu, tuple(self.rectangles))
+        best, double = self.best, self.matrix.dtype == np.float64
+        same = best.primal - best.dual <= (ROUNDING * rounding if double else 0.0)
+        return Solution(
+            best.weights,
+            primal=best.primal,
+            dual=best.primal if same else best.dual,
+            at_zero=self.at_zero,
+            least=self.least,
+            passes=self.passes,
+            slopes=slopes,
+        )
+
+    def rounding(self) -> float:
         """One unit of rounding of the bounds: of ½‖w‖² and of the hinges, and of the scores times the force on each."""
-        size = 0.5 * float(w @ w) + abs(point.exact) + float(np.abs(point.force) @ np.abs(s))
-        return float(np.finfo(s.dtype).eps) * size
+        w, point = self.w, self.point
+        size = 0.5 * float(w @ w) + abs(point.exact) + float(np.abs(point.force) @ np.abs(self.s))
+        return float(np.finfo(self.s.dtype).eps) * size
 
     def scores(self, w: FloatArray) -> Scores:
         self.passes += 1
@@ -237,10 +281,10 @@ class _Solver:
         self.passes += 1
         return self.matrix.transposed(rho)
 
-    def settle(self, s: Scores, mu: float) -> None:
-        """Make the slopes at these scores the new centres."""
+    def settle(self) -> None:
+        """Make the slopes at the present scores the new centres."""
         for strip, centre in zip(self.strips, self.centres, strict=True):
-            centre[:] = np.where(centre < 0, centre, _slopes(strip.gaps(s), centre, mu))
+            centre[:] = np.where(centre < 0, centre, _slopes(strip.gaps(self.s), centre, self.mu))
 
     def at(self, s: Scores, mu: float) -> _Point:
         """Sweep over all pairs."""
@@ -266,14 +310,13 @@ class _Solver:
             strip.push(force, a, price)
         return _Point(exact, smooth, dual, force)
 
-    def search(
-        self, w: FloatArray, s: Scores, point: _Point, mu: float, direction: FloatArray, gradient: FloatArray
-    ) -> tuple[FloatArray, Scores, _Point, bool]:
-        """Step to where the slope along ``direction`` has almost vanished; True where rounding hides that place.
+    def search(self, direction: FloatArray, gradient: FloatArray) -> None:
+        """Step to where the slope along ``direction`` has almost vanished, or ``stalled`` where rounding hides that.
 
         The smoothed objective is convex along the line and its slope piecewise linear, so that a bracketed secant
         needs a few sweeps over the pairs, and no pass over the features.
         """
+        w, s, point = self.w, self.s, self.point
         ds = self.scores(direction)
         along, across = float(w @ direction), float(direction @ direction)
         initial = float(gradient @ direction)
@@ -283,7 +326,7 @@ class _Solver:
         tau, side, stalled = 1.0, 0, True
         for _ in range(40):
             s_tau = s + s.dtype.type(tau) * ds
-            point = self.at(s_tau, mu)
+            point = self.at(s_tau, self.mu)
             slope = along + tau * across - float(point.force @ ds)
             reached = tau
             rise = half + tau * along + 0.5 * tau**2 * across + point.smooth - before
@@ -302,12 +345,13 @@ class _Solver:
                 tau = low - low_slope * (high - low) / (high_slope - low_slope)
             else:
                 tau = min(10.0, max(1.5, initial / (initial - slope))) * tau if slope > initial else 10 * tau
-        return w + reached * direction, s_tau, point, stalled
+        self.w, self.s, self.point, self.stalled = w + reached * direction, s_tau, point, stalled
 
-    def newton(self, s: Scores, mu: float, gradient: FloatArray, budget: float) -> FloatArray | None:
+    def newton(self, gradient: FloatArray, budget: float) -> FloatArray | None:
         """−H⁻¹ gradient for H = I + (1/μ) Σ_zone price · x̃ x̃ᵀ when the zone is small, else None."""
         if not self.cost.linear:
             return None
+        s, mu = self.s, self.mu
         limit = (4 + budget) * 8 * self.n_docs
         clicked: list[IntArray] = []
         other: list[IntArray] = []

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.learning.bounds import neighbours
 from cfltr_core.ranking.ragged import document_index, length_groups
 
 Truncation = Literal["at_least_one", "both", "beyond"]
@@ -217,13 +218,9 @@ def _parts(offsets: IntArray) -> Iterator[_Part]:
     """Lists in parts of at most ``BLOCK`` documents, or of one list, longest first."""
     size = np.diff(offsets)
     longest_first = np.argsort(-size, kind="stable")
-    low = 0
-    while low < len(size):
-        end = np.cumsum(size[longest_first[low : low + BLOCK]])
-        high = low + max(1, int(np.searchsorted(end, BLOCK, side="right")))
-        chosen = longest_first[low:high]
+    for part in neighbours(size[longest_first], BLOCK):
+        chosen = longest_first[part]
         yield _Part(offsets[chosen], size[chosen])
-        low = high
 
 
 class _Ties:

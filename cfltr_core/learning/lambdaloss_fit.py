@@ -10,7 +10,6 @@ ranks of each, and validation clicks say which of the weights to keep.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,23 +21,19 @@ from numpy.typing import ArrayLike, NDArray
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.logs import ClickLog
-from cfltr_core.evaluation.estimators import self_normalised
 from cfltr_core.files import write_json
-from cfltr_core.learning.descent import Plan, TrainingDiverged
+from cfltr_core.learning.course import Course, Plan, Rates, Validation, planned, validation_pair
 from cfltr_core.learning.lambda_pairs import Form, LambdaLists, Truncation, far_apart
-from cfltr_core.learning.module_training import Rates, train_module, training_length, validation_pair
+from cfltr_core.learning.module_training import train_module
 from cfltr_core.learning.networks import DeepFit
 from cfltr_core.learning.proprank import training_problem
+from cfltr_core.learning.sgd import optimizer_of
 from cfltr_core.learning.torch_lists import ListBatch
 from cfltr_core.ranking.linear import LinearRanker, names_of
-from cfltr_core.ranking.metrics import rank_weights
 from cfltr_core.ranking.rank_weight import dcg
 
 if TYPE_CHECKING:
     import torch
-
-# Of Adam, as everybody has them.
-BETA_1, BETA_2, TINY = 0.9, 0.999, 1e-8
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -161,20 +156,17 @@ def fit_lambdaloss(
     gains[clicked.documents] = mass
     settings: dict[str, Any] = {"cutoff": cutoff, "truncation": truncation, "form": form, "sigma": sigma}
     lists = LambdaLists(log.offsets, gains, **settings)
-    checks.within(weight_decay, 0, np.finfo(float).max, "weight_decay", "expected γ of the penalty (γ/2)‖θ‖², >= 0")
-    checks.positive_int(batch_documents, "batch_documents")
     if learning_rate is None:
         learning_rate = 0.05 if module is None else 1e-3
         epochs = (100 if module is None else 50) if epochs is None else epochs
-    length, _, rates = training_length(learning_rate, epochs, None)
-    judged = validation_pair(validation, x.shape[1], patience)
-    plan = Plan(
-        length=length, by_steps=False, rates=rates, metric=dcg(cutoff), surrogate="logistic", sigma=sigma,
-        method="direct", round_epochs=1, optimizer="adam", weight_decay=weight_decay, batch_documents=batch_documents,
-        patience=patience, progress=sys.stderr.isatty() if progress is None else progress,
+    plan = planned(
+        learning_rate=learning_rate, epochs=epochs, steps=None, weight_decay=weight_decay,
+        batch_documents=batch_documents, patience=patience, progress=progress, metric=dcg(cutoff), sigma=sigma,
     )  # fmt: skip
+    judged = validation_pair(validation, x.shape[1], patience)
     if module is None:
-        return _linear(x, lists, plan, judged).named(names_of(features))
+        fit: LambdaFit = _Linear(x, lists, plan, judged).run()
+        return fit.named(names_of(features))
 
     def objective(batch: ListBatch, scores: torch.Tensor) -> tuple[float, torch.Tensor]:
         import torch
@@ -240,59 +232,41 @@ def lambda_objective(
     return objective
 
 
-def _linear(x: NDArray[Any], lists: LambdaLists, plan: Plan, judged: tuple[NDArray[Any], ClickLog] | None) -> LambdaFit:
+class _Linear(Course):
     """Adam on v = w · spread of the features, one step an epoch."""
-    spread = np.std(x, axis=0, dtype=np.float64)
-    # A constant feature ranks nothing: its weight stays 0, where rounding would let Adam move it.
-    alive = spread > 1e-12 * np.abs(x).max(axis=0).astype(np.float64)
-    spread[~alive] = 1.0
-    w, mean, square = (np.zeros(x.shape[1]) for _ in range(3))
-    last, best, best_epoch, risk = w, w, 0, math.inf
-    history: dict[str, list[float]] = {"objective": [], "validation": [], "rate": [], "steps": []}
 
-    def answer(weights: FloatArray, epoch: int, least: float) -> LambdaFit:
-        found = {name: np.array(values) for name, values in history.items()}
-        return LambdaFit(weights=weights, history=found, best_epoch=epoch, risk=least)
+    def __init__(self, x: NDArray[Any], lists: LambdaLists, plan: Plan, validation: Validation) -> None:
+        self.x, self.lists = x, lists
+        self.spread = np.std(x, axis=0, dtype=np.float64)
+        # A constant feature ranks nothing: its weight stays 0, where rounding would let Adam move it.
+        self.alive = self.spread > 1e-12 * np.abs(x).max(axis=0).astype(np.float64)
+        self.spread[~self.alive] = 1.0
+        self.v = np.zeros(x.shape[1])
+        self.move = optimizer_of("adam", self.v)
+        super().__init__(plan, validation)
 
-    for epoch in range(1, plan.length + 1):
-        scores = _scores(x, w)
-        if not far_apart(scores, plan.sigma) < math.inf:
-            message = f"scores are not finite in epoch {epoch}: lower learning_rate; fit has the last good weights"
-            raise TrainingDiverged(message, answer(last, epoch - 1, math.nan))
-        found = lists.loss(scores)
-        gradient = alive * (found.gradient.astype(x.dtype) @ x + plan.weight_decay * w) / spread
-        mean += (1 - BETA_1) * (gradient - mean)
-        square += (1 - BETA_2) * (gradient**2 - square)
-        step = mean / (1 - BETA_1**epoch) / (np.sqrt(square / (1 - BETA_2**epoch)) + TINY)
+    def copied(self) -> FloatArray:
         with np.errstate(over="ignore"):
-            last, w = w, w - plan.rate(epoch, epoch) * step / spread
-        estimate = math.nan
-        if judged is not None:
-            features, log = judged
-            scores = _scores(features, w)
-            if not np.isfinite(scores).all():
-                message = f"scores of the validation are not finite in epoch {epoch}: lower learning_rate, or rescale"
-                raise TrainingDiverged(message, answer(last, epoch - 1, math.nan))
-            estimate = self_normalised(log, rank_weights(scores, log.offsets, metric=plan.metric)).value
-        now = (found.value, estimate, plan.rate(epoch, epoch), epoch)
-        for values, number in zip(history.values(), now, strict=True):
-            values.append(number)
-        if plan.progress:
-            line = f"epoch {epoch}: objective {found.value:.6g}" + (
-                "" if judged is None else f", validation {estimate:.6g}"
-            )
-            print(f"\r{line}", end=" ", file=sys.stderr, flush=True)
-        if judged is not None and estimate < risk:
-            best, best_epoch, risk = w, epoch, estimate
-        if plan.patience is not None and epoch - best_epoch >= plan.patience:
-            break
-    if plan.progress:
-        print(file=sys.stderr)
-    return answer(w, epoch, math.nan) if judged is None else answer(best, best_epoch, risk)
+            return np.asarray(self.v / self.spread)
 
+    def scored(self, x: NDArray[Any]) -> FloatArray:
+        """w · x of each row; features of single precision are multiplied in it."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray((x @ self.copied().astype(x.dtype)).astype(np.float64))
 
-def _scores(x: NDArray[Any], w: FloatArray) -> FloatArray:
-    """w · x of each row; features of single precision are multiplied in it."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        scores: FloatArray = (x @ w.astype(x.dtype)).astype(np.float64)
-    return scores
+    def one_epoch(self) -> float:
+        self.step += 1
+        w, scores = self.copied(), self.scored(self.x)
+        if not far_apart(scores, self.plan.sigma) < math.inf:
+            raise self.diverged("scores")
+        self.good, self.good_steps = w, self.step - 1
+        found = self.lists.loss(scores)
+        pull = found.gradient.astype(self.x.dtype) @ self.x + self.plan.weight_decay * w
+        with np.errstate(over="ignore"):
+            self.move(self.alive * pull / self.spread, self.step, self.plan.rate(self.epoch, self.step))
+        return found.value
+
+    def fit_of(
+        self, weights: FloatArray, history: dict[str, FloatArray], steps: int, best_epoch: int, risk: float
+    ) -> LambdaFit:
+        return LambdaFit(weights=weights, history=history, best_epoch=best_epoch, risk=risk)

@@ -1,78 +1,30 @@
 """How any network is made, tried on some documents and trained by a plan, with its own generators and device.
 
-:func:`cfltr_core.learning.deep.fit_deep` and :func:`cfltr_core.learning.lambdaloss_fit.fit_lambdaloss` check their
-arguments here, too, where both take the same: how long to train, and the queries to choose by.
+The objective and the two gradients are those of ``deep``, unless another objective is given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import copy
+import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cfltr_core import checks
-from cfltr_core.checks import FloatArray
+from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.logs import ClickLog
-from cfltr_core.learning.descent import Objective, Plan, train
-from cfltr_core.learning.networks import DeepFit, built, dtype_of, score
-from cfltr_core.learning.proprank import training_problem
-from cfltr_core.learning.torch_lists import TorchLists
+from cfltr_core.learning.course import Course, Plan, Validation
+from cfltr_core.learning.networks import DeepFit, built, dtype_of, flat, score
+from cfltr_core.learning.torch_lists import ListBatch, TorchLists, list_sums
 
 if TYPE_CHECKING:
     import torch
 
-Rates = float | Sequence[tuple[int, float]]
-
-
-def training_length(
-    learning_rate: Rates, epochs: int | None, steps: int | None
-) -> tuple[int, bool, tuple[tuple[float, float], ...]]:
-    """How long, whether that counts steps, and the rates with the length of each; a ValueError for what is neither."""
-    if epochs is not None and steps is not None:
-        raise ValueError(f"epochs is {epochs} and steps is {steps}: give one of the two")
-    given = [(name, n) for name, n in (("epochs", epochs), ("steps", steps)) if n is not None]
-    for name, n in given:
-        checks.positive_int(n, name)
-    rates: tuple[tuple[float, float], ...]
-    if isinstance(learning_rate, Sequence):
-        for i, pair in enumerate(learning_rate):
-            if not isinstance(pair, Sequence) or len(pair) != 2:
-                raise ValueError(f"learning_rate[{i}] is {pair!r}: expected (length, rate)")
-        if not learning_rate:
-            raise ValueError("learning_rate: expected a rate, or (length, rate) one after the other, got none")
-        rates = tuple(
-            (checks.positive_int(length, f"learning_rate[{i}][0]"), checks.positive(rate, f"learning_rate[{i}][1]"))
-            for i, (length, rate) in enumerate(learning_rate)
-        )
-        usual = int(sum(length for length, _ in rates))
-    else:
-        rates, usual = ((np.inf, checks.positive(learning_rate, "learning_rate")),), 50
-    return given[0][1] if given else usual, steps is not None, rates
-
-
-def validation_pair(given: Any, n_features: int, patience: int | None = None) -> tuple[NDArray[Any], ClickLog] | None:
-    """Features and log of other queries, or None where none are ``given``; a ValueError for what does not match.
-
-    They belong together and have ``n_features`` columns.  To stop after ``patience`` epochs one needs them.
-    """
-    if patience is not None:
-        checks.positive_int(patience, "patience")
-        if given is None:
-            raise ValueError("patience: there is no validation to watch; give validation=(features, log)")
-    if given is None:
-        return None
-    if not (isinstance(given, Sequence) and len(given) == 2 and isinstance(given[1], ClickLog)):
-        raise ValueError("validation: expected (features, log) of other queries")
-    try:
-        x, _, _ = training_problem(given[0], given[1], C=1.0)
-    except ValueError as error:
-        raise ValueError(f"validation: {error}") from error
-    if x.shape[1] != n_features:
-        raise ValueError(f"validation: has {x.shape[1]} features, those to learn from are {n_features}")
-    return x, given[1]
+# A batch and its scores, to its part of the objective and the gradient in the scores.
+Objective = Callable[[ListBatch, "torch.Tensor"], "tuple[float, torch.Tensor]"]
 
 
 def train_module(
@@ -82,7 +34,7 @@ def train_module(
     *,
     module: torch.nn.Module | Callable[[], torch.nn.Module],
     plan: Plan,
-    validation: tuple[NDArray[Any], ClickLog] | None,
+    validation: Validation,
     device: str = "cpu",
     seed: int | np.random.Generator | torch.Generator = 0,
     objective: Objective | None = None,
@@ -97,9 +49,132 @@ def train_module(
         net = built(module).to(place)
         _try_out(net, features)
         lists = TorchLists(log.offsets, np.unique(log.document[log.clicks > 0]))
-        return train(
-            net, plan, features=features, lists=lists, mass=mass, validation=validation, rng=rng, objective=objective
-        )
+        fit: DeepFit = _Network(net, plan, features, lists, mass, validation, rng, objective).run()
+        return fit
+
+
+class _Network(Course):
+    """A network, and what it learns from; ``mass`` are the c_t of the ``lists``."""
+
+    def __init__(
+        self,
+        net: torch.nn.Module,
+        plan: Plan,
+        x: NDArray[Any],
+        lists: TorchLists,
+        mass: FloatArray,
+        validation: Validation,
+        rng: np.random.Generator,
+        objective: Objective | None,
+    ) -> None:
+        import torch
+
+        self.net, self.x, self.lists, self.mass, self.rng, self.objective = net, x, lists, mass, rng, objective
+        self.place, self.dtype = next(net.parameters()).device, dtype_of(net)
+        self.on_device = None if self.place.type == "cpu" else self.moved()
+        self.fixed: FloatArray | None = None
+        super().__init__(plan, validation)
+        weights = [p for p in net.parameters() if p.requires_grad]
+        kind: Any = torch.optim.Adam if plan.optimizer == "adam" else torch.optim.SGD
+        self.descent = kind(weights, lr=plan.rate(1, 1), weight_decay=plan.weight_decay)
+
+    def moved(self) -> torch.Tensor:
+        """All features on the device, at once: a GPU would wait for each batch."""
+        import torch
+
+        out = torch.empty(self.x.shape, dtype=self.dtype, device=self.place)
+        for i in range(0, len(self.x), 1 << 16):
+            out[i : i + (1 << 16)] = torch.tensor(self.x[i : i + (1 << 16)], dtype=self.dtype)
+        return out
+
+    def copied(self) -> dict[str, torch.Tensor]:
+        return {name: value.detach().clone() for name, value in self.net.state_dict().items()}
+
+    def scored(self, x: NDArray[Any]) -> FloatArray:
+        return score(self.net.eval(), x)
+
+    def one_epoch(self) -> float:
+        """A step for each batch; F, summed over the batches, each at the weights that it found."""
+        import torch
+
+        if self.plan.method == "majorise" and (self.epoch - 1) % self.plan.round_epochs == 0:
+            self.fixed = self.fixed_prices()
+        self.net.train()
+        order = self.rng.permutation(self.lists.queries)
+        batches = list(self.lists.batches(order, self.plan.batch_documents))
+        values = []
+        for batch in batches:
+            self.step += 1
+            self.descent.param_groups[0]["lr"] = self.plan.rate(self.epoch, self.step)
+            self.descent.zero_grad()
+            scores = self.scores(batch.rows)
+            # No sum of the batch is larger; NaN does not get past this either.
+            if not math.isfinite(2.0 * len(batch.rows) * float(scores.detach().double().abs().max())):
+                raise self.diverged("scores")
+            for name, kept in self.net.state_dict().items():
+                self.good[name].copy_(kept)
+            self.good_steps = self.step - 1
+            value, gradient = self.gradient(batch, scores)
+            values.append(value)
+            scores.backward((gradient * len(batches)).to(scores.dtype))  # type: ignore[no-untyped-call]
+            self.descent.step()
+            if self.plan.by_steps and self.plan.over(self.epoch, self.step):
+                break
+        if not all(bool(torch.isfinite(p).all()) for p in self.net.parameters()):
+            raise self.diverged("weights")
+        return float(np.mean(values)) * len(batches)
+
+    def scores(self, rows: IntArray) -> torch.Tensor:
+        """The scores of these documents, with what automatic differentiation needs."""
+        import torch
+
+        if self.on_device is not None:
+            block = self.on_device.index_select(0, torch.from_numpy(rows).to(self.place))
+        else:
+            block = torch.from_numpy(np.take(self.x, rows, axis=0)).to(self.dtype)
+        return flat(self.net(block), len(rows))
+
+    def gradient(self, batch: ListBatch, scores: torch.Tensor) -> tuple[float, torch.Tensor]:
+        """The part of a batch in F, and the gradient in its scores, of F or with fixed prices of the majoriser."""
+        if self.objective is not None:
+            return self.objective(batch, scores)
+        mass, lam = self.mass[batch.terms], self.plan.metric
+
+        def price(part: slice | IntArray, total: FloatArray) -> FloatArray:
+            return mass[part] * lam.slope(1.0 + total) if self.fixed is None else self.fixed[batch.terms[part]]
+
+        sums, gradient = list_sums(scores, batch, price, surrogate=self.plan.surrogate, sigma=self.plan.sigma)
+        return float(mass @ lam(1.0 + sums)), gradient
+
+    def fixed_prices(self) -> FloatArray:
+        """c_t λ′(1 + S_t) of every term at the present weights, in the order of the terms."""
+        import torch
+
+        prices = np.empty(len(self.mass))
+        self.net.eval()
+        with torch.no_grad():
+            for batch in self.lists.batches(self.lists.queries, self.plan.batch_documents):
+
+                def price(part: slice | IntArray, total: FloatArray, terms: IntArray = batch.terms) -> FloatArray:
+                    prices[terms[part]] = self.mass[terms[part]] * self.plan.metric.slope(1.0 + total)
+                    return prices[terms[part]]
+
+                scores = self.scores(batch.rows)
+                list_sums(scores, batch, price, surrogate=self.plan.surrogate, sigma=self.plan.sigma)
+        return prices
+
+    def fit_of(
+        self, weights: dict[str, torch.Tensor], history: dict[str, FloatArray], steps: int, best_epoch: int, risk: float
+    ) -> DeepFit:
+        """A copy of the network with ``weights``, which the network itself has too from now on."""
+        self.net.load_state_dict(weights)
+        self.net.eval()
+        for p in self.net.parameters():
+            p.grad = None
+        return DeepFit(
+            module=copy.deepcopy(self.net), history=history, steps=steps, best_epoch=best_epoch, risk=risk,
+            n_features=self.x.shape[1],
+        )  # fmt: skip
 
 
 def _device(name: str) -> torch.device:

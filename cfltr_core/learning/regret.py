@@ -22,7 +22,7 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.learning.certified import CertifiedOptimum, surrogate_risk
-from cfltr_core.learning.countersample import SGDPath
+from cfltr_core.learning.sgd import SGDPath
 from cfltr_core.ranking.metrics import ndcg
 from cfltr_core.ranking.ragged import RankingData
 
@@ -235,7 +235,7 @@ def excess_risk(
 def evaluation_steps(n_clicks: int, *, batch: int = 1, epochs: int = 5, every: int = 10_000) -> IntArray:
     """The steps at which 0, ``every``, 2 · ``every``, … clicks have been drawn, up to ``epochs`` passes over a log.
 
-    They are what ``record`` of :func:`cfltr_core.learning.countersample.train_sgd` takes; the last is its ``steps``.
+    They are what ``record`` of :func:`cfltr_core.learning.sgd.train_sgd` takes; the last is its ``steps``.
     Where a batch does not end at a mark, the step that passes it counts.
 
     Source: the released code of Jagerman & de Rijke 2020: with 1,000,000 clicks, 501 evaluations.

@@ -121,10 +121,5 @@ class Strip:
 
 def strips(lists: ClickedLists) -> list[Strip]:
     """All rectangles of ``lists``, in their order, in strips of at most ``BLOCK`` pairs or one rectangle."""
-    found, low, size = [], 0, 0
-    for i, (n, m) in enumerate(lists.shapes):
-        if size and size + n * m > bounds.BLOCK:
-            found.append(Strip(lists, range(low, i)))
-            low, size = i, 0
-        size += n * m
-    return [*found, Strip(lists, range(low, len(lists.shapes)))] if lists.shapes else []
+    pairs = np.array([n * m for n, m in lists.shapes], dtype=np.int64)
+    return [Strip(lists, range(part.start, part.stop)) for part in bounds.neighbours(pairs, bounds.BLOCK)]

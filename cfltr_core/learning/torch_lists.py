@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.learning.bounds import ClickedLists, Surrogate, hinge, logistic
+from cfltr_core.learning.bounds import ClickedLists, Surrogate, hinge, logistic, neighbours
 from cfltr_core.ranking.ragged import document_index, query_of
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def list_sums(
     def on_device(values: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(values).to(s.device)
 
-    for part in _parts(batch.width):
+    for part in neighbours(batch.width, PAIRS):
         width, n_terms = batch.width[part], part.stop - part.start
         first = np.cumsum(width) - width
         n_pairs = int(width.sum())
@@ -135,13 +135,3 @@ def _step(z: torch.Tensor, surrogate: Surrogate, sigma: float) -> tuple[torch.Te
     x = sigma * (z - 1)
     value = (x.clamp(min=0) + torch.log1p(torch.exp(-x.abs()))) / math.log(2)
     return value, torch.sigmoid(x) * (sigma / math.log(2))
-
-
-def _parts(width: IntArray) -> Iterator[slice]:
-    """Neighbouring terms with at most ``PAIRS`` pairs together, or a single term."""
-    begin = np.concatenate([[0], np.cumsum(width)])
-    low = 0
-    while low < len(width):
-        high = max(low + 1, int(np.searchsorted(begin, begin[low] + PAIRS, side="right")) - 1)
-        yield slice(low, high)
-        low = high

@@ -1,6 +1,6 @@
 """The draws of SGD on a click log for a torch ``DataLoader``: any module, any optimizer, the same clicks.
 
-The same seed draws the clicks that :func:`cfltr_core.learning.countersample.train_sgd` draws: a linear module of torch
+The same seed draws the clicks that :func:`cfltr_core.learning.sgd.train_sgd` draws: a linear module of torch
 takes its steps.  torch is imported when it is needed.
 """
 
@@ -14,11 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cfltr_core import checks
-from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.learning.countersample import ClickSampler
-from cfltr_core.learning.query_sampling import QuerySampler
-from cfltr_core.ranking.ragged import document_index, query_of
-from cfltr_core.sampling import AliasTable, term_draws
+from cfltr_core.learning.samplers import ClickSampler, QuerySampler, matched
+from cfltr_core.ranking.ragged import document_index
+from cfltr_core.sampling import term_draws
 
 if TYPE_CHECKING:
     import torch
@@ -39,8 +37,8 @@ def torch_sampler(
     Parameters
     ----------
     sampler : ClickSampler or QuerySampler
-        From :func:`cfltr_core.learning.countersample.click_sampler` or
-        :func:`cfltr_core.learning.query_sampling.query_sampler`.
+        From :func:`cfltr_core.learning.samplers.click_sampler` or
+        :func:`cfltr_core.learning.samplers.query_sampler`.
     steps : int
     batch : int
         Clicks, or queries, per step.
@@ -81,7 +79,7 @@ def torch_sampler(
     total, each = checks.positive_int(steps, "steps"), checks.positive_int(batch, "batch")
     given = seed if isinstance(seed, np.random.Generator) else checks.positive_int(seed, "seed", least=0)
     rng = np.random.default_rng(given)  # a generator is taken as it is
-    table = AliasTable.build(sampler.law) if isinstance(sampler, QuerySampler) else sampler.table
+    table = sampler.draws.table
 
     class Steps(Sampler[list[int]]):
         def __iter__(self) -> Iterator[list[int]]:
@@ -166,28 +164,13 @@ class ClickLists:
     """
 
     def __init__(self, features: ArrayLike, sampler: ClickSampler | QuerySampler) -> None:
-        x = np.asarray(features)
-        if x.ndim != 2 or not np.isfinite(x).all():
-            raise ValueError(f"features: expected shape (n_docs, n_features) and finite numbers, got shape {x.shape}")
+        x = matched(features, sampler.offsets, "sampler.offsets")
         self.features = x if x.dtype in (np.float32, np.float64) else x.astype(np.float64)
-        self.offsets = checks.offsets_of(sampler.offsets, len(x), "sampler.offsets")
-        self._documents: IntArray
-        self._factor: FloatArray
-        # The clicked documents of item i are those from _first[i] to _first[i + 1], all in list _query[i].
-        if isinstance(sampler, QuerySampler):
-            factor = sampler.factor
-            self._documents = np.flatnonzero(factor)
-            self._factor = factor[self._documents]
-            self._first = np.searchsorted(self._documents, self.offsets)
-            self._query = np.arange(len(sampler.law))
-        else:
-            self._documents, self._factor = sampler.document, sampler.factor
-            self._first = np.arange(len(self._documents) + 1)
-            self._query = query_of(self._documents, self.offsets)
+        self._draws = sampler.draws
 
     def __len__(self) -> int:
         """How many terms, or queries, there are to draw from."""
-        return len(self._query)
+        return len(self._draws.start)
 
     def __getitem__(self, items: int | Sequence[int]) -> ClickStep:
         """The step that draws these terms, or queries; their scaled gradients are averaged.
@@ -199,15 +182,11 @@ class ClickLists:
         drawn = np.atleast_1d(np.asarray(items, dtype=np.int64))
         if len(drawn) == 0 or drawn.min() < 0 or drawn.max() >= len(self):
             raise IndexError(f"items are {drawn.tolist()}: expected at least one of 0 … {len(self) - 1}")
-        query = self._query[drawn]
-        width = np.diff(self.offsets)[query]
-        begin = np.cumsum(width) - width
-        item = np.repeat(np.arange(len(drawn)), np.diff(self._first)[drawn])
-        terms = document_index(drawn, self._first)
+        index, begin, width = self._draws.lists_of(drawn)
+        item = np.repeat(np.arange(len(drawn)), np.diff(self._draws.first)[drawn])
+        terms = document_index(drawn, self._draws.first)
         pairs = width[item]
         term = np.repeat(np.arange(len(terms)), pairs)
         other = np.arange(int(pairs.sum())) + np.repeat(begin[item] - (np.cumsum(pairs) - pairs), pairs)
-        own = self._documents[terms] - self.offsets[query][item] + begin[item]
-        rows = self.features[document_index(query, self.offsets)]
-        arrays = (rows, own, self._factor[terms] / len(drawn), term, other)
-        return ClickStep(*map(torch.from_numpy, arrays))
+        own, factor = self._draws.own[terms] + begin[item], self._draws.factor[terms] / len(drawn)
+        return ClickStep(*map(torch.from_numpy, (self.features[index], own, factor, term, other)))

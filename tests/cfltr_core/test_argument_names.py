@@ -69,8 +69,7 @@ from cfltr_core.learning.convergence import (
     second_moment,
     steps_for_accuracy,
 )
-from cfltr_core.learning.countersample import ClickSampler
-from cfltr_core.learning.query_sampling import QuerySampler
+from cfltr_core.learning.samplers import ClickSampler, QuerySampler
 from cfltr_core.ranking.ragged import lengths, segment_max
 from cfltr_core.sampling import AliasTable
 
@@ -224,7 +223,7 @@ CASES: dict[str, list[Callable[[], object]]] = {
     ],
     "features": [
         partial(fit_proprank, X[0], LOG), partial(fit_proprank, X * math.nan, LOG), partial(fit_proprank, X[:2], LOG),
-        partial(gradients, X[0]), partial(train, X[0]), partial(query_sampler, X[0], LOG),
+        partial(gradients, X[0]), partial(train, X[0]),
         partial(RankingData, X[0], [0, 1, 2], offsets=CUTS), partial(LinearRanker([1.0]).decision_function, X),
     ],
     "fraction": [partial(ranker, fraction=2.0)],
@@ -234,6 +233,7 @@ CASES: dict[str, list[Callable[[], object]]] = {
         partial(rate, gradient_bound=0), partial(bound, gradient_bound=0), partial(enough, gradient_bound=0),
         partial(proof, gradient_bound=0),
     ],
+    "gradient_bounds_of": [partial(query_sampler, LOG, gradient_bounds_of=X[0])],
     "gradient_norms": [partial(moment, gradient_norms=[1.0]), partial(moment, gradient_norms=[1.0, -1.0])],
     "impressions": [partial(of_log, impressions=[4]), partial(of_log, impressions=[9, 4, 2])],
     "keep": [partial(AliasTable, [2.0], [0]), partial(AliasTable, [[1.0]], [0])],
@@ -247,7 +247,7 @@ CASES: dict[str, list[Callable[[], object]]] = {
     ],
     "learning_rate": [partial(runs, learning_rate=0)],
     "learning_rates": [partial(train, learning_rates=0), partial(train, learning_rates=[1.0, math.inf])],
-    "log.offsets": [partial(query_sampler, X[:2], LOG)],
+    "log.offsets": [partial(query_sampler, LOG, gradient_bounds_of=X[:2])],
     "mass": [partial(of_queries, mass=[1.0]), partial(of_queries, mass=[1.0, -1.0, 0.0])],
     "max_rounds": [partial(fit_propdcg, X, LOG, max_rounds=0)],
     "method": [partial(click_sampler, LOG, "naive")],

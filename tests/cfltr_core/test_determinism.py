@@ -48,9 +48,8 @@ from cfltr_core import (
     two_layer,
     two_towers,
 )
-from cfltr_core.learning.descent import Plan, train
+from cfltr_core.learning.course import planned
 from cfltr_core.learning.module_training import train_module
-from cfltr_core.learning.torch_lists import TorchLists
 from cfltr_core.learning.torch_sampler import torch_sampler
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
 from cfltr_core.propensity.score_models import score_model
@@ -97,9 +96,9 @@ def five_parts(folder: Path) -> Path:
     return folder
 
 
-PLAN = Plan(
-    length=1, by_steps=False, rates=((1, 0.1),), metric=dcg(), surrogate="hinge", sigma=1.0, method="direct",
-    round_epochs=1, optimizer="sgd", weight_decay=0.0, batch_documents=9, patience=None, progress=False,
+PLAN = planned(
+    learning_rate=0.1, epochs=1, steps=None, weight_decay=0.0, batch_documents=9, patience=None, progress=False,
+    metric=dcg(), optimizer="sgd",
 )  # fmt: skip
 
 
@@ -108,17 +107,6 @@ def by_module(seed: int) -> np.ndarray:
     mass = LOG.mass[LOG.clicks > 0]
     fit = train_module(DATA.features, LOG, mass, module=one_layer, plan=PLAN, validation=None, seed=seed)
     return fit.weights["weight"]
-
-
-def trained(seed: int) -> np.ndarray:
-    """The order of the lists is drawn: batches are small, and the network is always the same."""
-    net = torch.nn.Linear(3, 1, bias=False)
-    with torch.no_grad():
-        net.weight.fill_(0.1)
-    lists = TorchLists(LOG.offsets, np.flatnonzero(LOG.clicks))
-    mass = LOG.mass[LOG.clicks > 0]
-    given = {"features": DATA.features, "lists": lists, "mass": mass, "validation": None}
-    return train(net, PLAN, **given, rng=generator(seed)).weights["weight"]
 
 
 DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
@@ -160,8 +148,11 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     ),
     "simulation.expand_clicks": lambda s, _: expand_clicks(LOG, generator(s)).session,
     "sampling.draw": lambda s, _: AliasTable.build([1.0, 2.0, 5.0]).draw(50, generator(s)),
-    "countersample.train_sgd": lambda s, _: (
-        train_sgd(DATA.features, click_sampler(LOG, "ips"), learning_rates=0.1, steps=20, rng=generator(s)).last
+    "sgd.train_sgd": lambda s, _: np.stack(
+        [
+            train_sgd(DATA.features, sampler, learning_rates=0.1, steps=20, rng=generator(s)).last
+            for sampler in (click_sampler(LOG, "ips"), query_sampler(LOG))
+        ]
     ),
     "sampling.epochs": lambda s, _: (
         train_sgd(
@@ -174,9 +165,6 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     ),
     "sampling.term_draws": lambda s, _: next(term_draws(Deck([3, 1, 5]), (2, 1), generator(s))),
     "torch_sampler.torch_sampler": lambda s, _: np.array([*torch_sampler(click_sampler(LOG, "ips"), steps=20, seed=s)]),
-    "query_sampling.query_steps": lambda s, _: (
-        train_sgd(DATA.features, query_sampler(DATA.features, LOG), learning_rates=0.1, steps=20, rng=generator(s)).last
-    ),
     "deep.fit_deep": lambda s, _: fit_deep(
         DATA.features, LOG, module=lambda: two_layer(3, 4), epochs=1, seed=s
     ).weights["0.weight"],
@@ -184,7 +172,6 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "lambdaloss_fit.fit_lambdaloss": lambda s, _: fit_lambdaloss(
         DATA.features, LOG, module=lambda: two_layer(3, 4), epochs=1, seed=s
     ).weights["0.weight"],
-    "descent.train": lambda s, _: trained(s),
     "score_models.score_model": lambda s, _: score_model(DATA.features, np.arange(9), module=one_layer, seed=s).start(),
     "two_towers.two_towers": lambda s, _: (
         two_towers(COUNTS, DATA.features, module=one_layer, steps=1, seed=s).attraction

@@ -44,8 +44,7 @@ from cfltr_core.checks import counts, numbers, positive, positive_int, within
 from cfltr_core.evaluation import exact
 from cfltr_core.evaluation.estimates import Estimate
 from cfltr_core.learning.convergence import click_gradients, convergence_bound, gradient_bounds, second_moment
-from cfltr_core.learning.countersample import ClickSampler
-from cfltr_core.learning.query_sampling import QuerySampler
+from cfltr_core.learning.samplers import ClickSampler, QuerySampler
 from cfltr_core.sampling import AliasTable
 
 USER = PositionBasedUser([1.0, 0.5])

@@ -31,12 +31,12 @@ from cfltr_core import (
 from cfltr_core.evaluation.estimates import Unit
 from cfltr_core.learning.bounds import Surrogate
 from cfltr_core.learning.convergence import second_moment
-from cfltr_core.learning.countersample import Method, Optimizer
-from cfltr_core.learning.deep_selection import DeepSelection
 from cfltr_core.learning.lambda_pairs import TRUNCATIONS, Form, Truncation
 from cfltr_core.learning.networks import Activation
 from cfltr_core.learning.propdcg import Curvature, curvature
 from cfltr_core.learning.regret import Iterate, Part, Regret
+from cfltr_core.learning.samplers import Method
+from cfltr_core.learning.sgd import Optimizer
 from cfltr_core.ranking.metrics import TIES, Ties
 from cfltr_core.ranking.rank_weight import RankWeight
 
@@ -131,7 +131,7 @@ def test_a_claim_may_name_every_corpus() -> None:
 
 def test_what_is_printed_is_short_and_names_no_address() -> None:
     judged = ndcg(np.arange(300.0), np.arange(0, 301, 3), relevance=np.tile([0, 1, 2], 100))
-    theta, chosen = power_examination(1.0), {"sigma": 2.0, "module": two_layer}
+    theta = power_examination(1.0)
     for thing, words in {
         dcg(10): "RankWeight(DCG@10)",
         judged: "NDCG(mean=1 over 100 queries, share_dropped=0)",
@@ -144,6 +144,5 @@ def test_what_is_printed_is_short_and_names_no_address() -> None:
         TrustUser(np.ones(100), epsilon_minus=theta): (
             "TrustUser(examination=[1, 1, 1, 1, …], epsilon_plus=1, epsilon_minus=a function of ranks)"
         ),
-        DeepSelection(None, chosen, np.zeros(3)): "DeepSelection({'sigma': 2.0, 'module': 'a function'} of 3 settings)",
     }.items():
         assert repr(thing) == words

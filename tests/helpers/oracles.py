@@ -1293,6 +1293,19 @@ def count_words(words: list[str]) -> dict[str, int]:
     return out
 
 
+def neighbours(sizes: Sequence[int], limit: int) -> list[list[int]]:
+    """Positions put together one by one, as long as their sizes add up to at most ``limit``."""
+    parts: list[list[int]] = []
+    total = 0
+    for i, size in enumerate(sizes):
+        if not parts or total + size > limit:
+            parts.append([])
+            total = 0
+        parts[-1].append(i)
+        total += size
+    return parts
+
+
 # --- stochastic gradient descent and its convergence ------------------------------------------------------------
 
 

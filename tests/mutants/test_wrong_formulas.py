@@ -273,8 +273,8 @@ WRONG = {
         "test_deep.py::test_batches_have_the_mean_gradient_of_all",
     ),
     "a round of tangents that begins an epoch late": (
-        "self.epoch % plan.round_epochs == 0",
-        "self.epoch % plan.round_epochs == 1",
+        "(self.epoch - 1) % self.plan.round_epochs == 0",
+        "self.epoch % self.plan.round_epochs == 0",
         "test_deep.py::test_descent_on_all_lists_at_once_is_that_of_the_loop",
     ),
     "the best weights as an alias of the last": (

@@ -37,7 +37,7 @@ def test_every_law_has_the_risk_as_its_mean(small: World) -> None:
     d, share, mass, G, query = ch14.clicked(train, log)
     assert share.sum() == pytest.approx(1)
     assert np.array_equal(query, np.searchsorted(train.offsets, d, side="right") - 1)
-    clicks, queries = ch14.by_length(train, log), ch14.queries_by_weight(log)
+    clicks, queries = ch14.by_length(train, log), cf.query_sampler(log)
     law = clicks.table.probabilities()
     assert law == pytest.approx(mass * G / (mass @ G))
     assert law * clicks.factor == pytest.approx(mass)
@@ -48,7 +48,7 @@ def test_every_law_has_the_risk_as_its_mean(small: World) -> None:
 def test_a_step_costs_the_documents_of_its_list(small: World) -> None:
     train, log = small
     lengths = np.diff(train.offsets)
-    clicks, queries = cf.click_sampler(log, "ips"), ch14.queries_by_weight(log)
+    clicks, queries = cf.click_sampler(log, "ips"), cf.query_sampler(log)
     share = np.bincount(log.query, log.clicks, minlength=20) / log.n_clicks
     assert ch14.cost(clicks, train) == pytest.approx(share @ lengths)
     assert ch14.cost(queries, train) == pytest.approx(queries.probability @ lengths)
@@ -105,7 +105,7 @@ def test_the_lowest_click_of_each_query_is_left(small: World) -> None:
         assert np.flatnonzero((alone.query == q) & (alone.clicks > 0)).tolist() == [last]
         assert alone.clicks[last] == log.clicks[last]
     # Then clicks by w G and queries by w G are one law.
-    ways = ch14.by_length(train, alone), cf.query_sampler(train.features, alone)
+    ways = ch14.by_length(train, alone), cf.query_sampler(alone, gradient_bounds_of=train.features)
     assert ch14.cost(ways[0], train) == pytest.approx(ch14.cost(ways[1], train))
 
 

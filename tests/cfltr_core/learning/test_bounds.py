@@ -11,9 +11,8 @@ import oracles
 import pytest
 
 from cfltr_core import RankWeight, bound_loss, dcg, rbp, surrogate_ranks
-from cfltr_core.learning import bounds, sorted_lists
-from cfltr_core.learning.bounds import ClickedLists, hinge, logistic, smooth_hinge
-from cfltr_core.learning.sorted_lists import SortedLists
+from cfltr_core.learning import bounds
+from cfltr_core.learning.bounds import ClickedLists, SortedLists, hinge, logistic, smooth_hinge
 
 CUTS = np.array([0, 1, 5, 8, 12, 13, 20])
 # Lists of four stand in one rectangle; documents 2 and 6 occur twice, 0 and 12 have no rival.
@@ -138,10 +137,10 @@ def test_forces(block: int) -> None:
         np.testing.assert_allclose(part, [-g for g in gradient], rtol=1e-13, atol=1e-13)
 
 
-@pytest.mark.oracle("sorted_lists.SortedLists.sums")
+@pytest.mark.oracle("bounds.SortedLists.sums")
 @pytest.mark.parametrize("chunk", [1, 5, 1 << 14])
 def test_sorted_lists(chunk: int) -> None:
-    with patch.object(sorted_lists, "CHUNK", chunk):
+    with patch.object(bounds, "BLOCK", chunk):
         lists = SortedLists(CUTS, DOCUMENTS)
     for seed in range(6):
         s, price = scores(seed), np.random.default_rng(seed).uniform(0, 2, size=len(DOCUMENTS))
@@ -190,3 +189,11 @@ def test_no_document_at_all() -> None:
     found = bound_loss(scores(0), CUTS, documents=np.array([], dtype=int), weights=[])
     assert (found.value, found.ranks.shape) == (0.0, (0,))
     np.testing.assert_array_equal(found.gradient, np.zeros(CUTS[-1]))
+
+
+@pytest.mark.oracle("bounds.neighbours")
+@pytest.mark.parametrize("sizes", [[], [3], [9, 1, 1, 9, 9], [1, 2, 3, 1, 1, 5, 1, 4, 12, 1]])
+def test_neighbours_are_put_together(sizes: list[int]) -> None:
+    for limit in (1, 4, 5, 30):
+        found = [[*range(len(sizes))[part]] for part in bounds.neighbours(np.array(sizes, dtype=np.int64), limit)]
+        assert found == oracles.neighbours(sizes, limit)

@@ -26,12 +26,11 @@ from cfltr_core import (
     fit_propdcg,
     power_examination,
     rbp,
-    select_deep,
     simulate_clicks,
     two_layer,
 )
-from cfltr_core.learning.descent import Plan, TrainingDiverged, train
-from cfltr_core.learning.torch_lists import TorchLists
+from cfltr_core.learning.course import planned
+from cfltr_core.learning.module_training import train_module
 
 SQUARE = RankWeight("r²", np.square, larger_is_better=False, derivative=lambda r: 2 * r)
 CUTS = TWO_RANKS.offsets.tolist()
@@ -118,22 +117,22 @@ def test_batches_have_the_mean_gradient_of_all() -> None:
     np.testing.assert_allclose(sum(steps.values()) / 3, everything - START, rtol=1e-9)
 
 
-@pytest.mark.oracle("descent.Plan.rate", "descent.Plan.over", "descent.train")
+@pytest.mark.oracle("course.Plan.rate", "course.Plan.over", "course.planned", "module_training.train_module")
 @pytest.mark.parametrize("by_steps", [False, True])
 def test_a_plan_is_followed(by_steps: bool) -> None:
     schedule = ((2, 0.1), (1, 0.01), (3, 0.001))
-    plan = Plan(
-        length=8, by_steps=by_steps, rates=schedule, metric=dcg(), surrogate="hinge", sigma=1.0, method="direct",
-        round_epochs=5, optimizer="sgd", weight_decay=0.0, batch_documents=5, patience=None, progress=False,
+    length = {"epochs": None, "steps": 8} if by_steps else {"epochs": 8, "steps": None}
+    plan = planned(
+        learning_rate=schedule, **length, weight_decay=0.0, batch_documents=5, patience=None, progress=False,
+        metric=dcg(), optimizer="sgd",
     )  # fmt: skip
+    assert (plan.length, plan.by_steps, plan.rates) == (8, by_steps, schedule)
     expected = oracles.rates(schedule, 8)
     other = 99  # what is not counted must not matter
     assert [plan.rate(*((other, i) if by_steps else (i, other))) for i in range(1, 9)] == expected
     assert [plan.over(*((other, i) if by_steps else (i, other))) for i in range(6, 10)] == [False, False, True, True]
-    lists = TorchLists(LOG.offsets, np.array(list(MASSES)))
     mass = np.array(list(MASSES.values()))
-    rng = np.random.default_rng(0)
-    fit = train(linear(), plan, features=X, lists=lists, mass=mass, validation=None, rng=rng)
+    fit = train_module(X, LOG, mass, module=linear(), plan=plan, validation=None)
     assert fit.steps == fit.history["steps"][-1]
     if by_steps:
         assert fit.steps == 8
@@ -297,32 +296,6 @@ def test_the_best_epoch_by_validation_clicks_is_kept_as_a_copy() -> None:
     assert len(stopped.history["rate"]) == stopped.best_epoch + 3 < 30
     seen = estimates[: len(stopped.history["validation"])]
     assert stopped.history["validation"].tolist() == seen.tolist()
-
-
-@pytest.mark.oracle("deep_selection.select_deep")
-def test_settings_are_chosen_by_validation_clicks() -> None:
-    x, log = problem(30)
-    judged, there = problem(40, seed=3)
-    grid = [{"learning_rate": rate} for rate in (1e-6, 1e30, 0.05)]
-    fixed = {"module": lambda: two_layer(5, 10, activation="relu"), "epochs": 20, "seed": 7, "optimizer": "sgd"}
-    chosen = select_deep(x, log, grid=grid, validation=(judged, there), **fixed)
-    assert chosen.estimates[1] == np.inf, "it diverged"
-    for settings, estimate in zip(grid[::2], chosen.estimates[::2], strict=True):
-        fit = fit_deep(x, log, validation=(judged, there), **fixed, **settings)
-        again = oracles.snips(
-            fit.decision_function(judged).tolist(), there.offsets.tolist(), there.document.tolist(),
-            there.clicks.tolist(), there.propensity.tolist(), oracles.dcg,
-        )  # fmt: skip
-        np.testing.assert_allclose(estimate, again, rtol=1e-9)
-    assert chosen.settings is grid[int(np.argmin(chosen.estimates))]
-    assert chosen.fit.risk == chosen.estimates.min()
-    assert repr(chosen) == f"DeepSelection({chosen.settings} of 3 settings)"
-    with pytest.raises(TrainingDiverged):
-        select_deep(x, log, grid=grid[1:2], validation=(judged, there), **fixed)
-    with pytest.raises(ValueError, match=r"^grid: expected at least one mapping"):
-        select_deep(x, log, grid=[], validation=(judged, there), **fixed)
-    with pytest.raises(TypeError, match=r"^seed: a generator would give each of the settings another one"):
-        select_deep(x, log, grid=grid, validation=(judged, there), **{**fixed, "seed": np.random.default_rng(0)})
 
 
 def test_memory_grows_with_the_documents_not_with_their_squares() -> None:

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from cfltr_core import ClickLog, RankWeight, average_rank, dcg, fit_deep, fit_propdcg, precision, rbp, two_layer
-from cfltr_core.learning.descent import TrainingDiverged
+from cfltr_core.learning.course import TrainingDiverged
 
 CUTS = [0, 2, 5]
 FIELDS: dict[str, Any] = {

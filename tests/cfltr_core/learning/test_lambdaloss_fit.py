@@ -30,23 +30,21 @@ from cfltr_core import (
     lambda_objective,
     ndcg,
     policy_aware,
-    select_deep,
     simulate_clicks,
     two_layer,
 )
-from cfltr_core.learning.descent import Plan, TrainingDiverged
+from cfltr_core.learning.course import TrainingDiverged, planned, validation_pair
 from cfltr_core.learning.lambdaloss_fit import LambdaFit
-from cfltr_core.learning.module_training import train_module, training_length, validation_pair
+from cfltr_core.learning.module_training import train_module
 
 CUTS = TWO_RANKS.offsets.tolist()
 LOG = TWO_RANKS
 X = np.random.default_rng(1).normal(size=(13, 3)) * [1.0, 10.0, 0.1]
 MASSES = oracles.click_masses(LOG.document.tolist(), LOG.clicks.tolist(), LOG.propensity.tolist(), 1.0)
 GAINS = [MASSES.get(d, 0.0) for d in range(13)]
-PLAN = Plan(
-    length=3, by_steps=False, rates=((math.inf, 0.1),), metric=dcg(2), surrogate="logistic", sigma=1.0, method="direct",
-    round_epochs=1, optimizer="adam", weight_decay=0.0, batch_documents=1000, patience=None, progress=False,
-)  # fmt: skip
+COMMON: dict[str, Any] = {
+    "steps": None, "weight_decay": 0.0, "batch_documents": 1000, "patience": None, "progress": False, "metric": dcg(2),
+}  # fmt: skip
 
 
 def linear(start: list[float]) -> nn.Linear:
@@ -119,7 +117,8 @@ def test_a_network_follows_the_same_gradient() -> None:
     np.testing.assert_allclose(fit.history["objective"], values, rtol=1e-12)
     # Any objective, in the scores of a batch: here one that pulls all scores up by as much.
     up = train_module(
-        X, LOG, np.array(list(MASSES.values())), module=linear(start), plan=PLAN, validation=None, seed=0,
+        X, LOG, np.array(list(MASSES.values())), module=linear(start), validation=None,
+        plan=planned(learning_rate=0.1, epochs=3, **COMMON),
         objective=lambda batch, scores: (float(len(batch.rows)), -torch.ones_like(scores)),
     )  # fmt: skip
     assert up.history["objective"].tolist() == [10.0] * 3
@@ -137,13 +136,14 @@ def test_batches_and_seeds_of_a_network() -> None:
     assert any((fits[0].weights[name] != fits[2].weights[name]).any() for name in fits[0].weights)
 
 
-@pytest.mark.oracle("module_training.training_length", "module_training.validation_pair")
+@pytest.mark.oracle("course.planned", "course.validation_pair")
 def test_lengths_and_validation_pairs() -> None:
     schedule = [(3, 0.2), (2, 0.05)]
-    length, by_steps, rates = training_length(schedule, None, None)
-    assert [rate for n, rate in rates for _ in range(n)] == oracles.rates(schedule, length)
-    assert not by_steps
-    assert training_length(0.1, None, 7) == (7, True, ((math.inf, 0.1),))
+    plan = planned(learning_rate=schedule, epochs=None, **COMMON)
+    assert [rate for n, rate in plan.rates for _ in range(n)] == oracles.rates(schedule, plan.length)
+    assert not plan.by_steps
+    plan = planned(learning_rate=0.1, epochs=None, **{**COMMON, "steps": 7})
+    assert (plan.length, plan.by_steps, plan.rates) == (7, True, ((math.inf, 0.1),))
     pair = validation_pair((X.tolist(), LOG), 3, 5)
     assert pair is not None
     x, log = pair
@@ -227,22 +227,6 @@ def test_every_learner_takes_exposure_in_place_of_propensity() -> None:
     assert np.abs(deep[0] - deep[2]).max() > 1e-6
 
 
-def test_selection_by_validation_clicks() -> None:
-    x, _, policy, log = problem(n_queries=60)
-    y, _, there, held_out = problem(seed=1, n_queries=60)
-    aware, valid = policy_aware(log, policy.exposure(USER)), policy_aware(held_out, there.exposure(USER))
-    grid = [{"weight_decay": decay} for decay in (0.0, 100.0)]
-    chosen = select_deep(
-        x, aware, grid=grid, validation=(y, valid), learner=fit_lambdaloss, cutoff=2, epochs=10, learning_rate=0.01
-    )
-    alone = [
-        fit_lambdaloss(x, aware, validation=(y, valid), cutoff=2, epochs=10, learning_rate=0.01, **g) for g in grid
-    ]
-    assert chosen.estimates.tolist() == [fit.risk for fit in alone]
-    assert chosen.settings == grid[int(np.argmin(chosen.estimates))]
-    assert chosen.fit.weights.tolist() == alone[int(np.argmin(chosen.estimates))].weights.tolist()
-
-
 @pytest.mark.oracle("lambdaloss_fit.LambdaFit.save")
 def test_a_fit_comes_back_from_its_file(tmp_path: Path) -> None:
     for validation in (None, (X, LOG)):
@@ -291,7 +275,7 @@ def test_progress_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_training_that_diverges_keeps_what_was_good() -> None:
-    with pytest.raises(TrainingDiverged, match=r"^scores are not finite in epoch 2: lower learning_rate") as found:
+    with pytest.raises(TrainingDiverged, match=r"^scores are not finite in epoch 2, step 2: lower") as found:
         fit_lambdaloss(X, LOG, learning_rate=1e308, epochs=9)
     assert found.value.fit.weights.tolist() == [0.0, 0.0, 0.0]
 

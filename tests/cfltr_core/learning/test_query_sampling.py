@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 import oracles
 import pytest
 
-from cfltr_core import ClickLog, query_sampler, train_sgd
-from cfltr_core.learning import query_sampling
-from cfltr_core.learning.query_sampling import QuerySampler, Step, query_steps
+from cfltr_core import ClickLog, click_sampler, query_sampler, train_sgd
+from cfltr_core.learning import samplers, sgd
+from cfltr_core.learning.samplers import ClickSampler, QuerySampler, matched
 
 EXACT = 1e-12
 OFFSETS = [0, 4, 5, 12, 17, 20]
@@ -34,21 +35,30 @@ LOG = ClickLog(
 MASS = [c / p / sum(CLICKS) for c, p in zip(CLICKS, PROPENSITY, strict=True)]
 
 
-def gradient_at(begin: Callable[..., Step], w: np.ndarray, sampler: QuerySampler, query: int) -> np.ndarray:
-    """The gradient that a step with this query takes, found by drawing until it is drawn."""
-    steps = begin(X, np.array(OFFSETS), sampler, (1, 1), w[None, :, None], np.random.default_rng(0))
-    wanted = OFFSETS[query + 1] - OFFSETS[query]
-    for gradient, scored in steps:
-        if scored[0] == wanted:  # all lists that can be drawn have lengths of their own
-            return gradient[0, :, 0].copy()
-    raise AssertionError
+class Fixed:
+    """Stands for an alias table whose draws are known."""
+
+    sequence: Sequence[int] | np.ndarray = ()
+
+    @classmethod
+    def build(cls, law):
+        return cls()
+
+    def draw(self, size, rng) -> np.ndarray:
+        return np.resize(self.sequence, size)
 
 
-@pytest.mark.oracle(
-    "query_sampling.query_sampler", "query_sampling.QuerySampler.probability", "query_sampling.QuerySampler.factor"
-)
+def gradient_after(sampler: ClickSampler | QuerySampler, first: int, item: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where a step with the item ``first`` leads from 0, and the gradient of a step with ``item`` there."""
+    Fixed.sequence = [first, item]
+    path = train_sgd(X, sampler, learning_rates=0.5, steps=2, rng=np.random.default_rng(0), record=[1, 2])
+    before, after = path.last[:, 0, 0]
+    return before, (before - after) / 0.5
+
+
+@pytest.mark.oracle("samplers.query_sampler", "samplers.QuerySampler.probability", "samplers.QuerySampler.factor")
 def test_a_query_is_drawn_by_the_weight_and_the_steepness_of_its_clicks() -> None:
-    sampler = query_sampler(X, LOG)
+    sampler = query_sampler(LOG, gradient_bounds_of=X)
     law = oracles.query_law(X.tolist(), OFFSETS, DOCUMENT, CLICKS, PROPENSITY)
     np.testing.assert_allclose(sampler.law, law, rtol=EXACT)
     np.testing.assert_allclose(sampler.probability, [v / math.fsum(law) for v in law], rtol=EXACT)
@@ -56,30 +66,31 @@ def test_a_query_is_drawn_by_the_weight_and_the_steepness_of_its_clicks() -> Non
     mass = [math.fsum(m for m, d in zip(MASS, DOCUMENT, strict=True) if d == document) for document in range(20)]
     np.testing.assert_allclose(sampler.mass, mass, rtol=EXACT)
     np.testing.assert_allclose(sampler.factor, oracles.query_factor(mass, OFFSETS, law), rtol=EXACT)
-    single = query_sampler(X.astype(np.float32), LOG)
+    single = query_sampler(LOG, gradient_bounds_of=X.astype(np.float32))
     np.testing.assert_allclose(single.law, sampler.law, rtol=1e-5)
 
 
-@pytest.mark.oracle("query_sampling.query_steps", "query_sampling.QuerySampler")
-@pytest.mark.parametrize("pairs", [query_sampling.PAIRS, 0])
+@pytest.mark.oracle("samplers.QuerySampler")
+@pytest.mark.parametrize("pairs", [sgd.PAIRS, 0])
 @pytest.mark.parametrize("case", ["weight × steepness", "own law"])
 def test_the_gradient_is_unbiased_and_bounded(monkeypatch: pytest.MonkeyPatch, case: str, pairs: int) -> None:
-    """The expectation over all queries, at several weights, against a loop over single clicks."""
-    monkeypatch.setattr(query_sampling, "PAIRS", pairs)
-    sampler = query_sampler(X, LOG)
+    """The expectation over all queries, at the weights after one step, against a loop over single clicks."""
+    monkeypatch.setattr(sgd, "PAIRS", pairs)
+    sampler = query_sampler(LOG, gradient_bounds_of=X)
     if case == "own law":
         sampler = QuerySampler(sampler.mass, OFFSETS, law=[0.2, 0.1, 3.0, 0.4, 0.0])
-    rng = np.random.default_rng(2)
+    monkeypatch.setattr(samplers, "AliasTable", Fixed)
     drawable = [0, 2, 3]  # the other lists have no gradient
-    for w in (np.zeros(6), rng.normal(size=6), 10 * rng.normal(size=6)):
-        found = {q: gradient_at(query_steps, w, sampler, q) for q in drawable}
+    for first in drawable:
+        mean = np.zeros(6)
         for q in drawable:
+            w, found = gradient_after(sampler, first, q)
             literal = oracles.query_gradient(X.tolist(), OFFSETS, DOCUMENT, MASS, q, w.tolist())
             share = sampler.law[q] / math.fsum(sampler.law)
-            np.testing.assert_allclose(found[q], np.array(literal) / share, rtol=1e-10, atol=1e-12)
+            np.testing.assert_allclose(found, np.array(literal) / share, rtol=1e-10, atol=1e-12)
             if case == "weight × steepness":
-                assert np.linalg.norm(found[q]) <= math.fsum(sampler.law) * (1 + EXACT)
-        mean = sum(sampler.probability[q] * found[q] for q in drawable)
+                assert np.linalg.norm(found) <= math.fsum(sampler.law) * (1 + EXACT)
+            mean += sampler.probability[q] * found
         risk = np.zeros(6)
         for d, m in zip(DOCUMENT, MASS, strict=True):
             risk += m * np.array(oracles.hinge_gradient(X.tolist(), OFFSETS, d, w.tolist()))
@@ -87,26 +98,17 @@ def test_the_gradient_is_unbiased_and_bounded(monkeypatch: pytest.MonkeyPatch, c
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad"])
-@pytest.mark.parametrize(("runs", "batch", "pairs"), [(1, 1, query_sampling.PAIRS), (1, 3, 0), (2, 2, 0)])
+@pytest.mark.parametrize(("runs", "batch", "pairs"), [(1, 1, sgd.PAIRS), (1, 3, 0), (2, 2, 0)])
 def test_training_follows_the_algorithm(
     monkeypatch: pytest.MonkeyPatch, optimizer: str, runs: int, batch: int, pairs: int
 ) -> None:
-    monkeypatch.setattr(query_sampling, "PAIRS", pairs)
+    monkeypatch.setattr(sgd, "PAIRS", pairs)
     steps, rates = 12, [0.001, 0.02, 0.3]
     sequence = np.random.default_rng(7).choice([0, 2, 3], size=(steps, runs, batch))
 
-    class Fixed:
-        """Stands for an alias table whose draws are known."""
-
-        @classmethod
-        def build(cls, law):
-            return cls()
-
-        def draw(self, size, rng) -> np.ndarray:
-            return np.resize(sequence, size)
-
-    monkeypatch.setattr(query_sampling, "AliasTable", Fixed)
-    sampler = query_sampler(X, LOG)
+    monkeypatch.setattr(Fixed, "sequence", sequence)
+    monkeypatch.setattr(samplers, "AliasTable", Fixed)
+    sampler = query_sampler(LOG, gradient_bounds_of=X)
     path = train_sgd(
         X,
         sampler,
@@ -139,7 +141,7 @@ def test_training_follows_the_algorithm(
 
 
 def test_a_longer_run_begins_as_a_shorter_and_draws_follow_the_law() -> None:
-    sampler = query_sampler(X, LOG)
+    sampler = query_sampler(LOG, gradient_bounds_of=X)
 
     def train(steps, **more):
         rng = np.random.default_rng(8)
@@ -159,18 +161,36 @@ def test_a_longer_run_begins_as_a_shorter_and_draws_follow_the_law() -> None:
 SILENT = ClickLog(document=[0], rank=[1], impressions=[4], clicks=[0], propensity=[1.0], sessions=[4], offsets=[0, 2])
 CLICKED = ClickLog(document=[0], rank=[1], impressions=[4], clicks=[1], propensity=[1.0], sessions=[4], offsets=[0, 2])
 CASES: dict[str, tuple[Callable[[], object], str]] = {
-    "features": (lambda: query_sampler([1.0, 2.0], CLICKED), r"features: expected shape \(n_docs, n_features\)"),
-    "NaN": (lambda: query_sampler([[1.0], [math.nan]], CLICKED), "features: .*finite numbers"),
-    "lists": (lambda: query_sampler([[1.0]], CLICKED), r"log.offsets\[-1\] is 2 but there are 1 documents"),
-    "no clicks": (lambda: query_sampler([[1.0], [2.0]], SILENT), "log: there is no click in the log"),
+    "features": (
+        lambda: query_sampler(CLICKED, gradient_bounds_of=[1.0, 2.0]),
+        r"gradient_bounds_of: expected shape \(n_docs, n_features\)",
+    ),
+    "NaN": (
+        lambda: query_sampler(CLICKED, gradient_bounds_of=[[1.0], [math.nan]]),
+        "gradient_bounds_of: .*finite numbers",
+    ),
+    "lists": (
+        lambda: query_sampler(CLICKED, gradient_bounds_of=[[1.0]]),
+        r"log.offsets\[-1\] is 2 but there are 1 documents",
+    ),
+    "no clicks": (lambda: query_sampler(SILENT), "log: there is no click in the log"),
     "all alike": (
-        lambda: query_sampler([[1.0], [1.0]], CLICKED),
-        "features: no clicked document differs from the rest",
+        lambda: query_sampler(CLICKED, gradient_bounds_of=[[1.0], [1.0]]),
+        "gradient_bounds_of: no clicked document differs from the rest",
     ),
     "mass": (lambda: QuerySampler([1.0], [0, 2], law=[1.0]), r"mass: expected shape \(2,\)"),
     "negative mass": (lambda: QuerySampler([1.0, -1.0], [0, 2], law=[1.0]), r"mass\[1\] is -1\.0, outside \[0, inf\]"),
     "law": (lambda: QuerySampler([1.0, 0.0], [0, 2], law=[1.0, 1.0]), r"law: expected shape \(1,\)"),
     "negative law": (lambda: QuerySampler([1.0, 0.0], [0, 2], law=[-1.0]), r"law\[0\] is -1\.0, outside \[0, inf\]"),
+    "cap": (lambda: query_sampler(CLICKED, cap=0.5), r"cap is 0\.5, outside \[1, inf\]"),
+    "share": (
+        lambda: click_sampler(CLICKED, "ips", uniform_share=1.5),
+        r"uniform_share is 1\.5, outside \[0, 1\]",
+    ),
+    "share of queries": (
+        lambda: query_sampler(CLICKED, uniform_share=-0.5),
+        r"uniform_share is -0\.5, outside",
+    ),
     "law of 0": (lambda: QuerySampler([1.0, 0.0], [0, 2], law=[0.0]), "law: it is 0 for every query"),
     "offsets": (
         lambda: train_sgd(
@@ -190,3 +210,93 @@ def test_message(case: str) -> None:
     call, message = CASES[case]
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def literal_step(w: list[float], cap: float) -> np.ndarray:
+    """(1/n) Σ min(1/p, cap) ∇f over single clicks: the mean of a step, whatever it draws."""
+    out = np.zeros(6)
+    for d, c, p in zip(DOCUMENT, CLICKS, PROPENSITY, strict=True):
+        for _ in range(c):
+            out += min(1 / p, cap) * np.array(oracles.hinge_gradient(X.tolist(), OFFSETS, d, w)) / sum(CLICKS)
+    return out
+
+
+@pytest.mark.oracle("samplers.click_sampler", "samplers.query_sampler")
+@pytest.mark.parametrize("cap", [math.inf, 3.0])
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("method", ["ips", "countersample", "queries", "queries by length"])
+def test_capped_and_mixed_steps_have_the_mean_gradient(
+    monkeypatch: pytest.MonkeyPatch, method: str, share: float, cap: float
+) -> None:
+    """All draws of a step, at the weights where another step leads, with their probabilities."""
+    options = {"cap": cap, "uniform_share": share}
+    if "queries" in method:
+        sampler = query_sampler(LOG, gradient_bounds_of=X if "length" in method else None, **options)
+    else:
+        sampler = click_sampler(LOG, method, **options)
+    chance = sampler.draws.table.probabilities()
+    n, weight = sum(CLICKS), [min(1 / p, cap) for p in PROPENSITY]
+    if "queries" in method:
+        law = [sum(c * w for d, c, w in zip(DOCUMENT, CLICKS, weight, strict=True) if low <= d < high)
+               for low, high in pairwise(OFFSETS)]  # fmt: skip
+        if "length" in method:
+            law = oracles.query_law(X.tolist(), OFFSETS, DOCUMENT, CLICKS, [1 / w for w in weight])
+        clicked = [any(low <= d < high for d, c in zip(DOCUMENT, CLICKS, strict=True) if c) for low, high in
+                   pairwise(OFFSETS)]  # fmt: skip
+        wanted = [
+            (1 - share) * v / math.fsum(law) + share * k / sum(clicked) for v, k in zip(law, clicked, strict=True)
+        ]
+    else:
+        total = math.fsum(c * w for c, w in zip(CLICKS, weight, strict=True))
+        laws = [c * w / total if method == "countersample" else c / n for c, w in zip(CLICKS, weight, strict=True)]
+        mixed = [(1 - share) * p + share * c / n for p, c in zip(laws, CLICKS, strict=True)]
+        wanted = [p for p, c in zip(mixed, CLICKS, strict=True) if c]
+        # No factor is larger than that of the law alone over 1 − u, nor than w / u.
+        clicked_weight = np.array([w for w, c in zip(weight, CLICKS, strict=True) if c])
+        most = clicked_weight if method == "ips" else np.full(len(wanted), total / n)
+        with np.errstate(divide="ignore"):
+            bound = np.minimum(most / (1 - share), clicked_weight / share)
+        assert np.all(sampler.factor <= bound * (1 + EXACT))
+    np.testing.assert_allclose(chance, wanted, rtol=0, atol=EXACT)
+    monkeypatch.setattr(samplers, "AliasTable", Fixed)
+    if "queries" not in method:
+        object.__setattr__(sampler, "table", Fixed())
+    for first in (0, 2):
+        mean = np.zeros(6)
+        for item in np.flatnonzero(chance):
+            w, found = gradient_after(sampler, first, int(item))
+            mean += chance[item] * found
+        risk = literal_step(w.tolist(), cap)
+        np.testing.assert_allclose(mean, risk, rtol=0, atol=EXACT * max(1, np.abs(risk).max()))
+        if cap < math.inf:  # the cap is no detail
+            assert np.abs(mean - literal_step(w.tolist(), math.inf)).max() > 0.01
+
+
+@pytest.mark.oracle(
+    "samplers.ClickSampler.draws", "samplers.QuerySampler.draws", "samplers.Draws.lists_of", "samplers.matched"
+)
+def test_what_is_drawn_from() -> None:
+    """Items with their lists and clicked documents, one click each or all of a query."""
+    members = [list(range(low, high)) for low, high in pairwise(OFFSETS)]
+    by_click, by_query = click_sampler(LOG, "ips"), query_sampler(LOG, gradient_bounds_of=X)
+    of_items = {
+        "clicks": (by_click.draws, [([d], next(part for part in members if d in part), [1 / p])
+                   for d, c, p in zip(DOCUMENT, CLICKS, PROPENSITY, strict=True) if c]),
+        "queries": (by_query.draws, [([d for d in part if by_query.factor[d]], part,
+                    [f for f in by_query.factor[part].tolist() if f]) for part in members]),
+    }  # fmt: skip
+    for draws, wanted in of_items.values():
+        assert len(draws.start) == len(wanted)
+        for i, (documents, part, factors) in enumerate(wanted):
+            assert [*range(draws.start[i], draws.stop[i])] == part
+            here = slice(draws.first[i], draws.first[i + 1])
+            assert (draws.own[here] + draws.start[i]).tolist() == documents
+            np.testing.assert_allclose(draws.factor[here], factors, rtol=EXACT)
+        items = np.array([3, 0, 3, 1])
+        index, begin, width = draws.lists_of(items)
+        cuts = [0, *np.cumsum([len(wanted[i][1]) for i in items]).tolist()]
+        assert index.tolist() == [d for i in items for d in wanted[i][1]]
+        assert (begin.tolist(), width.tolist()) == (cuts[:-1], np.diff(cuts).tolist())
+    found = by_query.draws.lists_of(np.array([2, 0]))[0]
+    assert found.tolist() == oracles.document_index([2, 0], OFFSETS)
+    np.testing.assert_array_equal(matched(X.tolist(), np.array(OFFSETS), "offsets"), X)

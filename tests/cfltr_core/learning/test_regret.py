@@ -24,8 +24,8 @@ from cfltr_core import (
     train_sgd,
 )
 from cfltr_core.learning.certified import CertifiedOptimum, surrogate_risk
-from cfltr_core.learning.countersample import SGDPath
 from cfltr_core.learning.regret import ExcessRisk, Regret
+from cfltr_core.learning.sgd import SGDPath
 
 FEATURES = np.random.default_rng(1).normal(size=(17, 3))
 LOG = clicks_in(OFFSETS)

@@ -18,8 +18,8 @@ from cfltr_core.learning.convergence import (
     second_moment,
     steps_for_accuracy,
 )
-from cfltr_core.learning.countersample import ClickSampler
 from cfltr_core.learning.proofs import Runs
+from cfltr_core.learning.samplers import ClickSampler
 from cfltr_core.sampling import AliasTable
 
 EXACT = 1e-12
@@ -120,7 +120,7 @@ def test_draws_follow_the_table() -> None:
     assert table.draw((3, 4), np.random.default_rng(0)).shape == (3, 4)
 
 
-@pytest.mark.oracle("countersample.click_sampler", "countersample.ClickSampler")
+@pytest.mark.oracle("samplers.click_sampler", "samplers.ClickSampler")
 @pytest.mark.parametrize("method", ["biased", "ips", "countersample"])
 def test_samplers_have_their_laws_and_factors(method: str) -> None:
     sampler = click_sampler(LOG, method)
@@ -147,7 +147,7 @@ class Fixed:
         return np.resize(self.sequence, size)
 
 
-@pytest.mark.oracle("countersample.train_sgd")
+@pytest.mark.oracle("sgd.train_sgd")
 @pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad"])
 @pytest.mark.parametrize(("runs", "batch"), [(1, 1), (1, 3), (2, 1), (2, 2)])
 def test_training_follows_the_algorithm(optimizer: str, runs: int, batch: int) -> None:

@@ -18,7 +18,7 @@ from cfltr_core.learning.convergence import (
     second_moment,
     steps_for_accuracy,
 )
-from cfltr_core.learning.countersample import ClickSampler
+from cfltr_core.learning.samplers import ClickSampler
 from cfltr_core.sampling import AliasTable, Deck
 
 SAMPLER = click_sampler(LOG, "ips")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cfltr_core import RankWeight
+from cfltr_core.learning.bounds import SortedLists
 from cfltr_core.learning.propdcg import curvature
-from cfltr_core.learning.sorted_lists import SortedLists
 
 
 def literal(scores: list[float], cuts: list[int], document: int) -> float:

@@ -16,8 +16,7 @@ from small_logs import LOG as SMALL
 from torch.utils.data import DataLoader, Sampler
 
 from cfltr_core import click_sampler, query_sampler, train_sgd, two_layer
-from cfltr_core.learning.countersample import ClickSampler
-from cfltr_core.learning.query_sampling import QuerySampler
+from cfltr_core.learning.samplers import ClickSampler, QuerySampler
 from cfltr_core.learning.torch_sampler import ClickLists, ClickStep, torch_sampler
 
 OFFSETS = [0, 4, 5, 12, 17, 20]
@@ -28,7 +27,7 @@ SAMPLERS: dict[str, ClickSampler | QuerySampler] = {
     "ips": click_sampler(LOG, "ips"),
     "ips, no replacement": click_sampler(LOG, "ips", replacement=False),
     "countersample": click_sampler(LOG, "countersample"),
-    "queries": query_sampler(FEATURES, LOG),
+    "queries": query_sampler(LOG, gradient_bounds_of=FEATURES),
 }
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "sgd": torch.optim.SGD,

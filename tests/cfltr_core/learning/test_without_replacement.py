@@ -12,7 +12,7 @@ import pytest
 from ragged_logs import CLICKS, DOCUMENT, OFFSETS, PROPENSITY, clicks_in
 
 from cfltr_core import click_sampler, train_sgd
-from cfltr_core.learning.countersample import ClickSampler
+from cfltr_core.learning.samplers import ClickSampler
 from cfltr_core.sampling import AliasTable, Deck, term_draws
 
 EXACT = 1e-12
