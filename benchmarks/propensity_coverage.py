@@ -49,9 +49,9 @@ from cfltr_core.propensity.curves import PropensityCurve
 from cfltr_core.propensity.dual_learning import dual_learning, pooled_counts
 from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
+from cfltr_core.propensity.joint_models import two_towers
 from cfltr_core.propensity.strata import DisplayCounts, display_counts
 from cfltr_core.propensity.trust_bias import trust_bias
-from cfltr_core.propensity.two_towers import two_towers
 
 LOGS, SETS, POPULATIONS = 1_000, 40, 200
 K, NORMAL = 10, 1.959963984540054
@@ -194,7 +194,7 @@ def joint_range(n_rankers: int) -> None:
         fits: list[Callable[[], PropensityCurve]] = [
             partial(two_towers, counts, x),
             partial(two_towers, counts, x, combine="additive"),
-            partial(dual_learning, made, x),
+            partial(dual_learning, made, x, rng=rng),
         ]
         for fit in fits:
             try:

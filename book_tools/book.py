@@ -14,7 +14,7 @@ from book_tools.errors import BookError, Problems, UsageError, for_each
 # What chapters import: the methods, and what a chapter leans on besides.
 PACKAGES = ("cfltr_core", "cfltr_book")
 # Pages that the pipeline writes while staging; they have no source file.
-API = ("index", "ranking", "clicks", "data", "evaluation", "propensity", "learning", "reporting")
+API = ("index", "ranking", "clicks", "data", "evaluation", "propensity", "logs", "learning", "reporting")
 GENERATED = (
     *("chapters/architecture", "chapters/papers_size", "chapters/scoreboard", "chapters/status"),
     *(f"api/{name}" for name in API),

@@ -2,18 +2,19 @@
 
 Folders are floors, and imports point only down:
 
-=====  ==============================  ==============================================================================
-floor  folder                          what lives there
-=====  ==============================  ==============================================================================
-6      this file                       the public names
-5      ``learning``                    surrogates, learners, and the theory of their training
-4      ``evaluation``, ``propensity``  what a log says of a ranker; where propensities come from
-3      ``clicks``                      who clicks on what, and what is kept of it
-2      ``ranking``, ``sampling``       what a ranked list is, and how it is judged; draws
-1      ``checks``, ``files``           argument checks; files that are whole or absent
-=====  ==============================  ==============================================================================
+=====  ========================================  ====================================================================
+floor  folder                                    what lives there
+=====  ========================================  ====================================================================
+6      this file                                 the public names
+5      ``learning``                              surrogates, learners, and the theory of their training
+4      ``evaluation``, ``propensity``, ``logs``  what a log says of a ranker; where propensities come from; its health
+3      ``clicks``                                who clicks on what, and what is kept of it
+2      ``ranking``, ``sampling``                 what a ranked list is, and how it is judged; draws
+1      ``checks``, ``files``                     argument checks; files that are whole or absent
+=====  ========================================  ====================================================================
 
-Of the folders beside each other on one floor only ``evaluation`` may import ``propensity``.
+Of the folders beside each other on one floor only ``evaluation`` may import ``propensity``, and ``logs`` may import
+``propensity``.
 """
 
 from cfltr_core.clicks.display_shares import DisplayShares
@@ -49,25 +50,25 @@ from cfltr_core.learning.regret import evaluation_steps, excess_risk, regret
 from cfltr_core.learning.samplers import click_sampler, query_sampler
 from cfltr_core.learning.selection import select_C
 from cfltr_core.learning.sgd import train_sgd
+from cfltr_core.logs.health import check_log
+from cfltr_core.logs.log_report import LogReport
 from cfltr_core.propensity.all_pairs import all_pairs, all_pairs_likelihood
 from cfltr_core.propensity.clicks_above import clicks_above_test, page_displays
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
 from cfltr_core.propensity.contextual import contextual_curve
 from cfltr_core.propensity.curves import PropensityCurve
-from cfltr_core.propensity.dual_learning import dual_learning, dual_losses, pooled_counts
-from cfltr_core.propensity.expectation_maximisation import expectation_maximisation, joint_likelihood
+from cfltr_core.propensity.dual_learning import dual_learning, pooled_counts
 from cfltr_core.propensity.halves import same_curve
 from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
 from cfltr_core.propensity.identifiability import rank_links
 from cfltr_core.propensity.interventional_sets import pair_counts
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy, intervention_cost
 from cfltr_core.propensity.joint_fits import AssumptionRange, JointFit, assumption_range
-from cfltr_core.propensity.regression_em import regression_em
+from cfltr_core.propensity.joint_models import expectation_maximisation, regression_em, two_towers
 from cfltr_core.propensity.shrinkage import shrunk_power
 from cfltr_core.propensity.strata import DisplayCounts, count_rows, display_counts
 from cfltr_core.propensity.trust_bias import trust_bias
 from cfltr_core.propensity.trust_curves import TrustCurve
-from cfltr_core.propensity.two_towers import tower_likelihood, two_towers
 from cfltr_core.ranking.linear import LinearRanker
 from cfltr_core.ranking.metrics import additive_metric, ndcg, rank_weights, ranks
 from cfltr_core.ranking.ragged import RankingData, query_index, segment_sum
@@ -85,6 +86,7 @@ __all__ = [
     "Events",
     "JointFit",
     "LinearRanker",
+    "LogReport",
     "MixturePolicy",
     "PageCounts",
     "PlackettLucePolicy",
@@ -107,6 +109,7 @@ __all__ = [
     "average_rank",
     "bound_loss",
     "certified_optimum",
+    "check_log",
     "choose_safely",
     "click_gains",
     "click_rates",
@@ -124,7 +127,6 @@ __all__ = [
     "doubly_robust",
     "draw_sessions",
     "dual_learning",
-    "dual_losses",
     "enumerate_logs",
     "evaluation_steps",
     "exact_runs",
@@ -140,7 +142,6 @@ __all__ = [
     "intervention_cost",
     "ips",
     "ips_variance",
-    "joint_likelihood",
     "label_log",
     "lambda_loss",
     "lambda_metric",
@@ -174,7 +175,6 @@ __all__ = [
     "simulate_clicks",
     "simulate_pages",
     "surrogate_ranks",
-    "tower_likelihood",
     "train_sgd",
     "trust_bias",
     "two_layer",

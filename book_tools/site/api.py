@@ -32,6 +32,7 @@ PAGES = {
     "data": "Corpora and scales",
     "evaluation": "Estimates from a log",
     "propensity": "Propensities",
+    "logs": "The health of a log",
     "learning": "Learning",
     "reporting": "Figures, claims and runs",
 }

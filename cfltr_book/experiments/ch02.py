@@ -90,14 +90,14 @@ class Logs:
         self.propensity = w.policy.displayed_rank[self.document] ** -float(eta)
         self.clicks = rng.binomial(sessions.ravel()[self.row], self.propensity)
 
-    def by_row(self, values: FloatArray) -> FloatArray:
+    def _by_row(self, values: FloatArray) -> FloatArray:
         """Σ clicks · values in each row: (n_logs, n_rows)."""
         sums = np.bincount(self.row, self.clicks * values, minlength=self.sessions.size).astype(np.float64)
         return sums.reshape(self.sessions.shape)
 
     def mean(self, values: FloatArray) -> FloatArray:
         """The same per session of each log: (n_logs,)."""
-        return np.asarray(self.by_row(values).sum(axis=1) / self.sessions.sum(axis=1))
+        return np.asarray(self._by_row(values).sum(axis=1) / self.sessions.sum(axis=1))
 
 
 def coec(w: World, logs: Logs, queries: IntArray, gain: FloatArray) -> FloatArray:
@@ -175,16 +175,16 @@ def effective_clicks(w: World, eta: float, logs: Logs, queries: IntArray) -> tup
     """
     change, p = np.abs((w.new - w.old).lam), w.policy.exposure(user_with(eta))
     weight = change[logs.document] / logs.propensity
-    heavy = np.maximum(logs.by_row(weight**2).sum(axis=1), 1e-300)  # 0 effective clicks where none came
-    came = logs.by_row(weight).sum(axis=1) ** 2 / heavy
+    heavy = np.maximum(logs._by_row(weight**2).sum(axis=1), 1e-300)  # 0 effective clicks where none came
+    came = logs._by_row(weight).sum(axis=1) ** 2 / heavy
     looks, plain, squares = ((logs.sessions * w.of_query(x)[queries]).sum(axis=1) for x in (p, change, change**2 / p))
-    n_clicks = logs.by_row(np.ones(len(logs.row))).sum(axis=1)
+    n_clicks = logs._by_row(np.ones(len(logs.row))).sum(axis=1)
     return came, n_clicks / looks * plain**2 / squares
 
 
 def covers(logs: Logs, values: FloatArray, truth: float) -> BoolArray:
     """Whether the normal interval of 95 % by query, of the mean of ``values`` per session, covers the truth."""
-    total, n = logs.by_row(values), logs.sessions.sum(axis=1)
+    total, n = logs._by_row(values), logs.sessions.sum(axis=1)
     mean = total.sum(axis=1) / n
     residual = total - mean[:, None] * logs.sessions
     units = np.maximum((logs.sessions > 0).sum(axis=1), 2)

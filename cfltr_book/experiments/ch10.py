@@ -83,34 +83,6 @@ def uphill(c: Array, v: Array) -> Array:
     return np.asarray(c - c.sum(axis=1, keepdims=True) * share)
 
 
-@np.errstate(over="ignore", invalid="ignore")
-def dual_steps(logs: Sequence[cf.ClickLog], x: Array, rounds: int = 200, momentum: float = 0.8) -> Array:
-    """Dual learning on pages of any length, by steps up both sums at once, with momentum: the same end, sooner.
-
-    The curve is NaN at ranks that show nothing, and everywhere if the steps run away.
-    """
-    shape = len(logs), len(logs[0].offsets) - 1, K
-    pages, clicked = np.full(shape, -1), np.zeros(shape)
-    for i, log in enumerate(logs):
-        pages[i, log.query, log.rank - 1] = log.document
-        clicked[i, log.query, log.rank - 1] = log.clicks
-    use = clicked.sum(axis=2) > 0
-    pages, clicked = pages[use], clicked[use]
-    empty, rows = np.where(pages < 0, -np.inf, 0), x[np.maximum(pages, 0).ravel()]
-    w, z, n = np.zeros(x.shape[1]), np.zeros(K), clicked.sum()
-    by_w, by_z = 0 * w, 0 * z
-    for _ in range(rounds):
-        f = (rows @ w).reshape(pages.shape)
-        over_examination = clicked * np.exp(z[0] - z)
-        over_relevance = clicked * np.exp(f[:, :1] - f)
-        up = uphill(over_examination, f + empty).ravel() @ rows / n
-        by_w = momentum * by_w + up
-        by_z = momentum * by_z + uphill(over_relevance, z + empty).sum(axis=0) / n
-        w, z = w + by_w, z + by_z
-    shown = (pages >= 0).any(axis=0)
-    return np.where(shown & np.isfinite(z), np.exp(z - z[0]), np.nan)
-
-
 def attempt(estimator: Callable[..., Any], *given: Any, **options: Any) -> Array:
     """The curve at ranks 1 to 10; NaN at those that are not known, and everywhere if the log has no answer."""
     curve = np.full(K, np.nan)
@@ -122,14 +94,14 @@ def attempt(estimator: Callable[..., Any], *given: Any, **options: Any) -> Array
     return curve
 
 
-def _joint_models(logs: Sequence[cf.ClickLog], x: Array) -> dict[str, Array]:
-    """The curve of each of :data:`MODELS`."""
+def _joint_models(logs: Sequence[cf.ClickLog], x: Array, rng: np.random.Generator) -> dict[str, Array]:
+    """The curve of each of :data:`MODELS`; the pages of dual learning are drawn by a child of ``rng``."""
     counts = cf.pooled_counts(logs)
     found = (
         attempt(cf.click_rates, counts),
         attempt(cf.two_towers, counts, x),
         attempt(cf.two_towers, counts, x, combine="additive"),
-        dual_steps(logs, x),
+        attempt(cf.dual_learning, logs, x, rng=rng.spawn(1)[0]),
     )
     return dict(zip(MODELS, found, strict=True))
 
@@ -157,8 +129,8 @@ def _fitted(run: book.Run, seed: int, setting: Mapping[str, Any], rng: np.random
     queries, x = w.queries, w.queries.features
     logs = logs_of(w, SESSIONS, rng)
     one = logs_of(w, SESSIONS, rng, pages=w.pages[:1])
-    curves = {f"A/B: {name}": curve for name, curve in _joint_models(logs, x).items()}
-    curves |= {f"one: {name}": curve for name, curve in _joint_models(one, x).items()}
+    curves = {f"A/B: {name}": curve for name, curve in _joint_models(logs, x, rng).items()}
+    curves |= {f"one: {name}": curve for name, curve in _joint_models(one, x, rng).items()}
     test, dealt = cf.pooled_counts(logs), x[rng.permutation(len(x))]
     curves["A/B: dealt features"] = attempt(cf.two_towers, test, dealt)
     rare = cf.PositionBasedUser(cf.power_examination(1.0), epsilon_plus=1 / 20, epsilon_minus=0.1 / 20)
@@ -215,7 +187,7 @@ def _knowing(run: book.Run, seed: int, setting: Mapping[str, Any], rng: np.rando
         page = ranked(score, queries, rng)
         right[f"{name}: right order"] = right_order(score, liked, queries.offsets)
         logs = logs_of(w, SESSIONS, rng, pages=[page], relevance=wanted)
-        curves |= {f"{name}: {model}": curve for model, curve in _joint_models(logs, x).items()}
+        curves |= {f"{name}: {model}": curve for model, curve in _joint_models(logs, x, rng).items()}
     return by_rank(curves) | right
 
 

@@ -80,7 +80,9 @@ def without_deprecations() -> Iterator[None]:
 
 
 @contextmanager
-def event_table(source: Any, columns: Mapping[str, str] | None = None, *, memory: str = "1GB") -> Iterator[Any]:
+def event_table(
+    source: Any, columns: Mapping[str, str] | None = None, *, memory: str = "1GB", rest: bool = False
+) -> Iterator[Any]:
     """``source`` as an Ibis table with the names of this package, for as long as the context lasts.
 
     Parameters
@@ -91,6 +93,8 @@ def event_table(source: Any, columns: Mapping[str, str] | None = None, *, memory
         What the source calls a column, by the name it has here: ``{"position": "rank"}``.
     memory : str
         What DuckDB may hold at once, as in ``"1GB"``; more goes to a temporary folder.
+    rest : bool
+        Keep the other columns too, each under its name after ``other_``.
 
     Raises
     ------
@@ -101,7 +105,7 @@ def event_table(source: Any, columns: Mapping[str, str] | None = None, *, memory
     """
     ibis = import_ibis()
     if isinstance(source, ibis.Table):
-        yield _named(source, columns)
+        yield _named(source, columns, rest)
         return
     with tempfile.TemporaryDirectory(prefix="cfltr-events-") as folder:
         try:
@@ -109,7 +113,7 @@ def event_table(source: Any, columns: Mapping[str, str] | None = None, *, memory
         except Exception as error:  # of DuckDB, which is not imported by name
             raise ValueError(f"memory is {memory!r}: expected a size as in '1GB' ({_line(error)})") from None
         try:
-            yield _named(_opened(source, database), columns)
+            yield _named(_opened(source, database), columns, rest)
         finally:
             database.disconnect()
 
@@ -193,8 +197,8 @@ def _check_frame(frame: pd.DataFrame) -> None:
             )
 
 
-def _named(table: Any, columns: Mapping[str, str] | None) -> Any:
-    """The columns of ``table`` that events have, under the names they have here."""
+def _named(table: Any, columns: Mapping[str, str] | None, rest: bool) -> Any:
+    """The columns of ``table`` that events have, under the names they have here; the ``rest`` after ``other_``."""
     given = dict(columns or {})
     known = (*REQUIRED, *OPTIONAL)
     for name in given:
@@ -208,4 +212,6 @@ def _named(table: Any, columns: Mapping[str, str] | None) -> Any:
                 f"source: there is no column {found!r} for the {name}; it has {', '.join(map(str, there))}. Say which "
                 f"it is, as in columns={{{name!r}: …}}"
             )
-    return table.select(**{name: table[found] for name, found in theirs.items() if found in there})
+    used = {name: table[found] for name, found in theirs.items() if found in there}
+    others = [name for name in there if rest and name not in theirs.values()]
+    return table.select(**used, **{f"other_{name}": table[name] for name in others})

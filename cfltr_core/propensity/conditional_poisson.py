@@ -231,7 +231,7 @@ def by_rank(counts: DisplayCounts, ranks: ArrayLike, features: FloatArray | None
     return stratified(counts, place >= 0, column=column, value=value, size=len(chosen) * width, held=width)
 
 
-def wald_tail(statistic: float, df: int, n_queries: int) -> float:
+def wald_tail(statistic: float, df: int, n_queries: float) -> float:
     """P(T² >= W), Hotelling's T² (1931), of the ``statistic`` W = δᵀ Cov(δ)⁻¹ δ of ``df`` coefficients δ.
 
     Cov(δ) is itself an estimate from Q = ``n_queries`` terms, so that W (Q − df) / (df (Q − 1)) is about F(df, Q − df),

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.propensity.conditional_poisson import by_rank
-from cfltr_core.propensity.curves import PropensityCurve, grouped_curve
+from cfltr_core.propensity.curves import PropensityCurve, curve_of
 from cfltr_core.propensity.identifiability import rank_links, require_comparable, words_for
 from cfltr_core.propensity.strata import DisplayCounts
 
@@ -58,13 +58,14 @@ class ContextualCurve:
         if x.shape != (self.coefficients.shape[1] - 1,) or not np.isfinite(x).all():
             raise ValueError(f"context: expected {self.coefficients.shape[1] - 1} finite numbers, got shape {x.shape}")
         design = np.kron(np.eye(len(self.ranks)), np.append(1.0, x))
-        at, n = self.ranks - 1, self.n_ranks
-        log_theta, covariance, clicks, group = np.zeros(n), np.full((n, n), np.nan), np.zeros(n), np.arange(n)
-        log_theta[at], clicks[at], group[at] = design @ self.coefficients.ravel(), self.clicks, 0
-        covariance[np.ix_(at, at)] = design @ self.covariance @ design.T
-        component = np.unique(group, return_inverse=True)[1]
-        return grouped_curve(
-            "contextual", log_theta, covariance=covariance, component=component, clicks=clicks, notes=self.notes
+        return curve_of(
+            "contextual",
+            self.ranks,
+            design @ self.coefficients.ravel(),
+            n_ranks=self.n_ranks,
+            covariance=design @ self.covariance @ design.T,
+            clicks=self.clicks,
+            notes=self.notes,
         )
 
     def depends(self) -> tuple[float, int, float]:

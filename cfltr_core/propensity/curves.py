@@ -259,3 +259,33 @@ def grouped_curve(
         notes=notes,
         queries=queries,
     )
+
+
+def curve_of(
+    method: str,
+    ranks: IntArray,
+    log_theta: FloatArray,
+    *,
+    n_ranks: int,
+    covariance: FloatArray,
+    clicks: FloatArray,
+    notes: tuple[str, ...],
+) -> PropensityCurve:
+    """A :class:`PropensityCurve` of ``n_ranks`` from the numbers of some ``ranks`` (n,), from 1, that are one group.
+
+    ``log_theta`` and ``clicks`` are (n,), ``covariance`` (n, n); each other rank is a group of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cfltr_core.propensity.curves import curve_of
+    >>> given = dict(covariance=np.zeros((2, 2)), clicks=np.array([6.0, 2.0]), notes=())
+    >>> curve = curve_of("by hand", np.array([1, 3]), np.log([0.8, 0.4]), n_ranks=3, **given)
+    >>> curve.curve, curve.clicks, curve.component
+    (array([1. , nan, 0.5]), array([6., 0., 2.]), array([0, 1, 0]))
+    """
+    at, group = ranks - 1, np.arange(n_ranks)
+    every, spread, heard = np.zeros(n_ranks), np.full((n_ranks, n_ranks), np.nan), np.zeros(n_ranks)
+    every[at], spread[np.ix_(at, at)], heard[at], group[at] = log_theta, covariance, clicks, at[0]
+    component = np.unique(group, return_inverse=True)[1]
+    return grouped_curve(method, every, covariance=spread, component=component, clicks=heard, notes=notes)

@@ -12,14 +12,19 @@ the first is least for softmax(f)_d = γ_d/Σγ if e^{g_k} ∝ θ_k, and the sec
 truth is a point where both rest.  There is no function that both minimise, so nothing says that they come to rest, or
 only there.
 
-Source: Ai et al. 2018, "Unbiased Learning to Rank with Unbiased Propensity Estimation"; the two losses are
-theirs.  They take a gradient step of both for each batch of pages; here, in a round, each is minimised on all pages.
+So *how* the losses are lowered decides where they end.  Of some pages, drawn anew for each step, both gradients are
+taken at the same f and g, and both f and g move a little.  Were one loss minimised to its end before the other moves,
+a ranker that is quick to explain what a flat curve leaves over would drive the two apart.
+
+Source: Ai et al. 2018, "Unbiased Learning to Rank with Unbiased Propensity Estimation": losses, and joint steps on a
+batch of pages.  Here the steps have one length and a momentum (Polyak 1964), and the numbers that they pass through in
+their second half are averaged (Polyak & Juditsky 1992), which takes out what the draws of pages did.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,29 +32,16 @@ from numpy.typing import ArrayLike
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.logs import ClickLog, require_single_display
-from cfltr_core.propensity.joint_fits import JointFit, joint_fit, joint_links, linked_by_model
-from cfltr_core.propensity.score_models import climb, score_model
+from cfltr_core.propensity.joint_fits import JointFit, joint_fit, joint_links
+from cfltr_core.propensity.score_models import score_model
 from cfltr_core.propensity.strata import DisplayCounts, display_counts
 
-Climbed = Callable[[FloatArray], tuple[float, FloatArray]]
 # A ratio of examinations beyond this, or below its inverse, is no estimate any more.
 FARTHEST = 1e4
-# Rounds that still move a ratio by more than this part of itself have not settled.
-SETTLED = 1e-3
-# Steps of L-BFGS for the few numbers of the ranks in a round.
-RANK_STEPS = 50
-
-
-class DualLosses(NamedTuple):
-    """The two losses a click, and the gradient of each by its own numbers, the other's being given.
-
-    ``ranker`` with ``by_score`` (n_docs,), ``examination`` with ``by_bias`` (n_ranks,).  :func:`dual_losses` makes it.
-    """
-
-    ranker: float
-    by_score: FloatArray
-    examination: float
-    by_bias: FloatArray
+# Averages of the last two quarters of the steps whose ratios differ by more than this part have not settled.
+SETTLED = 0.05
+# The part of the last step that the next one repeats.
+MOMENTUM = 0.8
 
 
 def pooled_counts(logs: ClickLog | Sequence[ClickLog]) -> DisplayCounts:
@@ -89,7 +81,7 @@ def pooled_counts(logs: ClickLog | Sequence[ClickLog]) -> DisplayCounts:
 
 
 class _Pages:
-    """The rows of the pages with a click, page after page, from the top; ranks that were never clicked are left out."""
+    """A row for each page with a click: ``document``, −1 where there is none, and ``clicks`` at each rank, from 0."""
 
     def __init__(self, logs: ClickLog | Sequence[ClickLog]) -> None:
         for i, log in enumerate([logs] if isinstance(logs, ClickLog) else logs):
@@ -101,117 +93,61 @@ class _Pages:
                     f"that of one ranker whose pages do not change; simulate or count each ranker alone ({error})"
                 ) from None
         counts = display_counts(logs)
-        self.n_ranks, self.n_docs = counts.n_ranks, int((logs if isinstance(logs, ClickLog) else logs[0]).offsets[-1])
-        clicked = np.bincount(counts.rank, counts.clicks, minlength=self.n_ranks + 1) > 0
-        page = counts.query * (1 + (0 if counts.period is None else int(counts.period.max())))
-        page = page + (0 if counts.period is None else counts.period)
-        use = clicked[counts.rank] & (np.bincount(page, counts.clicks)[page] > 0)
-        order = np.lexsort((counts.rank, page))
-        order = order[use[order]]
-        new = np.append(True, np.diff(page[order]) != 0)[: len(order)]
-        shared = np.flatnonzero(~new[1:] & (np.diff(counts.rank[order]) == 0))
-        if len(shared):
-            above, below = order[shared[0] : shared[0] + 2]
+        period = np.zeros_like(counts.query) if counts.period is None else counts.period
+        page = np.unique(np.stack([counts.query, period]), axis=1, return_inverse=True)[1].ravel()
+        table = np.full((2, int(page.max()) + 1, counts.n_ranks), -1)
+        table[:, page, counts.rank - 1] = counts.document, counts.clicks
+        hidden = np.flatnonzero(table[0, page, counts.rank - 1] != counts.document)
+        if len(hidden):
+            below = table[0, page[hidden[0]], counts.rank[hidden[0]] - 1]
             raise ValueError(
-                f"logs: documents {counts.document[above]} and {counts.document[below]} of query {counts.query[above]} "
-                f"both stood at rank {counts.rank[above]}: their pages changed; count each ranker alone"
+                f"logs: documents {counts.document[hidden[0]]} and {below} of query {counts.query[hidden[0]]} both "
+                f"stood at rank {counts.rank[hidden[0]]}: their pages changed; count each ranker alone"
             )
-        self.document, self.place = counts.document[order], counts.rank[order] - 1
-        self.clicks = counts.clicks[order].astype(np.float64)
-        self.start, self.page = np.flatnonzero(new), np.cumsum(new) - 1
-        self.n_clicks = float(self.clicks.sum())
-        if self.n_clicks == 0:
-            raise ValueError(
-                "logs: there is no click, so neither ranker nor examination can be learnt; collect more sessions"
-            )
-
-    def weights(self, given: FloatArray) -> FloatArray:
-        """c_d e^{v₁ − v_d} / Σc of each row, v the ``given`` numbers of the rows and v₁ that of the page's top."""
-        hit = self.clicks > 0
-        with np.errstate(over="ignore"):
-            ratio = np.exp(np.where(hit, given[self.start][self.page] - given, 0.0))
-        return np.asarray(self.clicks * ratio / self.n_clicks)
-
-    def loss(self, values: FloatArray, weight: FloatArray) -> tuple[float, FloatArray]:
-        """−Σ w log softmax(v) over the pages, of the ``values`` v of the rows, and its gradient by these."""
-        v = values - np.maximum.reduceat(values, self.start)[self.page]
-        mass = np.exp(v)
-        total, all_weight = np.add.reduceat(mass, self.start), np.add.reduceat(weight, self.start)
-        value = float(all_weight @ np.log(total) - weight @ v)
-        return value, (all_weight / total)[self.page] * mass - weight
+        table[:, :, (table[1] <= 0).all(axis=0)] = -1  # a rank that was never clicked is none of the page
+        self.document, clicks = table[:, (table[1] > 0).any(axis=1)]
+        self.clicks = np.maximum(clicks, 0).astype(np.float64)
 
 
-def dual_losses(logs: ClickLog | Sequence[ClickLog], scores: ArrayLike, *, bias: ArrayLike) -> DualLosses:
-    """The losses of the ranker and of the examination, divided by the number of clicks, with their gradients.
+def _loss(values: FloatArray, clicks: FloatArray, given: FloatArray) -> tuple[float, FloatArray]:
+    """−Σ w log softmax(v) over the pages, and the slope of its negative by the ``values`` v, −∞ where nothing stands.
 
-    Source: Ai et al. 2018.
-
-    Parameters
-    ----------
-    logs : ClickLog or sequence of ClickLog
-        As for :func:`dual_learning`.
-    scores : (n_docs,)
-        f of every document of the lists.
-    bias : (n_ranks,)
-        g of every rank that was shown.
-
-    Raises
-    ------
-    ValueError
-        For numbers that are not finite or of another length, and for logs as in :func:`dual_learning`.
-
-    Examples
-    --------
-    >>> import cfltr_core as cf
-    >>> from cfltr_core.propensity.dual_learning import dual_losses
-    >>> policy, user = cf.DeterministicPolicy([1, 2], [0, 2]), cf.PositionBasedUser([1, 1/2])
-    >>> log = cf.aggregate_clicks([0, 0, 0, 0, 1], policy, user=user, sessions=[5])
-    >>> found = dual_losses(log, [0.0, 0.0], bias=[0.0, 0.0])  # half of the pages each, but four fifths of the clicks
-    >>> found.by_score, found.by_bias
-    (array([-0.3,  0.3]), array([-0.3,  0.3]))
+    w are the ``clicks``, each times e^{u₁ − u}, u the ``given`` numbers and u₁ that of the top of its page.
     """
-    pages = _Pages(logs)
-    f = _finite(scores, pages.n_docs, "scores", "document")
-    g = _finite(bias, pages.n_ranks, "bias", "rank")
-    at_row, at_place = f[pages.document], g[pages.place]
-    ranker, by_row = pages.loss(at_row, pages.weights(at_place))
-    examination, by_place = pages.loss(at_place, pages.weights(at_row))
-    return DualLosses(
-        ranker,
-        np.bincount(pages.document, by_row, minlength=len(f)).astype(np.float64),
-        examination,
-        np.bincount(pages.place, by_place, minlength=len(g)).astype(np.float64),
-    )
-
-
-def _finite(values: ArrayLike, size: int, name: str, what: str) -> FloatArray:
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape != (size,):
-        raise ValueError(f"{name}: expected shape ({size},), one number for each {what}, got {array.shape}")
-    return checks.finite_vector(array, size, name)
+    top = np.argmax(np.isfinite(values), axis=1)[:, None]
+    weight = clicks * np.exp(np.where(clicks > 0, np.take_along_axis(given, top, axis=1) - given, 0.0))
+    v = values - values.max(axis=1, keepdims=True)
+    mass = np.exp(v)
+    total, whole = mass.sum(axis=1, keepdims=True), weight.sum(axis=1, keepdims=True)
+    return float((whole * np.log(total)).sum() - weight[clicks > 0] @ v[clicks > 0]), weight - whole * mass / total
 
 
 def dual_learning(
     logs: ClickLog | Sequence[ClickLog],
     features: ArrayLike,
     *,
+    rng: np.random.Generator,
     module: Any = None,
     decay: float = 0.0,
-    rounds: int = 60,
-    steps: int = 20,
-    seed: int = 0,
+    steps: int = 500,
+    batch: int = 256,
+    learning_rate: float = 1.0,
 ) -> JointFit:
-    """A ranker and the examination, each learnt from clicks that the other weights.
+    """A ranker and the examination, each learnt from clicks that the other weights, by joint steps on both losses.
 
-    Starting from the naive ranker (g = 0, f = 0), every round lowers the ranker's loss at the weights of the last g,
-    then the examination's at the weights of the new f, until a round moves no ratio any more, or ``rounds`` are over.
-    The fit says plainly if it did not settle; if it ran away, ``curve`` is NaN, as of ranks that cannot be compared,
-    and ``examination`` shows where to.  Logs of a single ranker often do that: what a flatter curve leaves unexplained
-    a steeper ranker takes over, and the next curve is flatter still.
+    From f = 0 and g = 0, every step looks at a ``batch`` of the pages with a click and moves the ranker's weights w and
+    g at once down the slopes of both losses, a click of the batch:
 
-    Ranks are compared also where no document was shown at two of them: right only if f can be, and a note says so.
-    ``attraction`` is e^f/Σ e^f over the documents of its query that were shown, in the order of the strata of
-    :func:`pooled_counts`, and so without a common scale: it is no chance of a click.
+        v ← 0.8 v − learning_rate · ∇_w (ranker's loss) / d,   w ← w + v,
+
+    alike for g without the d, which is the number of features: those are taken in units of their standard deviation,
+    so that a document has length √d, and f does not outrun g.  The result is the mean of the second half of the steps.
+
+    The fit says plainly if the two did not settle; if they ran away, ``curve`` is NaN, as of ranks that cannot be
+    compared, and ``examination`` shows where to.  Ranks are compared also where no document was shown at two of them:
+    right only if f can be, and a note says so.  ``attraction`` is e^f/Σ e^f over the documents of its query that were
+    shown, in the order of the strata of :func:`pooled_counts`, and so without a common scale: it is no chance of a
+    click.
 
     Source: Ai et al. 2018, with the differences that :mod:`cfltr_core.propensity.dual_learning` names.
 
@@ -221,20 +157,24 @@ def dual_learning(
         Each of one ranker whose pages do not change, all on the same lists: the losses need to know which documents
         stood on a page together.
     features : (n_docs, n_features)
+    rng : numpy.random.Generator
+        Draws the pages of each step, and torch's seed where a ``module`` is made.
     module : torch.nn.Module, or a function that makes one
-        f, as for :func:`~cfltr_core.propensity.two_towers.two_towers`; None: f(x) = w·x.
+        f, as for :func:`~cfltr_core.propensity.joint_models.two_towers`, with steps of length ``learning_rate`` in its
+        weights; None: f(x) = w·x.
     decay : float
         γ >= 0 of a penalty (γ/2)‖weights‖² per click in the ranker's loss, as for ``two_towers``.
-    rounds : int
-        At most as many.
     steps : int
-        Steps of L-BFGS for the ranker in a round.
-    seed : int
+        At least 4.
+    batch : int
+        Pages of a step, drawn without repetition; all pages, if there are no more.
+    learning_rate : float
+        > 0.
 
     Returns
     -------
     JointFit
-        ``history`` holds the sum of the two losses, which need not fall.
+        ``history`` holds the sum of the two losses before each step, on its batch, which need not fall.
 
     Raises
     ------
@@ -243,7 +183,7 @@ def dual_learning(
         clicks at two ranks; for features without a row for each document or that are not finite, a module of another
         shape, or settings out of range.
     TypeError
-        For a ``module`` that is no network.
+        For a ``module`` that is no network, or an ``rng`` that is no generator.
 
     Examples
     --------
@@ -254,73 +194,64 @@ def dual_learning(
     >>> for rank in ([1, 2, 3], [2, 3, 1]):  # two rankers, a log of each; A and C are relevant, B half of the time
     ...     page = cf.DeterministicPolicy(rank, [0, 3])
     ...     logs.append(cf.simulate_clicks(page, user, relevance=[1, 0.5, 1], sessions=[60_000], rng=rng))
-    >>> fit = dual_learning(logs, np.eye(3))
+    >>> fit = dual_learning(logs, np.eye(3), rng=rng)
     >>> fit.curve.round(2)
     array([1.  , 0.5 , 0.33])
     >>> fit.attraction.round(2)
     array([0.4, 0.2, 0.4])
     """
+    checks.generator(rng, "rng")
     checks.within(decay, 0, np.finfo(float).max, "decay", "expected γ of the penalty (γ/2)‖weights‖², >= 0")
-    checks.positive_int(rounds, "rounds")
-    checks.positive_int(steps, "steps")
+    checks.positive_int(steps, "steps", least=4)
+    checks.positive_int(batch, "batch")
+    checks.positive(learning_rate, "learning_rate")
     pages, counts = _Pages(logs), pooled_counts(logs)
     links = joint_links(counts, name="logs")
     documents = counts.document[counts.start[:-1]]  # one stratum each
-    of = np.searchsorted(documents, pages.document)
-    model = score_model(features, documents, module=module, seed=seed)
-    clicked, n = links.clicks.astype(np.float64), counts.n_ranks
-    free = np.flatnonzero(clicked)
-
-    def ranker_loss(weight: FloatArray) -> Climbed:
-        def negative(parameters: FloatArray) -> tuple[float, FloatArray]:
-            value, by_row = pages.loss(model.of(parameters)[of], weight)
-            size, by_size = model.penalty(parameters)
-            slope = model.pulled_back(np.bincount(of, by_row, minlength=len(documents)).astype(np.float64))
-            return -value - decay * size, -slope - decay * by_size
-
-        return negative
-
-    def examination_loss(weight: FloatArray) -> Climbed:
-        def negative(bias: FloatArray) -> tuple[float, FloatArray]:
-            value, by_row = pages.loss(bias[pages.place], weight)
-            return -value, -np.bincount(pages.place, by_row, minlength=n).astype(np.float64)
-
-        return negative
-
-    parameters, bias = model.start(), np.zeros(n)
-    history: list[float] = []
-    moved, far, turn = np.inf, False, 0
-    while turn < rounds:
-        turn += 1
-        by_bias, old = pages.weights(bias[pages.place]), bias
-        parameters, ranker, _ = climb(ranker_loss(by_bias), parameters, steps=steps)
-        by_score = pages.weights(model.of(parameters)[of])
-        far = not (np.isfinite(by_score).all() and np.isfinite(ranker[-1]))
+    model = score_model(features, documents, module=module, seed=int(rng.integers(1 << 31)))
+    row = np.searchsorted(documents, pages.document)
+    # The ranker's weights, then g; what they have of the last steps; and their sums in the last two quarters.
+    n, at = counts.n_ranks, model.start()
+    weights, pace = np.append(at, np.zeros(n)), learning_rate * np.append(model.pace, np.ones(n))
+    speed, late, history, far = np.zeros(len(weights)), np.zeros((2, len(weights))), [0.0] * 0, False
+    for step in range(steps):
+        few = batch < len(row)
+        some = rng.choice(len(row), batch, replace=False) if few else np.arange(len(row))
+        there, clicks = pages.document[some] >= 0, pages.clicks[some]
+        rows, parameters = row[some][there], weights[:-n]
+        f, g = np.full(there.shape, -np.inf), np.where(there, weights[-n:], -np.inf)
+        f[there] = model.of(parameters, rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            (ranker, by_score), (examination, by_bias) = _loss(f, clicks, g), _loss(g, clicks, f)
+        up = np.append(model.pulled_back(by_score[there], rows), by_bias.sum(axis=0)) / clicks.sum()
+        up[:-n] -= decay * model.penalty(parameters)[1]
+        speed = MOMENTUM * speed + pace * up
+        weights = weights + speed
+        history.append((ranker + examination) / clicks.sum())
+        far = not np.isfinite(weights).all() or float(np.ptp(weights[-n:])) > np.log(FARTHEST)
         if far:
             break
-        bias, examination, _ = climb(examination_loss(by_score), bias, steps=RANK_STEPS)
-        history.append(-float(ranker[-1] + examination[-1]))
-        moved = float(np.ptp((bias - old)[free]))
-        far = float(np.ptp(bias[free])) > np.log(FARTHEST)
-        if far or moved < 1e-8:
-            break
-    component, said = linked_by_model(links)
+        if step >= steps // 2:
+            late[int(step >= 3 * steps // 4)] += weights
+    notes: tuple[str, ...] = ()
     if far:
-        component = np.arange(n)
-        said = (f"Diverged in round {turn}: the two losses drove each other apart. No estimate.", *said)
-    elif moved > SETTLED:
-        said = (f"Not settled: round {turn} still moved a ratio by {moved:.2g} of itself.", *said)
-    theta = np.where(clicked > 0, np.exp(bias - bias[free[0]]), 0.0)
-    what = "linear in the features" if module is None else f"what {type(module).__name__} can make of the features"
+        notes = (f"Diverged in step {len(history)}: the two losses drove each other apart. No estimate.",)
+    else:
+        weights = late.sum(axis=0) / (steps - steps // 2)
+        third, fourth = late[:, -n:] / [[3 * steps // 4 - steps // 2], [steps - 3 * steps // 4]]
+        moved = float(np.ptp((fourth - third)[links.clicks > 0]))
+        if moved > SETTLED:
+            notes = (f"Not settled: the last quarter of {steps} steps moved a ratio by {moved:.2g} of itself.",)
+    parameters, bias = weights[:-n], weights[-n:]
     return joint_fit(
         "dual learning",
-        theta,
+        links,
+        theta=np.where(links.clicks > 0, np.exp(bias - bias[np.argmax(links.clicks > 0)]), 0.0),
         attraction=_page_shares(model.of(parameters), counts),
         history=np.array(history),
-        assumption=f"the share of a document in its page is softmax(f(x)), with f {what}",
-        component=component,
-        clicks=clicked,
-        notes=said,
+        assumption=f"the share of a document in its page is softmax(f(x)), with f {model.words}",
+        component=np.arange(n) if far else None,
+        notes=notes,
         ranker=model.finish(parameters),
     )
 

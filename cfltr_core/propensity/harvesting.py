@@ -11,12 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from cfltr_core import checks
-from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.checks import IntArray
 from cfltr_core.clicks.policies import LoggingPolicy
 from cfltr_core.propensity.curves import PropensityCurve, clustered_covariance, effective_queries, grouped_curve
 from cfltr_core.propensity.identifiability import components_of, rank_links, require_comparable, words_for
 from cfltr_core.propensity.interventional_sets import (
-    PairCounts,
     PairRule,
     PairTerms,
     Weighting,
@@ -25,13 +24,6 @@ from cfltr_core.propensity.interventional_sets import (
     summed_pairs,
 )
 from cfltr_core.propensity.strata import DisplayCounts, require_counts
-
-
-def _log_ratios(pairs: PairCounts) -> tuple[FloatArray, FloatArray]:
-    """log ĉ_k^{kj}/ĉ_j^{kj} where both are positive, else 0; and 1/ĉ_k^{kj}, else 0."""
-    both = (pairs.clicks > 0) & (pairs.clicks.T > 0)
-    safe = np.where(both, pairs.clicks, 1.0)
-    return np.log(safe / safe.T), np.where(both, 1.0 / safe, 0.0)
 
 
 def pivot(
@@ -68,16 +60,7 @@ def pivot(
     checks.positive_int(rank, "rank")
     terms = pair_terms(counts, weighting=weighting, design=design)
     checks.within(rank, 1, terms.n_ranks, "rank", "ranks of the log")
-    pairs, p = summed_pairs(terms), rank - 1
-    log_ratio, inverse = _log_ratios(pairs)
-    star = np.zeros_like(inverse)
-    star[p], star[:, p] = inverse[p], inverse[:, p]
-    column = np.full(star.shape, -1)
-    column[:p, p], column[p, p + 1 :] = np.arange(p), np.arange(p + 1, terms.n_ranks)
-    column[star == 0] = -1
-    below = np.arange(terms.n_ranks) > p  # the other rank is the second of the pair: its sum counts with a minus
-    rule = PairRule(star, np.zeros_like(star), np.where(below, -1, column), np.where(below, column, -1))
-    return _from_ratios(f"pivot at rank {rank}", counts, log_ratio[:, p], terms=terms, rule=rule, links=star)
+    return _along(f"pivot at rank {rank}", counts, terms, np.full(terms.n_ranks, rank - 1))
 
 
 def adjacent_chain(
@@ -106,41 +89,38 @@ def adjacent_chain(
     array([1.   , 0.5  , 0.333])
     """
     terms = pair_terms(counts, weighting=weighting, design=design)
-    log_ratio, inverse = _log_ratios(summed_pairs(terms))
-    n = terms.n_ranks
-    near = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) == 1
-    chain = np.where(near, inverse, 0.0)
-    minus = np.where((chain > 0) & (np.arange(n) > np.arange(n)[:, None]), np.arange(n), -1)
-    rule = PairRule(chain, np.zeros_like(chain), np.full((n, n), -1), minus)
-    down = np.concatenate([[0.0], np.cumsum(-np.diagonal(log_ratio, 1))])
-    # A step moves every rank below it, as far as the chain holds.
-    spread = np.triu(np.ones((n, n)))
-    return _from_ratios("adjacent chain", counts, down, terms=terms, rule=rule, links=chain, spread=spread)
+    return _along("adjacent chain", counts, terms, np.maximum(np.arange(terms.n_ranks) - 1, 0))
 
 
-def _from_ratios(
-    method: str,
-    counts: DisplayCounts,
-    log_theta: FloatArray,
-    *,
-    terms: PairTerms,
-    rule: PairRule,
-    links: FloatArray,
-    spread: FloatArray | None = None,
-) -> PropensityCurve:
-    """The curve of an estimator whose influences are sums of pairs, times ``spread``; ``links`` > 0 are compared."""
-    component, found = components_of(links, strong=False), rank_links(counts)
+def _along(method: str, counts: DisplayCounts, terms: PairTerms, parent: IntArray) -> PropensityCurve:
+    """Sums of log ratios of each rank and its ``parent`` on the way to the root, its own parent; ranks from 0.
+
+    An edge of this tree is log ĉ_k^{kj}/ĉ_j^{kj}, 0 where clicks are missing; a query moves it by its parts of the two
+    counts, each divided by the whole.
+    """
+    clicks, rank = summed_pairs(terms).clicks, np.arange(terms.n_ranks)
+    edge = (parent[:, None] == rank) & (clicks > 0) & (clicks.T > 0)  # of a rank and its parent, not of the root
+    inverse = np.divide(1.0, clicks, out=np.zeros_like(clicks), where=edge | edge.T)
+    component, found = components_of(inverse, strong=False), rank_links(counts)
     require_comparable(found, component)
-    table, clicks, n_queries = query_influence(terms, rule)
-    influence = table if spread is None else table @ spread
+    rule = PairRule(
+        inverse, np.zeros_like(inverse), plus=np.where(edge, rank[:, None], -1), minus=np.where(edge.T, rank, -1)
+    )
+    sums, heard, n_queries = query_influence(terms, rule)
+    # An edge moves every rank whose way to the root it is on.
+    step, way, at = np.zeros(len(rank)), np.eye(len(rank)), rank
+    step[edge.any(axis=1)] = np.log(clicks[edge] / clicks.T[edge])
+    for _ in rank:
+        at = parent[at]
+        way[at, rank] = 1.0
     return grouped_curve(
         method,
-        log_theta,
-        covariance=clustered_covariance(influence, n_queries),
+        step @ way,
+        covariance=clustered_covariance(sums @ way, n_queries),
         component=component,
-        clicks=clicks.sum(axis=0),
+        clicks=heard.sum(axis=0),
         notes=(*_lost(method, component, found.log), *found.diagnosis),
-        queries=effective_queries(clicks),
+        queries=effective_queries(heard),
     )
 
 

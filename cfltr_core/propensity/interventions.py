@@ -53,10 +53,6 @@ class PlacePolicy(LoggingPolicy):
     base: DeterministicPolicy
 
     @abstractmethod
-    def place_law(self, size: int) -> FloatArray:
-        """P(what stood at place k is shown at place j) on pages of ``size`` = m places, (m, m), both from 0."""
-
-    @abstractmethod
     def arrangements(self, size: int) -> Iterator[tuple[float, tuple[int, ...]]]:
         """Every arrangement of ``size`` = m places with its probability: the old places, from 0, of what is shown."""
 
@@ -64,9 +60,17 @@ class PlacePolicy(LoggingPolicy):
     def draw_places(self, size: IntArray, rng: np.random.Generator) -> IntArray:
         """One arrangement drawn by ``rng`` for each of the ``size`` of some pages: (len(size), cutoff) old places."""
 
-    @abstractmethod
+    def place_law(self, size: int) -> FloatArray:
+        """P(what stood at place k is shown at place j) on pages of ``size`` = m places, (m, m), both from 0."""
+        law, new = np.zeros((size, size)), np.arange(size)
+        for probability, places in self.arrangements(size):
+            law[list(places), new] += probability
+        return law
+
     def worst_clicks(self, theta: FloatArray, attraction: FloatArray) -> FloatArray:
         """Σ_j θ_j a_σ(j) of the worst arrangement σ of each page: ``theta`` (m,), ``attraction`` (n, m) → (n,)."""
+        each = [attraction[:, list(places)] @ theta for _, places in self.arrangements(len(theta))]
+        return np.asarray(np.min(each, axis=0))
 
     def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
         """Σ_j P(rank(d) = j) · ``value(j)`` of each document, (n_docs,), from the law of its place."""
@@ -262,15 +266,6 @@ class SwapPolicy(PlacePolicy):
         """The pairs of a page of ``size`` places, from 0."""
         return [(k - 1, j - 1) for k, j in self.pairs if j <= size]
 
-    def place_law(self, size: int) -> FloatArray:
-        """Moves with the share of its pairs, of ``size`` places."""
-        law, pairs = np.eye(size), self._fitting(size)
-        for k, j in pairs:
-            share = self.swap / len(pairs)
-            law[[k, j], [k, j]] -= share
-            law[[k, j], [j, k]] += share
-        return law
-
     def arrangements(self, size: int) -> Iterator[tuple[float, tuple[int, ...]]]:
         """The ``size`` places as they are, and each pair exchanged."""
         pairs, whole = self._fitting(size), tuple(range(size))
@@ -302,11 +297,6 @@ class SwapPolicy(PlacePolicy):
             for column, places in enumerate(arranged):
                 counts[page[:, list(places)], np.arange(m)] += dealt[:, [column]]
         return nonzero_counts(counts)
-
-    def worst_clicks(self, theta: FloatArray, attraction: FloatArray) -> FloatArray:
-        """The least of the arrangements: ``attraction`` a at places with ``theta``."""
-        each = [attraction[:, list(places)] @ theta for _, places in self.arrangements(len(theta))]
-        return np.asarray(np.min(each, axis=0))
 
 
 def _pages(base: DeterministicPolicy) -> IntArray:

@@ -17,7 +17,7 @@ import numpy as np
 
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.propensity.curves import PropensityCurve, grouped_curve
-from cfltr_core.propensity.identifiability import RankLinks, parts_of, rank_links, words_for
+from cfltr_core.propensity.identifiability import RankLinks, numbered, parts_of, rank_links, words_for
 from cfltr_core.propensity.strata import DisplayCounts
 from cfltr_core.ranking.linear import LinearRanker
 
@@ -47,7 +47,7 @@ class JointFit(PropensityCurve):
 
     Examples
     --------
-    >>> from cfltr_core.propensity.expectation_maximisation import expectation_maximisation
+    >>> from cfltr_core.propensity.joint_models import expectation_maximisation
     >>> from cfltr_core.propensity.joint_fits import JointFit
     >>> from cfltr_core.propensity.strata import DisplayCounts
     >>> counts = DisplayCounts(  # A stood at ranks 1 and 2, B below or above it
@@ -71,50 +71,66 @@ class JointFit(PropensityCurve):
 
 def joint_fit(
     method: str,
-    theta: FloatArray,
+    links: RankLinks,
     *,
+    theta: FloatArray,
     attraction: FloatArray,
     history: FloatArray,
     assumption: str,
-    component: IntArray,
-    clicks: FloatArray,
-    notes: tuple[str, ...],
+    component: IntArray | None = None,
+    notes: tuple[str, ...] = (),
     ranker: LinearRanker | None = None,
 ) -> JointFit:
     """A :class:`JointFit` from any ``theta`` (n_ranks,) and ``attraction`` (n_strata,), put on the scale of θ_j = 1.
 
-    ``attraction`` is multiplied by θ_j and ``theta`` divided by it, j being the first rank with ``clicks``.
-    ``method``, ``history``, ``assumption``, ``component``, ``notes`` and ``ranker`` are passed on.
+    ``attraction`` is multiplied by θ_j and ``theta`` divided by it, j being the first rank with clicks.  ``component``
+    (n_ranks,) are the ranks that are compared; without it a model of relevance compares all ranks with a click, and
+    notes say which of these comparisons are not those of the ``links``.  ``method``, ``history``, ``assumption``,
+    ``notes`` and ``ranker`` are passed on.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from cfltr_core.propensity.joint_fits import joint_fit
-    >>> about = dict(assumption="none", component=np.array([0, 0]), clicks=np.array([9.0, 3.0]), notes=())
-    >>> fit = joint_fit("EM", np.array([0.5, 0.1]), attraction=np.array([0.4]), history=np.zeros(1), **about)
+    >>> from cfltr_core.propensity.joint_fits import joint_fit, joint_links
+    >>> from cfltr_core.propensity.strata import count_rows
+    >>> links = joint_links(count_rows(query=[0, 0], document=[0, 1], rank=[1, 2], clicked=[1, 1]))
+    >>> given = dict(attraction=np.array([0.4]), history=np.zeros(1), assumption="linear")
+    >>> fit = joint_fit("a model", links, theta=np.array([0.5, 0.1]), **given)
     >>> fit.curve, fit.attraction
     (array([1. , 0.2]), array([0.2]))
+    >>> fit.notes[0]  # doctest: +ELLIPSIS
+    "Between the groups rank 1 | rank 2 these ratios are the model's, not the log's: no document was shown in two ..."
     """
-    scale = float(theta[int(np.argmax(clicks > 0))])
+    if component is None:
+        # Ranks without a click stand for themselves.
+        component = numbered(np.where(links.clicks == 0, 1 + np.arange(len(theta)), 0))
+        notes = (*_said_of_model(links), *notes)
+    scale = float(theta[int(np.argmax(links.clicks > 0))])
     # A rank without a click has θ̂ = 0 or nearly: a group of its own, whose logarithm is not looked at.
     log_theta = np.log(np.maximum(theta, np.finfo(float).tiny))
-    n = len(theta)
-    curve = grouped_curve(
-        method, log_theta, covariance=np.full((n, n), np.nan), component=component, clicks=clicks, notes=notes
-    )
+    unknown, clicks = np.full((len(theta), len(theta)), np.nan), links.clicks.astype(np.float64)
+    curve = grouped_curve(method, log_theta, covariance=unknown, component=component, clicks=clicks, notes=notes)
     return JointFit(
-        method=method,
-        log_ratio=curve.log_ratio,
-        covariance=curve.covariance,
-        component=component,
-        clicks=clicks,
-        notes=notes,
+        **vars(curve),
         examination=theta / scale,
         attraction=attraction * scale,
         history=history,
         assumption=assumption,
         ranker=ranker,
     )
+
+
+def _said_of_model(links: RankLinks) -> tuple[str, ...]:
+    """What is to be said if a model of relevance compares all ranks with a click."""
+    groups = [part for part in parts_of(links.log) if links.clicks[part[0] - 1] > 0]
+    if len(groups) < 2:
+        return links.gaps
+    of = [{int(links.design[rank - 1]) for rank in part} for part in groups]
+    apart = all(len(part) == 1 for part in of) and len(set.union(*of)) == len(of)
+    missing = "no document was shown in two of them" if apart else "clicks are missing on a side of the link"
+    names = " | ".join(words_for(part) for part in groups)
+    between = f"Between the groups {names} these ratios are the model's, not the log's: {missing}."
+    return (between, *links.gaps)
 
 
 def joint_links(counts: DisplayCounts, *, name: str = "counts") -> RankLinks:
@@ -146,46 +162,6 @@ def joint_links(counts: DisplayCounts, *, name: str = "counts") -> RankLinks:
             "the rows of the other ranks, or collect more sessions"
         )
     return links
-
-
-def linked_by_model(links: RankLinks) -> tuple[IntArray, tuple[str, ...]]:
-    """Groups of ranks that a model of relevance compares, (n_ranks,), and what is to be said of them.
-
-    All ranks with a click are one group; the others stand for themselves.  ``links`` says which of these comparisons
-    are the log's own.
-
-    Examples
-    --------
-    >>> from cfltr_core.propensity.joint_fits import joint_links, linked_by_model
-    >>> from cfltr_core.propensity.strata import count_rows
-    >>> links = joint_links(count_rows(query=[0, 0], document=[0, 1], rank=[1, 2], clicked=[1, 1]))
-    >>> component, notes = linked_by_model(links)
-    >>> component, notes[0]  # doctest: +ELLIPSIS
-    (array([0, 0]), "Between the groups rank 1 | rank 2 these ratios are the model's, not the log's: no document ...")
-    """
-    silent, never = links.clicks == 0, (np.flatnonzero(links.impressions == 0) + 1).tolist()
-    key = np.where(silent, 1 + np.arange(len(silent)), 0)
-    _, first, which = np.unique(key, return_index=True, return_inverse=True)
-    component = np.argsort(np.argsort(first))[which].astype(np.int64)
-    notes = []
-    groups = [part for part in parts_of(links.log) if links.clicks[part[0] - 1] > 0]
-    if len(groups) > 1:
-        names = " | ".join(words_for(part) for part in groups)
-        missing = "clicks are missing on a side of the link"
-        if all(len(set(links.design[np.array(part) - 1].tolist())) == 1 for part in groups) and len(
-            {int(links.design[part[0] - 1]) for part in groups}
-        ) == len(groups):
-            missing = "no document was shown in two of them"
-        notes.append(f"Between the groups {names} these ratios are the model's, not the log's: {missing}.")
-    alone = (np.flatnonzero(silent & (links.impressions > 0)) + 1).tolist()
-    if alone:
-        notes.append(
-            f"Shown but never clicked: {words_for(alone)}; nothing is said of their ratio. Cut the page above, or "
-            "collect more sessions."
-        )
-    if never:
-        notes.append(f"Never shown: {words_for(never)}; check that ranks are numbered 1, 2, … without a gap.")
-    return component, tuple(notes)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -269,12 +245,11 @@ def assumption_range(fits: Mapping[str, PropensityCurve]) -> AssumptionRange:
     Examples
     --------
     >>> import numpy as np
-    >>> from cfltr_core.propensity.joint_fits import assumption_range, joint_fit
-    >>> about = dict(history=np.zeros(1), component=np.array([0, 0]), clicks=np.array([9.0, 3.0]), notes=())
-    >>> fits = {
-    ...     name: joint_fit(name, np.array([1.0, x]), attraction=np.ones(1), assumption=name, **about)
-    ...     for name, x in {"linear": 0.4, "free": 0.5}.items()
-    ... }
+    >>> from cfltr_core.propensity.curves import grouped_curve
+    >>> from cfltr_core.propensity.joint_fits import assumption_range
+    >>> about = dict(covariance=np.zeros((2, 2)), component=np.array([0, 0]), clicks=np.array([9.0, 3.0]))
+    >>> found = {"linear": [1.0, 0.4], "free": [1.0, 0.5]}
+    >>> fits = {name: grouped_curve(name, np.log(curve), **about) for name, curve in found.items()}
     >>> found = assumption_range(fits)
     >>> found
     AssumptionRange(2 assumptions: linear, free; 2 ranks)

@@ -77,12 +77,15 @@ class LinearScores:
     """
 
     def __init__(self, x: FloatArray) -> None:
+        self.words = "linear in the features"
         mean, spread = x.mean(axis=0), x.std(axis=0)
         spread = np.where(spread > 1e-12 * (1 + abs(mean)), spread, np.inf)
         scaled = (x - mean) / spread
         power, axes = np.linalg.eigh(scaled.T @ scaled / len(x))
         kept = power > FLAT * max(float(power[-1]), FLAT)
         self.turn = axes[:, kept] / np.sqrt(power[kept])
+        # A step along the slope by w̃, divided by the number of features, as a step in (b, u); b ranks nothing.
+        self.pace = np.append(0.0, power[kept] / power.sum())
         self.design = np.column_stack([np.ones(len(x)), scaled @ self.turn])
         self.spread = spread
 
@@ -90,13 +93,13 @@ class LinearScores:
         """(0, …, 0): all documents alike."""
         return np.zeros(self.design.shape[1])
 
-    def of(self, parameters: FloatArray) -> FloatArray:
-        """f = b + x̃ T u, (n_docs,), of the ``parameters`` (b, u)."""
-        return np.asarray(self.design @ parameters)
+    def of(self, parameters: FloatArray, rows: IntArray | None = None) -> FloatArray:
+        """f = b + x̃ T u, of the ``parameters`` (b, u), for all documents or for some ``rows`` of them."""
+        return np.asarray((self.design if rows is None else self.design[rows]) @ parameters)
 
-    def pulled_back(self, slope: FloatArray) -> FloatArray:
-        """(Σ_d g_d, Tᵀ Σ_d g_d x̃_d) with g = ``slope``."""
-        return np.asarray(slope @ self.design)
+    def pulled_back(self, slope: FloatArray, rows: IntArray | None = None) -> FloatArray:
+        """(Σ_d g_d, Tᵀ Σ_d g_d x̃_d) with g = ``slope``, over all documents or the ``rows`` of the last call of f."""
+        return np.asarray(slope @ (self.design if rows is None else self.design[rows]))
 
     def penalty(self, parameters: FloatArray) -> tuple[float, FloatArray]:
         """½‖T u‖² of the ``parameters`` (b, u), and its gradient (0, TᵀT u)."""
@@ -126,20 +129,22 @@ class ModuleScores:
     def __init__(self, x: FloatArray, module: torch.nn.Module) -> None:
         import torch
 
-        self.module = module
+        self.module, self.words = module, f"what {type(module).__name__} can make of the features"
         self.network = copy.deepcopy(module).double().cpu().eval()
         self.weights = [weight for weight in self.network.parameters() if weight.requires_grad]
         if not self.weights:
             raise ValueError("module: has no weights to learn; give a network with parameters")
         self.rows = torch.from_numpy(x)
+        self.pace = np.ones(len(self.start()))
         self.scores = self._run(self.start())
 
-    def _run(self, parameters: FloatArray) -> torch.Tensor:
+    def _run(self, parameters: FloatArray, rows: IntArray | None = None) -> torch.Tensor:
         import torch
 
         torch.nn.utils.vector_to_parameters(torch.from_numpy(np.array(parameters)), self.weights)
-        found = self.network(self.rows)
-        shape, n = tuple(getattr(found, "shape", ())), len(self.rows)
+        given = self.rows if rows is None else self.rows[rows]
+        found = self.network(given)
+        shape, n = tuple(getattr(found, "shape", ())), len(given)
         if shape not in ((n,), (n, 1)):
             raise ValueError(
                 f"module: returned shape {shape} for {n} documents: it must map (n_docs, n_features) to one score for "
@@ -153,13 +158,13 @@ class ModuleScores:
 
         return np.array(torch.nn.utils.parameters_to_vector(self.weights).detach().numpy())
 
-    def of(self, parameters: FloatArray) -> FloatArray:
-        """The network's score of every document with ``parameters`` as weights."""
-        self.scores = self._run(parameters)
+    def of(self, parameters: FloatArray, rows: IntArray | None = None) -> FloatArray:
+        """The network's scores with ``parameters`` as weights, of all documents or of some ``rows`` of them."""
+        self.scores = self._run(parameters, rows)
         return np.array(self.scores.detach().numpy())
 
-    def pulled_back(self, slope: FloatArray) -> FloatArray:
-        """Σ_d g_d ∇f(x_d), g = ``slope``, by back-propagation."""
+    def pulled_back(self, slope: FloatArray, rows: IntArray | None = None) -> FloatArray:
+        """Σ_d g_d ∇f(x_d), g = ``slope``, by back-propagation, over the ``rows`` that :meth:`of` was called for."""
         import torch
 
         found = torch.autograd.grad(

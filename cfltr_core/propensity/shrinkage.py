@@ -20,7 +20,7 @@ import numpy as np
 
 from cfltr_core.checks import FloatArray
 from cfltr_core.propensity.conditional_poisson import by_rank
-from cfltr_core.propensity.curves import PropensityCurve, grouped_curve
+from cfltr_core.propensity.curves import PropensityCurve, curve_of
 from cfltr_core.propensity.identifiability import rank_links, require_comparable, words_for
 from cfltr_core.propensity.strata import DisplayCounts
 
@@ -104,12 +104,13 @@ def shrunk_power(counts: DisplayCounts, *, tau: float | None = None) -> ShrunkCu
     alone = (np.flatnonzero((links.log != links.log[first]) & (links.impressions > 0)) + 1).tolist()
     if alone:
         notes.append(f"Placed by the power law, not by a comparison with rank {first + 1}: {words_for(alone)}.")
-    n, at = counts.n_ranks, ranks - 1
-    log_theta, covariance, clicks, group = np.zeros(n), np.full((n, n), np.nan), np.zeros(n), np.arange(n)
-    log_theta[at], clicks[at], group[at] = u, regression.sums(regression.clicks)[0], at[0]
-    covariance[np.ix_(at, at)] = inverse
-    component, notes = np.unique(group, return_inverse=True)[1], [*notes, *links.diagnosis]
-    curve = grouped_curve(
-        "shrunk power", log_theta, covariance=covariance, component=component, clicks=clicks, notes=tuple(notes)
+    curve = curve_of(
+        "shrunk power",
+        ranks,
+        u,
+        n_ranks=counts.n_ranks,
+        covariance=inverse,
+        clicks=regression.sums(regression.clicks)[0],
+        notes=(*notes, *links.diagnosis),
     )
     return ShrunkCurve(**vars(curve), eta=eta, tau=chosen)

@@ -205,14 +205,11 @@ def display_counts(logs: ClickLog | Sequence[ClickLog] | Events) -> DisplayCount
         if not np.array_equal(log.offsets, parts[0].offsets):
             raise ValueError(f"logs[{i}] has other offsets than logs[0]: periods are logs on the same lists")
     seen = [log.impressions > 0 for log in parts]
-    return DisplayCounts(
-        query=np.concatenate([log.query[s] for log, s in zip(parts, seen, strict=True)]),
-        document=np.concatenate([log.document[s] for log, s in zip(parts, seen, strict=True)]),
-        rank=np.concatenate([log.rank[s] for log, s in zip(parts, seen, strict=True)]),
-        impressions=np.concatenate([log.impressions[s] for log, s in zip(parts, seen, strict=True)]),
-        clicks=np.concatenate([log.clicks[s] for log, s in zip(parts, seen, strict=True)]),
-        period=np.repeat(np.arange(len(parts)), [int(s.sum()) for s in seen]),
-    )
+    columns = {
+        name: np.concatenate([getattr(log, name)[s] for log, s in zip(parts, seen, strict=True)])
+        for name in ("query", "document", "rank", "impressions", "clicks")
+    }
+    return DisplayCounts(**columns, period=np.repeat(np.arange(len(parts)), [int(s.sum()) for s in seen]))
 
 
 def count_rows(
@@ -284,14 +281,7 @@ def count_rows(
     parts, code = {}, table[0]
     for name in keys[::-1]:
         parts[name], code = code & ((1 << bits[name]) - 1), code >> bits[name]
-    return DisplayCounts(
-        query=parts["query"],
-        document=parts["document"],
-        rank=parts["rank"],
-        impressions=table[1],
-        clicks=table[2],
-        period=parts.get("period"),
-    )
+    return DisplayCounts(**parts, impressions=table[1], clicks=table[2])
 
 
 def _largest(columns: dict[str, NDArray[np.generic]]) -> dict[str, int]:

@@ -44,7 +44,7 @@ from numpy.typing import ArrayLike
 
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.propensity.curves import clustered_covariance
-from cfltr_core.propensity.identifiability import components_of, parts_of, words_for
+from cfltr_core.propensity.identifiability import components_of, link_table, parts_of, words_for
 from cfltr_core.propensity.strata import DisplayCounts, require_counts
 from cfltr_core.propensity.trust_curves import TrustCurve
 
@@ -276,16 +276,10 @@ def _influence(terms: _Terms, p: FloatArray, q: FloatArray, n_clusters: int) -> 
 
 def _linked(counts: DisplayCounts) -> tuple[IntArray, list[str]]:
     """The ranks, from 0, that are linked with rank 1, and what there is to say."""
-    from scipy.sparse import csr_matrix
-
     use = counts.impressions >= 2
-    n, n_strata = counts.n_ranks, len(counts.start) - 1
-    here = csr_matrix(
-        (np.ones(int(use.sum()), dtype=np.int64), (counts.stratum[use], counts.rank[use] - 1)), shape=(n_strata, n)
-    )
-    together = (here.T @ here).toarray()
-    np.fill_diagonal(together, 0)
-    parts = parts_of(components_of(together >= 2, strong=False))
+    place, start = counts.rank[use] - 1, np.append(0, np.cumsum(use))[counts.start]
+    together = link_table(place, start, np.ones_like(place), n_ranks=counts.n_ranks)
+    parts = parts_of(components_of(together - 1, strong=False))  # two strata at least
     first = parts[0]
     groups = "; ".join(words_for(part) for part in parts)
     remedy = (

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import oracles
+import pandas as pd
 import pytest
 import torch
 
@@ -23,12 +24,15 @@ from cfltr_core import (
     CascadeUser,
     DeterministicPolicy,
     EpsilonGreedyPolicy,
+    Events,
     MixturePolicy,
     PlackettLucePolicy,
     PositionBasedUser,
     RankingData,
+    TrustUser,
     additive_metric,
     aggregate_clicks,
+    check_log,
     click_sampler,
     dcg,
     draw_sessions,
@@ -42,6 +46,7 @@ from cfltr_core import (
     query_sampler,
     rank_weights,
     ranks,
+    read_events,
     simulate_clicks,
     simulate_pages,
     train_sgd,
@@ -109,6 +114,23 @@ def by_module(seed: int) -> np.ndarray:
     return fit.weights["weight"]
 
 
+def trusting_events() -> Events:
+    """Counts of three rankers and of users who trust high ranks, so much that logs are drawn again."""
+    policies = [DeterministicPolicy(rank * N, np.arange(N + 1) * 3) for rank in ([1, 2, 3], [2, 3, 1], [3, 1, 2])]
+    trust = TrustUser([1, 1 / 2, 1 / 3], epsilon_plus=0.9, epsilon_minus=[0.6, 0.2, 0.1])
+    given = {"relevance": np.tile([1, 0, 1, 0, 0, 1], N // 2), "rng": generator(0)}
+    rows = []
+    for ranker, policy in enumerate(policies):
+        log = simulate_clicks(policy, trust, sessions=[300] * N, **given)
+        for document, rank, shown, clicks in zip(log.document, log.rank, log.impressions, log.clicks, strict=True):
+            session = (ranker * N + document // 3) * 300 + np.arange(shown)
+            clicked = (np.arange(shown) < clicks).astype(int)
+            row = {"query": document // 3, "document": document, "position": rank, "ranker": ranker}
+            rows.append(pd.DataFrame({"session": session, "clicked": clicked} | row))
+    features = pd.DataFrame({"query": np.arange(3 * N) // 3, "document": np.arange(3 * N), "x": 1.0})
+    return read_events(pd.concat(rows), features, split=None)
+
+
 DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "metrics.ranks": lambda s, _: ranks(TIED, CUTS, ties="random", rng=generator(s)),
     "metrics.rank_weights": lambda s, _: rank_weights(TIED, CUTS, metric=dcg(), ties="random", rng=generator(s)).lam,
@@ -125,6 +147,9 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "epsilon_greedy.impressions": lambda s, _: EXPLORING.impressions([9] * N, generator(s))[2],
     "plackett_luce.sample": lambda s, _: PLACKETT_LUCE.sample(np.arange(N), generator(s)),
     "plackett_luce.estimate_exposure": lambda s, _: PLACKETT_LUCE.estimate_exposure(USER, 9, rng=generator(s))[0],
+    "health.check_log": lambda s, _: np.array(
+        [line.p_value for line in check_log(trusting_events(), rng=generator(s), redraws=2).lines]
+    ),
     "interventions.sample": lambda s, _: RANDTOP.sample(np.arange(N), generator(s)),
     "interventions.draw_places": lambda s, _: SwapPolicy.adjacent(POLICY).draw_places(np.full(N, 5), generator(s)),
     "interventions.impressions": lambda s, _: SwapPolicy.adjacent(POLICY).impressions([9] * N, generator(s))[2],
@@ -173,11 +198,11 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
         DATA.features, LOG, module=lambda: two_layer(3, 4), epochs=1, seed=s
     ).weights["0.weight"],
     "score_models.score_model": lambda s, _: score_model(DATA.features, np.arange(9), module=one_layer, seed=s).start(),
-    "two_towers.two_towers": lambda s, _: (
+    "joint_models.two_towers": lambda s, _: (
         two_towers(COUNTS, DATA.features, module=one_layer, steps=1, seed=s).attraction
     ),
     "dual_learning.dual_learning": lambda s, _: (
-        dual_learning(LOGS, DATA.features, module=one_layer, rounds=1, steps=1, seed=s).attraction
+        dual_learning(LOGS, DATA.features, rng=generator(s), module=one_layer, steps=4, batch=9).attraction
     ),
     "generated.generate": lambda s, _: generate(YAHOO_LIKE, (5, 2, 2), n_features=8, seed=s).train.features,
     "corpora.load_corpus": lambda s, _: load_corpus("digits", "smoke", seed=s).train.features,

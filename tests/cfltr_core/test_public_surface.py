@@ -41,6 +41,7 @@ OPERATORS = {"__call__": "", "__len__": "len"}
 
 # The rooms whose functions compute: folders, and single modules.
 COMPUTING = ("ranking", "clicks", "evaluation", "propensity", "learning", "sampling", "data.generated", "data.corpora")
+COMPUTING += ("logs.homogeneity", "logs.model_tests", "logs.movement", "logs.session_sums")
 
 # Code lines of the largest rooms; a room that outgrows this wants splitting.
 LARGEST = 300

@@ -2441,6 +2441,44 @@ def dual_values(
     return math.fsum(ranker) / clicks, math.fsum(examination) / clicks
 
 
+def dual_steps(
+    pages: Sequence[Page], x: Sequence[Sequence[float]], batches: Sequence[Sequence[int]], rate: float
+) -> list[float]:
+    """g in the mean of the second half of joint steps on both losses, one click and one row of its page at a time."""
+    ever = sorted({k for page in pages for _, k, c in page if c})
+    shown = sorted({d for page in pages for d, _, _ in page})
+    columns = [[x[d][j] for d in shown] for j in range(len(x[0]))]
+    means = [math.fsum(column) / len(shown) for column in columns]
+    spreads = [
+        math.sqrt(math.fsum((v - m) ** 2 for v in column) / len(shown))
+        for column, m in zip(columns, means, strict=True)
+    ]
+    scaled = {d: [(v - m) / s for v, m, s in zip(x[d], means, spreads, strict=True)] for d in shown}
+    w, g = [0.0] * len(means), [0.0] * ever[-1]
+    move_w, move_g, ends = [0.0] * len(w), [0.0] * len(g), []
+    for step, batch in enumerate(batches):
+        f = {d: math.fsum(a * b for a, b in zip(w, scaled[d], strict=True)) for d in shown}
+        up_w, up_g, clicks = [0.0] * len(w), [0.0] * len(g), 0
+        for page in (pages[i] for i in batch):
+            rows = [row for row in page if row[1] in ever]
+            top_d, top_k, _ = rows[0]
+            by_score = math.fsum(math.exp(f[d]) for d, _, _ in rows)
+            by_place = math.fsum(math.exp(g[k - 1]) for _, k, _ in rows)
+            for d, k, c in rows:
+                clicks += c
+                for other, place, _ in rows:
+                    here = 1.0 if other == d else 0.0
+                    pull = c * math.exp(g[top_k - 1] - g[k - 1]) * (here - math.exp(f[other]) / by_score)
+                    up_w = [u + pull * v for u, v in zip(up_w, scaled[other], strict=True)]
+                    up_g[place - 1] += c * math.exp(f[top_d] - f[d]) * (here - math.exp(g[place - 1]) / by_place)
+        move_w = [0.8 * m + rate * u / clicks / len(w) for m, u in zip(move_w, up_w, strict=True)]
+        move_g = [0.8 * m + rate * u / clicks for m, u in zip(move_g, up_g, strict=True)]
+        w, g = ([a + b for a, b in zip(old, move, strict=True)] for old, move in ((w, move_w), (g, move_g)))
+        if step >= len(batches) // 2:
+            ends.append(g)
+    return [math.fsum(values) / len(ends) for values in zip(*ends, strict=True)]
+
+
 def clicks_by_rank(terms: Sequence[Term], n_ranks: int) -> list[int]:
     return [sum(c for _, k, _, c in terms if k == rank) for rank in range(1, n_ranks + 1)]
 
@@ -2674,6 +2712,132 @@ def display_share(events: Sequence[Event], query: int, document: int, position: 
     sessions = {event[0] for event in events if event[1] == query}
     shown = [event for event in events if event[1:4] == (query, document, position)]
     return len(shown) / len(sessions)
+
+
+def table_law(rows: Sequence[int], columns: Sequence[int]) -> tuple[float, float, float]:
+    """χ² of a table of single cases, and its mean and variance over every way to deal the columns to the rows."""
+
+    def chi_square(dealt: Sequence[int]) -> float:
+        total = 0.0
+        for i in set(rows):
+            for j in set(columns):
+                expected = list(rows).count(i) * list(columns).count(j) / len(rows)
+                there = sum(a == i and b == j for a, b in zip(rows, dealt, strict=True))
+                total += (there - expected) ** 2 / expected
+        return total
+
+    every = [chi_square(dealt) for dealt in itertools.permutations(columns)]
+    mean = math.fsum(every) / len(every)
+    return chi_square(columns), mean, math.fsum((x - mean) ** 2 for x in every) / len(every)
+
+
+def session_health(events: Sequence[Event]) -> dict[str, float]:
+    """What sums over sessions say of filters, cuts and bots, from pages one by one, of all rankers and periods."""
+    pages: dict[int, list[Event]] = {}
+    for event in sorted(events, key=lambda e: (e[0], e[3])):
+        pages.setdefault(event[0], []).append(event)
+
+    def rate(event: Event) -> tuple[float, int]:
+        same = [e[4] for e in events if e[1:4] == event[1:4]]
+        return sum(same) / len(same), len(same)
+
+    names = "sessions clicks none none_expected none_excess none_variance all all_expected all_clicks "
+    names += "short short_excess short_variance"
+    out = dict.fromkeys(names.split(), 0.0)
+    for page in pages.values():
+        x, p = [event[4] for event in page], [rate(event)[0] for event in page]
+        least = min(rate(event)[1] for event in page)
+        own = least / (least - 1) if least > 1 else 0.0
+        kind = (page[0][1], page[0][5], page[0][6])
+        longest = max(len(other) for other in pages.values() if (other[0][1], other[0][5], other[0][6]) == kind)
+        implied = math.prod(1 - value for value in p)
+        # 1[none] − Π (1 − p) + Σ_k (x_k − p_k) Π_{j ≠ k} (1 − p_j); a rate of 1 at k leaves nothing of it.
+        linear = 0.0
+        if implied > 0:
+            for k in range(len(p)):
+                linear += (x[k] - p[k]) * math.prod(1 - p[j] for j in range(len(p)) if j != k)
+        residual = (sum(x) == 0) - implied + linear
+        out["sessions"] += 1
+        out["clicks"] += sum(x)
+        out["none"] += sum(x) == 0
+        out["none_expected"] += implied
+        out["none_excess"] += residual
+        out["none_variance"] += residual**2 * own
+        if len(page) >= 3 and len(page) == longest:
+            out["all"] += sum(x) == len(page)
+            out["all_clicks"] += len(page) * (sum(x) == len(page))
+            out["all_expected"] += math.prod(p)
+        if len(page) < longest:
+            out["short"] += 1
+            out["short_excess"] += x[-1] - p[-1]
+            out["short_variance"] += (x[-1] - p[-1]) ** 2 * own
+    return out
+
+
+def page_halves(events: Sequence[Event]) -> dict[tuple[int, ...], list[list[int]]]:
+    """Sessions and clicks at each place of a page (query, then documents), in each half, of pages that both saw."""
+    sessions: dict[int, list[Event]] = {}
+    for event in sorted(events, key=lambda e: (e[0], e[3])):
+        sessions.setdefault(event[0], []).append(event)
+    pages: dict[tuple[int, ...], list[list[int]]] = {}
+    for session, page in sessions.items():
+        counts = pages.setdefault((page[0][1], *(e[2] for e in page)), [[0] * (1 + len(page)) for _ in range(2)])
+        here = counts[session_part(session, [0.5, 0.5])]
+        here[0] += 1
+        for k, event in enumerate(page, start=1):
+            here[k] += int(event[4])
+    return {page: counts for page, counts in pages.items() if counts[0][0] > 0 and counts[1][0] > 0}
+
+
+def feedback(events: Sequence[Event], below: int) -> float:
+    """z of Σ (clicks beyond the usual rate) · (places moved up to the next period that the ranker met the query)."""
+    by_query: dict[int, float] = {}
+    variance = 0.0
+
+    def place(query: int, document: int, ranker: str, period: int) -> float | None:
+        ranks = [e[3] for e in events if (e[1], e[2], e[5], e[6]) == (query, document, ranker, period)]
+        return sum(ranks) / len(ranks) if ranks else None
+
+    for query, document, ranker, period in sorted({(e[1], e[2], e[5], e[6]) for e in events}):
+        later = [e[6] for e in events if (e[1], e[5]) == (query, ranker) and e[6] > period]
+        if not later:
+            continue
+        after = place(query, document, ranker, min(later))
+        move = place(query, document, ranker, period) - (below if after is None else after)
+        for rank in {e[3] for e in events if e[1:3] == (query, document)}:
+            usual = [e[4] for e in events if e[1:4] == (query, document, rank)]
+            here = [e[4] for e in events if e[1:4] == (query, document, rank) and e[5:7] == (ranker, period)]
+            n, c, size, total = len(here), sum(here), len(usual), sum(usual)
+            by_query[query] = by_query.get(query, 0.0) + (c - n * total / size) * move
+            if size > 1:
+                variance += move**2 * n * total * (size - total) * (size - n) / (size**2 * (size - 1))
+    spread = max(variance, math.fsum(part**2 for part in by_query.values()))
+    return math.fsum(by_query.values()) / math.sqrt(spread) if spread > 0 else 0.0
+
+
+def queries_of_mean(mean: float, df: int) -> float:
+    """The number Q of queries for which df (Q − 1)/(Q − df − 2) is the mean, by bisection."""
+    low, high = df + 2 + 1e-9, 1e9
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if df * (middle - 1) / (middle - df - 2) > mean else (low, middle)
+    return low
+
+
+def wald(value: Sequence[float], covariance: np.ndarray) -> float:
+    """valueᵀ covariance⁻¹ value, by elimination."""
+    a = [[float(x) for x in row] + [float(v)] for row, v in zip(covariance, value, strict=True)]
+    n = len(a)
+    for k in range(n):
+        pivot = max(range(k, n), key=lambda i: abs(a[i][k]))
+        a[k], a[pivot] = a[pivot], a[k]
+        for i in range(k + 1, n):
+            factor = a[i][k] / a[k][k]
+            a[i] = [x - factor * y for x, y in zip(a[i], a[k], strict=True)]
+    x = [0.0] * n
+    for k in reversed(range(n)):
+        x[k] = (a[k][n] - sum(a[k][j] * x[j] for j in range(k + 1, n))) / a[k][k]
+    return sum(v * solved for v, solved in zip(value, x, strict=True))
 
 
 def session_part(session: int | str, shares: Sequence[float]) -> int:

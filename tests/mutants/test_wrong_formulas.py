@@ -359,6 +359,26 @@ WRONG = {
         "np.cumsum(self.clicks, axis=0)",
         "test_page_loops.py::test_count_pages",
     ),
+    "EM's step as long as the slope": (
+        "theta + (1 - theta) * by_rank / at_rank",
+        "theta + by_rank / at_rank",
+        "test_joint_loops.py::test_the_likelihood_never_falls_and_the_history_is_that_of_loops",
+    ),
+    "slopes of a logit for those of a logarithm": (
+        "by_bias * -np.expm1(seen)",
+        "by_bias",
+        "test_joint_loops.py::test_regression_em_and_the_product_of_towers_rest_where_the_likelihood_is_flat",
+    ),
+    "a ranker that outruns the examination": (
+        "np.append(model.pace, np.ones(n))",
+        "np.ones(len(model.pace) + n)",
+        "test_tower_loops.py::test_dual_learning_takes_joint_steps",
+    ),
+    "clicks over relevance, not relative to the top of their page": (
+        "np.take_along_axis(given, top, axis=1) - given",
+        "-given",
+        "test_tower_loops.py::test_dual_learning_takes_joint_steps",
+    ),
     "clicks above from the sessions that are fitted": (
         "pages.clicks_above[rows, half]",
         "pages.clicks_above[rows, fitted]",

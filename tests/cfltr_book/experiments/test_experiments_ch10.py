@@ -53,20 +53,6 @@ def test_uphill_is_the_slope_of_a_log_softmax() -> None:
     assert ch10.uphill(c, v)[0] == pytest.approx(slope, abs=1e-6)
 
 
-def test_dual_steps_end_where_clicks_are_expected() -> None:
-    """Two orders of three products link all ranks; rank 4 and those below show nothing."""
-    theta, liked = np.array([1, 1 / 2, 1 / 4]), np.array([0.8, 0.2, 0.5])
-    logs = []
-    for rank in (np.array([1, 2, 3]), np.array([2, 3, 1])):
-        p = theta[rank - 1]
-        clicks = (2000 * p * liked).round().astype(int)
-        shown = {"document": [0, 1, 2], "rank": rank, "impressions": [2000] * 3}
-        logs.append(cf.ClickLog(**shown, clicks=clicks, propensity=p, sessions=[2000], offsets=[0, 3]))
-    curve = ch10.dual_steps(logs, np.eye(3), rounds=400)
-    assert curve[:3] == pytest.approx(theta, abs=1e-3)
-    assert np.isnan(curve[3:]).all()
-
-
 def test_a_curve_has_ten_ranks_or_is_unknown() -> None:
     class Found:
         curve = np.array([1.0, 0.5])

@@ -156,7 +156,7 @@ def test_two_documents_at_one_rank_of_a_page() -> None:
     fields = {"document": [0, 1, 2], "rank": [1, 1, 2], "impressions": [6] * 3, "clicks": [4, 1, 2]}
     log = cf.ClickLog(**fields, propensity=[1.0, 1.0, 0.5], sessions=[6], offsets=[0, 3])
     with pytest.raises(ValueError, match=r"^logs: documents 0 and 1 of query 0 both stood at rank 1"):
-        cf.dual_learning(log, np.eye(3))
+        cf.dual_learning(log, np.eye(3), rng=np.random.default_rng(0))
 
 
 def logs_of(*clicks: list[int]) -> list[cf.ClickLog]:
@@ -177,11 +177,13 @@ def logs_of(*clicks: list[int]) -> list[cf.ClickLog]:
 )
 def test_dual_learning_without_clicks_to_compare(clicks: list[int], words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        cf.dual_learning(logs_of(clicks), np.eye(3))
+        cf.dual_learning(logs_of(clicks), np.eye(3), rng=np.random.default_rng(0))
 
 
 def test_dual_learning_of_one_ranker_and_of_a_rank_without_clicks() -> None:
-    notes = " ".join(cf.dual_learning(logs_of([5, 3, 0]), np.eye(3), rounds=2).diagnosis.splitlines())
+    notes = " ".join(
+        cf.dual_learning(logs_of([5, 3, 0]), np.eye(3), rng=np.random.default_rng(0), steps=4).diagnosis.splitlines()
+    )
     assert "these ratios are the model's, not the log's: no document was shown in two of them" in notes
     assert re.search(r"Shown but never clicked: rank 3.* collect more sessions", notes)
 

@@ -60,8 +60,7 @@ POLICIES: dict[str, tuple[PlacePolicy, list[oracles.Pages]]] = {
 @pytest.mark.oracle("interventions.RandTopPolicy", "interventions.SwapPolicy", "interventions.PlacePolicy.displays",
                     "interventions.PlacePolicy.display_mean", "interventions.PlacePolicy.arrangements",
                     "interventions.RandTopPolicy.arrangements", "interventions.SwapPolicy.arrangements",
-                    "interventions.PlacePolicy.place_law", "interventions.RandTopPolicy.place_law",
-                    "interventions.SwapPolicy.place_law")  # fmt: skip
+                    "interventions.PlacePolicy.place_law", "interventions.RandTopPolicy.place_law")  # fmt: skip
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_page_and_the_means_over_them(name: str) -> None:
     policy, pages = POLICIES[name]
@@ -111,7 +110,7 @@ def test_drawn_pages_follow_the_law(name: str) -> None:
 
 @pytest.mark.oracle("interventions.intervention_cost", "interventions.InterventionCost.change",
                     "interventions.InterventionCost.worst_change", "interventions.PlacePolicy.worst_clicks",
-                    "interventions.RandTopPolicy.worst_clicks", "interventions.SwapPolicy.worst_clicks")  # fmt: skip
+                    "interventions.RandTopPolicy.worst_clicks")  # fmt: skip
 @pytest.mark.parametrize("name", POLICIES)
 def test_cost(name: str) -> None:
     policy, pages = POLICIES[name]

@@ -15,25 +15,9 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
 from cfltr_core.propensity.curves import PropensityCurve
-from cfltr_core.propensity.expectation_maximisation import (
-    JointTerms,
-    check_settings,
-    expectation_maximisation,
-    joint_likelihood,
-    ratio_move,
-    unsettled,
-)
-from cfltr_core.propensity.joint_fits import (
-    AssumptionRange,
-    JointFit,
-    assumption_range,
-    joint_fit,
-    joint_links,
-    linked_by_model,
-)
-from cfltr_core.propensity.regression_em import regression_em
+from cfltr_core.propensity.joint_fits import AssumptionRange, JointFit, assumption_range, joint_fit, joint_links
+from cfltr_core.propensity.joint_models import ClickLikelihood, expectation_maximisation, regression_em, two_towers
 from cfltr_core.propensity.strata import DisplayCounts
-from cfltr_core.propensity.two_towers import two_towers
 
 TERMS = st.dictionaries(
     st.tuples(st.integers(0, 3), st.integers(1, 4)),
@@ -77,27 +61,48 @@ def features_of(seed: int, n: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(n, 2))
 
 
-@pytest.mark.oracle("expectation_maximisation.JointTerms.step", "expectation_maximisation.joint_likelihood")
+@pytest.mark.oracle("joint_models.ClickLikelihood.__call__")
+@pytest.mark.parametrize("combine", ["product", "additive"])
 @given(cells=TERMS, data=st.data())
-def test_a_step_and_the_likelihood(cells: dict[tuple[int, int], tuple[int, int]], data: st.DataObject) -> None:
+def test_the_likelihood_and_its_slopes(combine: str, cells: dict, data: st.DataObject) -> None:
     terms = terms_of(cells)
     counts = counts_of(terms)
-    inside = st.floats(0.01, 0.99)
-    theta = {k: data.draw(inside) for k in range(1, counts.n_ranks + 1)}
-    gamma = {s: data.draw(inside) for s in range(len(counts.start) - 1)}
-    t, g = np.array(list(theta.values())), np.array(list(gamma.values()))
-    value, new, liked = JointTerms(counts).step(t, g)
-    expected = oracles.em_step(terms, theta, gamma)
-    np.testing.assert_allclose(new, list(expected[0].values()), rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(liked, list(expected[1].values()), rtol=1e-12, atol=1e-14)
-    literal = oracles.joint_value(terms, theta, gamma)
-    assert value == pytest.approx(literal, rel=1e-12)
-    assert joint_likelihood(counts, t, attraction=g) == pytest.approx(literal, rel=1e-12)
-    # Whatever the counts: a step never loses likelihood.
-    assert JointTerms(counts).step(new, liked)[0] >= value - 1e-9 * abs(value)
+    n_strata = len(counts.start) - 1
+    number = st.floats(-4, -0.05) if combine == "product" else st.floats(-3, 3)
+    a, f = (data.draw(st.lists(number, min_size=n, max_size=n)) for n in (counts.n_ranks, n_strata))
+    value, by_rank, by_stratum = ClickLikelihood(counts, combine)(np.array(a), np.array(f))
+
+    def literal(a: list[float], f: list[float]) -> float:
+        if combine == "additive":
+            return oracles.tower_value(terms, a, f, "additive")
+        return oracles.joint_value(
+            terms, dict(enumerate(map(math.exp, a), start=1)), dict(enumerate(map(math.exp, f)))
+        )  # fmt: skip
+
+    assert value == pytest.approx(literal(a, f), rel=1e-11)
+    displays = sum(n for _, _, n, _ in terms)
+    for found, slope in (
+        (by_rank, oracles.differences(lambda x: literal(x, f), a)),
+        (by_stratum, oracles.differences(lambda x: literal(a, x), f)),
+    ):
+        np.testing.assert_allclose(found / displays, np.array(slope) / displays, atol=2e-6)
 
 
-@pytest.mark.oracle("expectation_maximisation.expectation_maximisation")
+def test_chances_next_to_0_and_1_are_not_rounded_away() -> None:
+    counts = counts_of([(0, 1, 5, 2), (0, 2, 5, 1)])
+    for combine, far in itertools.product(("product", "additive"), (-600.0, -1e-13, 30.0, 600.0)):
+        if combine == "product" and far > 0:
+            continue
+        value, by_rank, by_stratum = ClickLikelihood(counts, combine)(np.array([far, 0.0]), np.array([min(far, 0)]))
+        assert np.isfinite([value, *by_rank, *by_stratum]).all()
+    # log(1 − σ(30)²) = log 2 − 30 up to rounding that is relative.
+    silent, near = ClickLikelihood(counts_of([(0, 1, 1, 0), (0, 2, 1, 0)])), -math.log1p(math.exp(-30))
+    assert silent(np.array([near, -700.0]), np.array([near]))[0] == pytest.approx(math.log(2) - 30, rel=1e-10)
+    sure = counts_of([(0, 1, 5, 5), (0, 2, 5, 5)])
+    assert ClickLikelihood(sure)(np.zeros(2), np.zeros(1))[0] == 0.0
+
+
+@pytest.mark.oracle("joint_models.expectation_maximisation")
 @settings(max_examples=30)
 @given(cells=TERMS)
 def test_the_likelihood_never_falls_and_the_history_is_that_of_loops(cells: dict) -> None:
@@ -116,9 +121,6 @@ def test_the_likelihood_never_falls_and_the_history_is_that_of_loops(cells: dict
     found = np.outer(fit.attraction, fit.examination)
     expected = [[gamma[s] * theta[k] for k in theta] for s in gamma]
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-300)
-    assert joint_likelihood(counts, fit.examination, attraction=fit.attraction) == pytest.approx(
-        history[-1], rel=1e-9, abs=1e-12
-    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -182,7 +184,7 @@ def test_with_one_ranker_nothing_is_identified_and_the_start_decides() -> None:
         assert fit.notes[0].endswith("no document was shown in two of them.")
 
 
-@pytest.mark.oracle("regression_em.regression_em", "two_towers.two_towers")
+@pytest.mark.oracle("joint_models.regression_em", "joint_models.two_towers")
 @pytest.mark.parametrize("shown_at", [at_three, at_one])
 def test_regression_em_and_the_product_of_towers_rest_where_the_likelihood_is_flat(shown_at: Callable) -> None:
     terms = simulated(1, shown_at, n_strata=12)
@@ -250,8 +252,8 @@ def test_the_order_of_the_rows_does_not_matter(fit: Callable[[DisplayCounts], Jo
     np.testing.assert_array_equal(one.attraction, other.attraction)
 
 
-@pytest.mark.oracle("joint_fits.joint_fit", "joint_fits.joint_links", "joint_fits.linked_by_model",
-                    "joint_fits.JointFit")  # fmt: skip
+@pytest.mark.oracle("joint_fits.joint_fit", "joint_fits.joint_links", "joint_fits.JointFit",
+                    "identifiability.RankLinks.gaps")  # fmt: skip
 @given(cells=TERMS)
 def test_groups_of_a_model(cells: dict[tuple[int, int], tuple[int, int]]) -> None:
     terms = terms_of(cells)
@@ -262,20 +264,21 @@ def test_groups_of_a_model(cells: dict[tuple[int, int], tuple[int, int]]) -> Non
         with pytest.raises(ValueError, match=rf"^counts: {why}"):
             joint_links(counts)
         return
-    component, notes = linked_by_model(joint_links(counts))
-    group = [0 if c else k for k, c in enumerate(clicks, start=1)]
-    first = {name: min(k for k, g in enumerate(group) if g == name) for name in group}
-    order = sorted(first.values())
-    assert component.tolist() == [order.index(first[name]) for name in group]
-    never = [k for k, c in enumerate(clicks, start=1) if c == 0 and any(k == term[1] for term in terms)]
-    said = [note for note in notes if note.startswith("Shown but never clicked: ")]
-    assert [note.split(": ")[1].split(";")[0] for note in said] == ([oracles.rank_words(never)] if never else [])
+    links = joint_links(counts)
     theta, top = np.linspace(0.8, 0.2, counts.n_ranks), int(np.argmax(np.array(clicks) > 0))
-    n_strata = len(counts.start) - 1
-    fit = joint_fit(
-        "a fit", theta, attraction=np.full(n_strata, 0.4), history=np.zeros(2), assumption="some", component=component,
-        clicks=np.array(clicks, dtype=float), notes=notes,
-    )  # fmt: skip
+    gamma = np.full(len(counts.start) - 1, 0.4)
+    fit = joint_fit("a fit", links, theta=theta, attraction=gamma, history=np.zeros(2), assumption="some")
+    group = [0 if c else k for k, c in enumerate(clicks, start=1)]
+    component = np.array([sorted(set(group), key=group.index).index(g) for g in group])
+    np.testing.assert_array_equal(fit.component, component)
+    shown = {k for _, k, _, _ in terms}
+    for words, ranks in (
+        ("Shown but never clicked", [k for k in sorted(shown) if clicks[k - 1] == 0]),
+        ("Never shown", [k for k in range(1, counts.n_ranks) if k not in shown]),
+    ):
+        said = [note.split(": ")[1].split(";")[0] for note in links.gaps if note.startswith(words)]
+        assert said == ([oracles.rank_words(ranks)] if ranks else [])
+    assert fit.notes[len(fit.notes) - len(links.gaps) :] == links.gaps
     assert isinstance(fit, JointFit)
     np.testing.assert_allclose(fit.examination, theta / theta[top])
     np.testing.assert_allclose(fit.attraction, 0.4 * theta[top])
@@ -316,20 +319,6 @@ def test_a_range_over_assumptions() -> None:
         assumption_range({"a": curve(logs[0], [0, 0, 0]), "b": curve([0.0, -1.0], [0, 0])})
 
 
-@pytest.mark.oracle("expectation_maximisation.ratio_move", "expectation_maximisation.unsettled",
-                    "expectation_maximisation.check_settings")  # fmt: skip
-@given(
-    old=st.lists(st.floats(0.01, 1), min_size=3, max_size=3), new=st.lists(st.floats(0.01, 1), min_size=3, max_size=3)
-)
-def test_moves_between_iterations(old: list[float], new: list[float]) -> None:
-    clicks = oracles.clicks_by_rank([(0, 1, 5, 2), (0, 2, 5, 0), (0, 3, 5, 4)], 3)
-    moves = [math.log(new[k] / old[k]) for k, c in enumerate(clicks) if c]
-    found = ratio_move(np.array(old), np.array(new), np.array(clicks, dtype=float))
-    assert found == pytest.approx(max(abs(a - b) for a, b in itertools.product(moves, repeat=2)), abs=1e-12)
-    assert (unsettled(found, 7, 0.1) == ()) == (found <= 0.1)
-    check_settings(1, 0.0)
-
-
 COUNTS = counts_of(simulated(0, at_three))
 X = features_of(0, 8)
 NAN = X.copy()
@@ -358,17 +347,6 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         lambda: expectation_maximisation(COUNTS, start=(np.full(4, 0.5), [0.5] * 7 + [1.0])), ValueError,
         r"^start: attraction\[7\] is 1\.0, expected strictly between 0 and 1: EM never leaves",
     ),
-    "theta below 0": (
-        lambda: joint_likelihood(COUNTS, [1, -1, 1, 1], attraction=np.ones(8)), ValueError, r"^theta\[1\] is -1\.0"
-    ),
-    "too few attractions": (
-        lambda: joint_likelihood(COUNTS, np.ones(4), attraction=[0.5]), ValueError,
-        r"^attraction: expected shape \(8,\), one number for each stratum, got \(1,\)",
-    ),
-    "a chance above 1": (
-        lambda: joint_likelihood(COUNTS, np.ones(4), attraction=[0.5] * 7 + [2]), ValueError,
-        r"^attraction\[7\] times theta\[0\] is 2\.0: a chance of a click is at most 1; rescale",
-    ),
     "features that are no table": (
         lambda: regression_em(COUNTS, np.ones(8)), ValueError, r"^features: expected shape \(n_rows, n_features\)"
     ),
@@ -393,10 +371,3 @@ def test_bad_input(name: str) -> None:
     call, kind, message = BAD[name]
     with pytest.raises(kind, match=message):
         call()
-
-
-def test_an_impossible_click_has_no_likelihood() -> None:
-    counts = counts_of([(0, 1, 5, 2), (0, 2, 5, 1)])
-    assert joint_likelihood(counts, [1, 0], attraction=[0.5]) == -math.inf
-    sure = counts_of([(0, 1, 5, 5), (0, 2, 5, 5)])
-    assert joint_likelihood(sure, [1, 1], attraction=[1.0]) == 0.0

@@ -13,9 +13,17 @@ from hypothesis import strategies as st
 from cfltr_core.propensity import identifiability
 from cfltr_core.propensity.all_pairs import all_pairs
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
-from cfltr_core.propensity.curves import PropensityCurve, grouped_curve
+from cfltr_core.propensity.curves import PropensityCurve, curve_of, grouped_curve
 from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
-from cfltr_core.propensity.identifiability import components_of, parts_of, rank_links, require_comparable, words_for
+from cfltr_core.propensity.identifiability import (
+    components_of,
+    link_table,
+    numbered,
+    parts_of,
+    rank_links,
+    require_comparable,
+    words_for,
+)
 from cfltr_core.propensity.shrinkage import shrunk_power
 from cfltr_core.propensity.strata import DisplayCounts, count_rows, require_counts
 
@@ -36,13 +44,14 @@ def square(n: int) -> st.SearchStrategy[list[list[int]]]:
     return st.lists(st.lists(st.integers(0, 1), min_size=n, max_size=n), min_size=n, max_size=n)
 
 
-@pytest.mark.oracle("identifiability.components_of", "identifiability.parts_of")
+@pytest.mark.oracle("identifiability.components_of", "identifiability.parts_of", "identifiability.numbered")
 @given(arcs=st.integers(1, 5).flatmap(square))
 def test_components(arcs: list[list[int]]) -> None:
     for strong in (True, False):
         found = components_of(np.array(arcs), strong=strong)
         assert found.tolist() == oracles.components(arcs, strong)
         assert parts_of(found) == oracles.parts(found.tolist())
+        assert numbered(7 - 2 * found).tolist() == found.tolist()
     with pytest.raises(ValueError, match=r"^arcs: expected a square table"):
         components_of(np.ones((2, 3)), strong=True)
 
@@ -55,13 +64,14 @@ def test_words(ranks: list[int]) -> None:
         words_for([])
 
 
-@pytest.mark.oracle("identifiability.rank_links")
+@pytest.mark.oracle("identifiability.rank_links", "identifiability.link_table")
 @given(groups=st.lists(GROUP, min_size=1, max_size=5))
 def test_links(groups: list[dict[int, tuple[int, int]]]) -> None:
     counts = of_strata(*groups)
     links = rank_links(counts)
     shown, clicked = oracles.rank_arcs(groups, counts.n_ranks)
     assert links.shown.tolist() == shown
+    assert link_table(counts.rank - 1, counts.start, counts.clicks, n_ranks=counts.n_ranks).tolist() == clicked
     assert links.clicked.tolist() == clicked
     assert links.design.tolist() == oracles.components(shown, strong=False)
     assert links.log.tolist() == oracles.components(clicked, strong=True)
@@ -91,7 +101,7 @@ def test_a_weak_bridge_between_two_halves_is_found() -> None:
     assert f"Only 3 clicks tie {words_for(links.cut)} to the other ranks" in links.diagnosis[1]
 
 
-@pytest.mark.parametrize("n_ranks", [62, 63, 130])
+@pytest.mark.parametrize("n_ranks", [15, 16, 17, 62, 63, 130])
 def test_deep_pages_are_told_apart(n_ranks: int) -> None:
     """Each document stood at two neighbouring ranks: one chain, whatever the number of ranks."""
     groups = [{k: (9, 8), k + 1: (9, 7)} for k in range(1, n_ranks)]
@@ -172,7 +182,7 @@ def test_a_rank_without_clicks_or_never_shown_is_left_out() -> None:
                     "curves.PropensityCurve.standard_error", "curves.PropensityCurve.interval",
                     "curves.PropensityCurve.ratio", "curves.PropensityCurve.clipped",
                     "curves.PropensityCurve.diagnosis", "curves.PropensityCurve.user",
-                    "curves.grouped_curve")  # fmt: skip
+                    "curves.grouped_curve", "curves.curve_of")  # fmt: skip
 def test_a_curve_says_what_its_numbers_say() -> None:
     rng = np.random.default_rng(0)
     root, u = rng.normal(size=(5, 5)) / 10, rng.normal(size=5)
@@ -205,6 +215,11 @@ def test_a_curve_says_what_its_numbers_say() -> None:
     assert all(f"at rank {k}" in curve.diagnosis for k in above)
     with pytest.raises(ValueError, match=r"^rank 2 cannot be compared with rank 1: go on with cutoff=1, or link it"):
         curve.user()
+    odd = np.array([1, 3, 5])
+    some = curve_of("", odd, u[::2], n_ranks=5, covariance=spread[::2, ::2], clicks=np.arange(0.0, 5, 2), notes=())
+    np.testing.assert_array_equal(some.curve, curve.curve)
+    np.testing.assert_array_equal(some.standard_error, curve.standard_error)
+    assert (some.components, some.clicks.tolist()) == (((1, 3, 5), (2,), (4,)), [0, 0, 2, 0, 4])
     whole = grouped_curve("", u, covariance=spread, component=np.zeros(5, dtype=np.int64), clicks=np.zeros(5))
     expected = np.minimum(np.exp(u - u[0]), 1)
     user = whole.user(epsilon_plus=0.9, epsilon_minus=0.2)

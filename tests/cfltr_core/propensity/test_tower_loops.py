@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import oracles
 import pytest
 import torch
-from hypothesis import given
 from hypothesis import strategies as st
 
 from cfltr_core.clicks.logs import ClickLog
@@ -19,10 +19,10 @@ from cfltr_core.clicks.simulation import simulate_clicks
 from cfltr_core.clicks.users import PositionBasedUser
 from cfltr_core.learning.networks import two_layer
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
-from cfltr_core.propensity.dual_learning import dual_learning, dual_losses, pooled_counts
+from cfltr_core.propensity.dual_learning import dual_learning, pooled_counts
+from cfltr_core.propensity.joint_models import two_towers
 from cfltr_core.propensity.score_models import LinearScores, ModuleScores, climb, score_model, shown_features
 from cfltr_core.propensity.strata import DisplayCounts
-from cfltr_core.propensity.two_towers import tower_likelihood, two_towers
 
 NUMBERS = st.floats(-3, 3)
 USER = PositionBasedUser([1, 1 / 2, 1 / 3], epsilon_minus=0.2)
@@ -50,35 +50,6 @@ def counts_of(terms: list[oracles.Term]) -> DisplayCounts:
 def numbered(terms: list[oracles.Term]) -> list[oracles.Term]:
     number = {s: i for i, s in enumerate(sorted({s for s, *_ in terms}))}
     return [(number[s], *rest) for s, *rest in terms]
-
-
-@pytest.mark.oracle("two_towers.tower_likelihood")
-@pytest.mark.parametrize("combine", ["product", "additive"])
-@given(seed=st.integers(0, 99), data=st.data())
-def test_likelihood_of_towers(combine: str, seed: int, data: st.DataObject) -> None:
-    terms = numbered(terms_of(seed))
-    counts = counts_of(terms)
-    n_strata = len(counts.start) - 1
-    bias = data.draw(st.lists(NUMBERS, min_size=3, max_size=3))
-    scores = data.draw(st.lists(NUMBERS, min_size=n_strata, max_size=n_strata))
-    value, by_bias, by_score = tower_likelihood(counts, scores, bias=bias, combine=combine)
-    assert value == pytest.approx(oracles.tower_value(terms, bias, scores, combine), rel=1e-11)
-    displays = sum(n for _, _, n, _ in terms)
-    slope = oracles.differences(lambda a: oracles.tower_value(terms, a, scores, combine), bias)
-    np.testing.assert_allclose(by_bias / displays, np.array(slope) / displays, atol=1e-6)
-    slope = oracles.differences(lambda f: oracles.tower_value(terms, bias, f, combine), scores)
-    np.testing.assert_allclose(by_score / displays, np.array(slope) / displays, atol=1e-6)
-
-
-def test_towers_far_out_are_finite() -> None:
-    """Chances next to 0 and 1, where 1 − p and log p would be rounded away."""
-    counts = counts_of([(0, 1, 5, 2), (0, 2, 5, 1)])
-    for combine, far in itertools.product(("product", "additive"), (-600.0, 30.0, 600.0)):
-        value, by_bias, by_score = tower_likelihood(counts, [far], bias=[far, 0.0], combine=combine)
-        assert np.isfinite([value, *by_bias, *by_score]).all()
-    # log(1 − σ(30)²) = log 2 − 30 up to rounding that is relative.
-    value, _, _ = tower_likelihood(counts_of([(0, 1, 1, 0), (0, 2, 1, 0)]), [30.0], bias=[30.0, -700.0])
-    assert value == pytest.approx(math.log(2 * math.exp(-30)), rel=1e-10)
 
 
 @pytest.mark.oracle("score_models.LinearScores.of", "score_models.LinearScores.pulled_back",
@@ -228,7 +199,7 @@ THREE = [[1, 2, 3, 1, 2, 3], [2, 3, 1, 3, 1, 2], [3, 2, 1, 2, 1, 0]]
 
 def pages_of(logs: list[ClickLog]) -> list[oracles.Page]:
     out = []
-    for log, query in itertools.product(logs, range(2)):
+    for query, log in itertools.product(range(2), logs):
         rows = [
             (int(d), int(k), int(c))
             for d, k, c, q, n in zip(log.document, log.rank, log.clicks, log.query, log.impressions, strict=True)
@@ -236,22 +207,6 @@ def pages_of(logs: list[ClickLog]) -> list[oracles.Page]:
         ]
         out.append(sorted(rows, key=lambda row: row[1]))
     return out
-
-
-@pytest.mark.oracle("dual_learning.dual_losses")
-@given(
-    seed=st.integers(0, 50), f=st.lists(NUMBERS, min_size=6, max_size=6), g=st.lists(NUMBERS, min_size=3, max_size=3)
-)
-def test_dual_losses(seed: int, f: list[float], g: list[float]) -> None:
-    logs = logs_of(seed, THREE, [4, 3])
-    pages = pages_of(logs)
-    found = dual_losses(logs, f, bias=g)
-    expected = oracles.dual_values(pages, f, g, (f, g))
-    assert (found.ranker, found.examination) == pytest.approx(expected, rel=1e-10)
-    slope = oracles.differences(lambda at: oracles.dual_values(pages, at, g, (f, g))[0], f)
-    np.testing.assert_allclose(found.by_score, slope, atol=1e-6 * max(1, abs(expected[0])))
-    slope = oracles.differences(lambda at: oracles.dual_values(pages, f, at, (f, g))[1], g)
-    np.testing.assert_allclose(found.by_bias, slope, atol=1e-6 * max(1, abs(expected[1])))
 
 
 @pytest.mark.oracle("dual_learning.pooled_counts")
@@ -269,12 +224,33 @@ def test_rankers_side_by_side() -> None:
 
 
 @pytest.mark.oracle("dual_learning.dual_learning")
-@pytest.mark.parametrize("kind", ["linear", "network"])
-def test_dual_learning_rests_at_a_point_where_both_losses_are_flat(kind: str) -> None:
-    x = np.random.default_rng(5).normal(size=(6, 2))
-    logs = logs_of(5, THREE, [4_000, 3_000])
-    module = network(2) if kind == "network" else None
-    fit = dual_learning(logs, x, module=module, rounds=400, steps=60)
+@pytest.mark.parametrize(("batch", "rate"), [(2, 0.1), (6, 1.0)])
+def test_dual_learning_takes_joint_steps(batch: int, rate: float) -> None:
+    """Both slopes at the same f and g, on the pages that the generator draws."""
+    logs, x = logs_of(5, THREE, [40, 30]), np.random.default_rng(5).normal(size=(6, 2))
+    fit = dual_learning(logs, x, rng=np.random.default_rng(3), steps=9, batch=batch, learning_rate=rate)
+    pages, draw = pages_of(logs), np.random.default_rng(3)
+    draw.integers(1 << 31)  # torch's seed
+    batches = [draw.choice(6, batch, replace=False).tolist() if batch < 6 else range(6) for _ in range(9)]
+    g = oracles.dual_steps(pages, x.tolist(), batches, rate)
+    np.testing.assert_allclose(fit.examination, np.exp(np.array(g) - g[0]), rtol=1e-10)
+    values = oracles.dual_values([pages[i] for i in batches[0]], [0.0] * 6, [0.0] * 3, ([0.0] * 6, [0.0] * 3))
+    assert fit.history[0] == pytest.approx(sum(values), rel=1e-12)
+    assert len(fit.history) == 9
+
+
+WORLDS = {
+    "linear, three rankers": (THREE, np.random.default_rng(5).normal(size=(6, 2)), None),
+    "network, three rankers": (THREE, np.random.default_rng(5).normal(size=(6, 2)), 2),
+    "a score for each document, one ranker": (THREE[:1], np.eye(6), None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_dual_learning_rests_at_a_point_where_both_losses_are_flat(name: str) -> None:
+    rankers, x, seed = WORLDS[name]
+    logs, module = logs_of(5, rankers, [4_000, 3_000]), None if seed is None else network(seed)
+    fit = dual_learning(logs, x, rng=np.random.default_rng(0), module=module, steps=6_000)
     assert not any(note.startswith(("Not settled", "Diverged")) for note in fit.notes), fit.notes
     g = np.log(fit.examination).tolist()
     pages = pages_of(logs)
@@ -300,41 +276,29 @@ def test_dual_learning_rests_at_a_point_where_both_losses_are_flat(kind: str) ->
         here = counts.query[counts.start[:-1]] == query
         mass = [math.exp(f[d]) for d in counts.document[counts.start[:-1]][here]]
         np.testing.assert_allclose(fit.attraction[here], np.array(mass) / math.fsum(mass), rtol=1e-4)
+    between = [note for note in fit.notes if note.startswith("Between the groups rank 1 | rank 2 | rank 3 these")]
+    assert len(between) == (len(rankers) == 1)
 
 
 def test_dual_learning_with_a_score_for_each_document_agrees_with_the_log() -> None:
     logs = logs_of(1, THREE, [200_000, 200_000])
-    fit = dual_learning(logs, np.eye(6))
-    reference = conditional_poisson(pooled_counts(logs))
-    np.testing.assert_allclose(fit.curve, reference.curve, rtol=0.02)
-    np.testing.assert_array_equal(fit.curve, dual_learning(logs, np.eye(6)).curve)
-    np.testing.assert_allclose(fit.curve, dual_learning(logs[::-1], np.eye(6)).curve, rtol=1e-6)
-
-
-def test_one_ranker_and_a_score_for_each_document_leave_dual_learning_where_it_started() -> None:
-    """Any examination, with the attraction that makes up for it, is a point where both losses rest."""
-    logs = logs_of(2, THREE[:1], [50_000, 20_000])
-    fit = dual_learning(logs, np.eye(6))
-    np.testing.assert_allclose(fit.examination, 1, rtol=1e-4)
-    assert fit.notes[0].startswith("Between the groups rank 1 | rank 2 | rank 3 these ratios are the model's")
-    (clicks,) = [[c for _, _, c in page] for page in pages_of(logs)[:1]]
-    for g in ([0.0, 0.0, 0.0], [0.0, -1.0, -2.0], [0.0, 1.0, 0.5]):
-        f = [math.log(c) - g[k] for k, c in enumerate(clicks)] + [0.0] * 3
-        one = dual_losses(logs[0], f, bias=g)
-        np.testing.assert_allclose(one.by_score[:3], 0, atol=1e-12)
+    fits = [dual_learning(some, np.eye(6), rng=np.random.default_rng(0)) for some in (logs, logs[::-1])]
+    np.testing.assert_allclose(fits[0].curve, conditional_poisson(pooled_counts(logs)).curve, rtol=0.02)
+    np.testing.assert_allclose(fits[0].curve, fits[1].curve, rtol=1e-6)
 
 
 def test_dual_learning_that_runs_away_gives_no_estimate() -> None:
     """One ranker, and a feature that does not explain its clicks."""
-    fit = dual_learning(logs_of(1, THREE[:1], [50_000, 20_000]), np.random.default_rng(1).normal(size=(6, 1)))
-    assert fit.notes[0] == "Diverged in round 16: the two losses drove each other apart. No estimate."
+    logs, x = logs_of(5, THREE[:1], [4_000, 3_000]), np.random.default_rng(1).normal(size=(6, 1))
+    fit = dual_learning(logs, x, rng=np.random.default_rng(0), steps=20_000)
+    assert fit.notes == (
+        f"Diverged in step {len(fit.history)}: the two losses drove each other apart. No estimate.",
+    )  # fmt: skip
     assert fit.components == ((1,), (2,), (3,))
     np.testing.assert_array_equal(fit.curve, [1, math.nan, math.nan])
-    assert np.abs(np.log(fit.examination)).max() > math.log(1_000)
-    short = dual_learning(
-        logs_of(1, THREE[:1], [50_000, 20_000]), np.random.default_rng(1).normal(size=(6, 1)), rounds=3
-    )  # fmt: skip
-    assert short.notes[0].startswith("Not settled: round 3 still moved a ratio by")
+    assert np.abs(np.log(fit.examination)).max() > math.log(100)
+    short = dual_learning(logs, x, rng=np.random.default_rng(0), steps=8)
+    assert short.notes[-1].startswith("Not settled: the last quarter of 8 steps moved a ratio by")
     assert np.isfinite(short.curve).all()
 
 
@@ -345,7 +309,7 @@ def test_seeds_and_modules(kind: str) -> None:
     def run(module: object, seed: int = 0) -> np.ndarray:
         if kind == "towers":
             return two_towers(pooled_counts(logs), x, module=module, seed=seed, steps=20).curve
-        return dual_learning(logs, x, module=module, seed=seed, rounds=3, steps=5).curve
+        return dual_learning(logs, x, rng=np.random.default_rng(seed), module=module, steps=5).curve
 
     before = torch.random.get_rng_state()
     one, same, other = (run(lambda: two_layer(2, hidden=3), seed) for seed in (1, 1, 2))
@@ -364,8 +328,9 @@ def test_seeds_and_modules(kind: str) -> None:
         run(torch.nn.Linear(2, 2))
     with pytest.raises(ValueError, match=r"^module: has no weights to learn"):
         run(torch.nn.Identity())
-    with pytest.raises(ValueError, match=r"^seed is -1: expected"):
-        run(None, -1)
+    if kind == "towers":
+        with pytest.raises(ValueError, match=r"^seed is -1: expected"):
+            run(None, -1)
 
 
 COUNTS = pooled_counts(logs_of(0, THREE))
@@ -377,26 +342,23 @@ MIXED = simulate_clicks(
 SILENT = ClickLog(
     document=[0, 1], rank=[1, 2], impressions=[5, 5], clicks=[0, 0], propensity=[1, 1], sessions=[5], offsets=[0, 2]
 )
+dual = partial(dual_learning, rng=np.random.default_rng(0))
 BAD: dict[str, tuple[Callable[[], object], str]] = {
     "combine": (lambda: two_towers(COUNTS, X, combine="sum"), r"^combine is 'sum': choose one of 'product'"),
     "decay": (lambda: two_towers(COUNTS, X, decay=-1), r"^decay is -1\.0, outside"),
     "steps": (lambda: two_towers(COUNTS, X, steps=0), r"^steps is 0: expected"),
-    "a short bias": (lambda: tower_likelihood(COUNTS, [0] * 6, bias=[0]), r"^bias: expected shape \(3,\), one"),
-    "scores with NaN": (lambda: tower_likelihood(COUNTS, [math.nan] * 6, bias=[0] * 3), r"^scores\[0\] is nan"),
-    "an unknown form": (lambda: tower_likelihood(COUNTS, np.zeros(6), bias=[0] * 3, combine="x"), r"^combine is 'x'"),
     "text as features": (lambda: two_towers(COUNTS, [["a"]] * 6), r"^features\[0\] is 'a': expected a number"),
     "flat features": (lambda: two_towers(COUNTS, np.zeros(6)), r"^features: expected shape \(n_rows, n_features\)"),
-    "rows": (lambda: dual_learning(LOGS, X[:4]), r"^features: there are 4 rows, but document 5 was shown"),
-    "NaN": (lambda: dual_learning(LOGS, X * math.nan), r"^features\[0, 0\] is nan"),
-    "pages that change": (lambda: dual_learning([LOGS[0], MIXED], X), r"^logs\[1\]: dual learning needs to know which"),
-    "no click": (lambda: dual_learning(SILENT, X), r"^logs: there is no click"),
-    "no log": (lambda: dual_learning([], X), r"^logs: expected a ClickLog"),
-    "other lists": (lambda: dual_learning([LOGS[0], SILENT], X), r"^logs\[1\] has other offsets"),
-    "rounds": (lambda: dual_learning(LOGS, X, rounds=0), r"^rounds is 0"),
-    "dual decay": (lambda: dual_learning(LOGS, X, decay=math.nan), r"^decay is nan, outside"),
-    "dual steps": (lambda: dual_learning(LOGS, X, steps=-1), r"^steps is -1"),
-    "dual scores": (lambda: dual_losses(LOGS, [0.0], bias=[0] * 3), r"^scores: expected shape \(6,\), one"),
-    "dual bias": (lambda: dual_losses(LOGS, [0.0] * 6, bias=[0, 1, math.inf]), r"^bias\[2\] is inf"),
+    "rows": (lambda: dual(LOGS, X[:4]), r"^features: there are 4 rows, but document 5 was shown"),
+    "NaN": (lambda: dual(LOGS, X * math.nan), r"^features\[0, 0\] is nan"),
+    "pages that change": (lambda: dual([LOGS[0], MIXED], X), r"^logs\[1\]: dual learning needs to know which"),
+    "no click": (lambda: dual(SILENT, X), r"^logs: there is no click"),
+    "no log": (lambda: dual([], X), r"^logs: expected a ClickLog"),
+    "other lists": (lambda: dual([LOGS[0], SILENT], X), r"^logs\[1\] has other offsets"),
+    "dual decay": (lambda: dual(LOGS, X, decay=math.nan), r"^decay is nan, outside"),
+    "dual steps": (lambda: dual(LOGS, X, steps=3), r"^steps is 3: expected a whole number of at least 4"),
+    "batch": (lambda: dual(LOGS, X, batch=0), r"^batch is 0"),
+    "learning rate": (lambda: dual(LOGS, X, learning_rate=0), r"^learning_rate is 0"),
 }  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""Whether a click log can be relied on: one report of its health."""

@@ -1,0 +1,263 @@
+"""The health of a log against loops, on small logs, and the report on sound and damaged ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import oracles
+import pandas as pd
+import pytest
+from event_damage import frame_of
+from oracles import Event
+
+import cfltr_core as cf
+from cfltr_core.clicks.event_sources import event_table, without_deprecations
+from cfltr_core.logs.homogeneity import homogeneity
+from cfltr_core.logs.log_report import LogCheck, LogReport, check_line
+from cfltr_core.logs.model_tests import Redraws, calibrated_tail, curves_test, stopping_test, trust_test
+from cfltr_core.logs.movement import feedback_test
+from cfltr_core.logs.session_checks import ignored_columns, session_checks
+from cfltr_core.logs.session_sums import session_sums
+
+SEEDS = range(6)
+LISTS = pd.DataFrame([(q, 10 * q + d, 1.0) for q in range(3) for d in range(5)], columns=["query", "document", "x"])
+
+
+def small_log(seed: int, sessions: int = 60) -> list[Event]:
+    """Pages of two to four of five documents, in some orders, of two rankers in three periods."""
+    rng, out = np.random.default_rng(seed), []
+    orders = [[rng.permutation(5)[: rng.integers(2, 5)] for _ in range(3)] for _ in range(3)]
+    for session in range(sessions):
+        query, ranker, period = (int(n) for n in rng.integers([3, 2, 3]))
+        page = orders[query][int(rng.integers(3)) if ranker else period]
+        out += [
+            (session, query, 10 * query + int(d), float(k), float(rng.random() < 0.6 / k), "AB"[ranker], period)
+            for k, d in enumerate(page, start=1)
+        ]
+    return out
+
+
+def counted(events: list[Event]) -> cf.Events:
+    return cf.read_events(frame_of(events), LISTS, split=None)
+
+
+@pytest.mark.oracle("homogeneity.homogeneity")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_moments_of_chi_square_are_those_of_every_way_to_deal(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, columns = [[0, 0, 0, 1, 1, 2, *rng.integers(3, size=1)], [0, 1, 1, *rng.integers(3, size=4)]]
+    other = [[0, 1, 0, 1, 1], [0, 0, 1, 1, 1]]
+    table = np.repeat([4, 9], [7, 5])
+    test = homogeneity(table, rows + other[0], columns + other[1], count=np.ones(12))
+    laws = [oracles.table_law(rows, columns), oracles.table_law(*other)]
+    expected = np.sum(laws, axis=0)
+    np.testing.assert_allclose([test.chi_square, test.mean, test.variance], expected, rtol=1e-12)
+    assert test.tables == 2
+
+
+def test_a_gamma_law_of_two_moments_is_a_chi_square_where_that_is_the_limit() -> None:
+    test = homogeneity([0] * 4, [0, 0, 1, 1], [0, 1, 0, 1], count=[50_200, 49_800, 49_800, 50_200])
+    assert test.p_value == pytest.approx(oracles.chi_square_tail(test.chi_square, 1), rel=1e-3)
+    assert homogeneity([0, 1], [0, 0], [0, 1], count=[5, 5]).p_value == 1.0
+
+
+@pytest.mark.oracle("session_sums.session_sums")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sums_over_sessions_and_pages_are_those_of_a_loop(seed: int) -> None:
+    log = small_log(seed)
+    with without_deprecations(), event_table(frame_of(log)) as table:
+        sums = session_sums(table, counted(log))
+    expected = oracles.session_health(log)
+    total = sums.groups.sum(numeric_only=True)
+    np.testing.assert_allclose([total[name] for name in expected], list(expected.values()), rtol=1e-9, atol=1e-9)
+    halves, pages = oracles.page_halves(log), sums.pages
+    assert pages is not None
+    names, found = LISTS["document"].to_numpy(), {}
+    for number in range(pages.n_pages):
+        at = pages.page == number
+        key = (int(pages.query[at][0]), *names[pages.document[at]].tolist())
+        found[key] = np.vstack([pages.impressions[at][:1], pages.clicks[at]]).T.tolist()
+    assert found == halves
+
+
+@pytest.mark.oracle("movement.feedback_test")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_feedback_is_that_of_a_loop(seed: int) -> None:
+    log = small_log(seed)
+    events = counted(log)
+    test = feedback_test(events)
+    expected = oracles.feedback(log, int(events.rank.max()) + 1)
+    assert test.z == pytest.approx(expected, rel=1e-9)
+    assert test.p_value == pytest.approx(math.erfc(expected / math.sqrt(2)) / 2, rel=1e-9)
+
+
+def redraws(alpha: float = 0.0) -> Redraws:
+    return Redraws(number=3, alpha=alpha, rng=np.random.default_rng(0))
+
+
+@pytest.mark.oracle("model_tests.calibrated_tail")
+@pytest.mark.parametrize(("statistic", "df", "queries"), [(20.0, 3, 400), (9.0, 1, 60)])
+def test_redraws_put_the_number_of_queries_so_that_the_mean_is_right(statistic: float, df: int, queries: int) -> None:
+    def again() -> float:
+        return df + 1.5
+
+    p_value, worth = calibrated_tail(statistic, df, queries, again=again, redraws=redraws(alpha=1.0))
+    assert worth == pytest.approx(oracles.queries_of_mean(df + 1.5, df), rel=1e-6)
+    assert p_value == pytest.approx(oracles.hotelling_tail(statistic, df, worth), rel=1e-5)
+
+    def refused() -> float:
+        raise ValueError("no")
+
+    assert calibrated_tail(statistic, df, queries, again=refused, redraws=redraws())[1] == queries
+    with pytest.raises(ValueError, match="too small for this test"):
+        calibrated_tail(statistic, df, queries, again=refused, redraws=redraws(alpha=1.0))
+
+
+RANKERS = [cf.DeterministicPolicy(rank * 60, range(0, 181, 3)) for rank in ([1, 2, 3], [2, 3, 1], [3, 1, 2])]
+POLICY, USER = cf.MixturePolicy(RANKERS, [0.4, 0.3, 0.3]), cf.PositionBasedUser([1, 1 / 2, 1 / 3], epsilon_minus=0.1)
+GIVEN = {"relevance": [1, 0, 1, 0, 0, 1] * 30, "sessions": [150] * 60}
+
+
+@pytest.mark.oracle("model_tests.trust_test", "model_tests.curves_test", "model_tests.stopping_test")
+def test_model_tests_are_walds_of_their_estimates() -> None:
+    rng = np.random.default_rng(1)
+    counts = cf.display_counts(cf.simulate_clicks(POLICY, USER, rng=rng, **GIVEN))
+    curve, test = cf.trust_bias(counts), trust_test(counts, redraws=redraws())
+    statistic = oracles.wald(curve.intercept[1:], curve.covariance[4:, 4:])
+    assert test.p_value == pytest.approx(oracles.hotelling_tail(statistic, 2, 60), rel=1e-6)
+    assert test.size in curve.intercept
+    halves = [counts.document % 3 == 0, counts.document < 90]
+    found = curves_test(counts, [*halves, counts.document < 0], redraws=redraws())
+    single = [cf.same_curve(counts, half) for half in halves]
+    smallest = min(oracles.hotelling_tail(each.statistic, each.df, each.queries) for each in single)
+    assert found.p_value == pytest.approx(min(1.0, 2 * smallest), rel=1e-6)
+    pages = cf.simulate_pages(POLICY, USER, rng=rng, **GIVEN)
+    above, stops = cf.clicks_above_test(pages), stopping_test(pages, redraws=redraws())
+    assert stops.p_value == pytest.approx(oracles.hotelling_tail(above.z**2, 1, above.queries), rel=1e-5)
+    assert stops.size == above.slope
+    with pytest.raises(ValueError, match="no page was shown in two sessions"):
+        stopping_test(None, redraws=redraws())
+    with pytest.raises(ValueError, match="half: expected True or False"):
+        curves_test(counts, [counts.document < 0], redraws=redraws())
+
+
+def shop(seed: int, sessions: int = 6_000) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A sound log of 40 queries: three rankers, three periods, pages of three of four documents."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for s in range(sessions):
+        query, ranker, period = (int(n) for n in rng.integers([40, 3, 3]))
+        page = np.roll([0, 1, 2, 3], ranker + query)[:3]
+        clicks = rng.random(3) < np.array([0.9, 0.1, 0.6, 0.3])[page] / [1, 2, 3]
+        name = ("old", "new", "third")[ranker]
+        rows += [
+            (s, query, int(d), k, int(c), name, period)
+            for k, (d, c) in enumerate(zip(page, clicks, strict=True), start=1)
+        ]
+    names = ["session", "query", "document", "position", "clicked", "ranker", "period"]
+    features = pd.DataFrame([(q, d, 1.0) for q in range(40) for d in range(4)], columns=["query", "document", "x"])
+    return pd.DataFrame(rows, columns=names), features
+
+
+def status(rows: pd.DataFrame, features: pd.DataFrame, **given: object) -> dict[str, str]:
+    events = cf.read_events(rows, features, split=None)
+    report = cf.check_log(events, rows, rng=np.random.default_rng(0), **given)
+    return dict(zip(report.frame["check"], report.frame["status"], strict=True))
+
+
+def filtered(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[(rows.groupby("session").clicked.transform("sum") > 0) | (rows.session % 4 == 0)]
+
+
+def cut(rows: pd.DataFrame) -> pd.DataFrame:
+    last = (rows.position * rows.clicked).groupby(rows.session).transform("max")
+    return rows[(rows.position <= last) | (last == 0) | (rows.session % 3 > 0)]
+
+
+def by_query(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[(rows["query"] % 2 == 0) | (rows.ranker != "new")]
+
+
+def other_taste(rows: pd.DataFrame) -> pd.DataFrame:
+    lost = (rows.period == 2) & (rows.document == 0) & (rows.session % 2 == 0)
+    return rows.assign(clicked=rows.clicked.where(~lost, 0))
+
+
+def robots(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.assign(clicked=rows.clicked.where(rows.session % 25 > 0, 1))
+
+
+def stopping(rows: pd.DataFrame) -> pd.DataFrame:
+    before = rows.groupby("session").clicked.cumsum() - rows.clicked
+    return rows.assign(clicked=rows.clicked.where(before == 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("damage", "line", "expected"),
+    [
+        (filtered, "pages without a click", "red"),
+        (cut, "rows missing", "red"),
+        (by_query, "choice of the ranker", "amber"),
+        (other_taste, "taste over time", "red"),
+        (robots, "bots", "red"),
+        (stopping, "clicks above", "red"),
+    ],
+)
+def test_each_damage_turns_its_line(damage: Callable[..., pd.DataFrame], line: str, expected: str) -> None:
+    rows, features = shop(0)
+    sound = status(rows, features)
+    assert set(sound.values()) <= {"green", "amber"}
+    assert sound[line] == "green"
+    assert status(damage(rows), features, redraws=20)[line] == expected
+
+
+def test_what_ignored_columns_might_be_is_said() -> None:
+    rows, features = shop(1, sessions=3_000)
+    rows["device"] = np.where((rows.ranker == "new") & (rows.session % 3 > 0), "phone", "desk")
+    events = cf.read_events(rows, features, split=None)
+    with without_deprecations(), event_table(rows, rest=True) as table:
+        line = ignored_columns(table, events, alpha=0.003)
+    assert line.status == "amber"
+    assert line.remedy.startswith("'device' decided which ranker")
+    bare = rows.drop(columns=["period", "device"]).assign(day="2026-01-01")
+    assert status(bare, features)["ignored columns"] == "amber"
+    assert status(bare, features)["taste over time"] == "amber"
+
+
+def test_without_rows_five_lines_stay_unchecked_and_one_ranker_is_named() -> None:
+    rows, features = shop(2, sessions=900)
+    events = cf.read_events(rows[rows.ranker == "old"], features, split=None)
+    report = cf.check_log(events, rng=np.random.default_rng(0))
+    assert (report.frame["value"] == "Not checked.").sum() == 5
+    found = report.frame.set_index("check")["status"]
+    assert (found["choice of the ranker"], found["links of ranks"], report.worst) == ("amber", "red", "red")
+
+
+def test_bad_arguments_are_named() -> None:
+    rows, features = shop(3, sessions=200)
+    events, rng = cf.read_events(rows, features, split=None), np.random.default_rng(0)
+    for message, call in {
+        "events is int: expected Events": lambda: cf.check_log(1, rng=rng),
+        "rng is int": lambda: cf.check_log(events, rng=0),
+        "redraws is 1": lambda: cf.check_log(events, rng=rng, redraws=1),
+        "level is 1": lambda: cf.check_log(events, rng=rng, level=1),
+        "source: it has 100 sessions, but events have 200": lambda: cf.check_log(
+            events, rows[rows.session < 100], rng=rng
+        ),
+    }.items():
+        with pytest.raises((TypeError, ValueError), match=message):
+            call()
+
+
+def test_a_report_is_a_table_with_the_worst_first() -> None:
+    lines = [LogCheck(check="a", status="green", value="<fine>"), LogCheck(check="b", status="red", value="bad.")]
+    report = LogReport(lines=tuple(lines), level=0.03)
+    assert repr(report).index("RED    b: bad.") < repr(report).index("green  a: <fine>")
+    html = report._repr_html_()
+    assert html.index("<td style='text-align: left'>b</td>") < html.index("&lt;fine&gt;")
+    assert (report.worst, LogReport(lines=(lines[0],), level=0.03).worst) == ("red", "green")
+    assert repr(LogReport(lines=(lines[0],), level=0.03)).startswith("All 1 checks are green.")
+    assert check_line("a", 0.001, alpha=0.003, value="v", remedy="r", status="amber").remedy == "r"
+    assert session_checks.__doc__
