@@ -6,6 +6,21 @@ import json
 
 from toy import FIGURE, RECORD, Toy
 
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="30"><rect width="{}" height="20"/></svg>'
+LENGTHS = (30, 60, 75)
+ROW = '<svg xmlns="http://www.w3.org/2000/svg" width="180" height="20"/>'
+# The toy's figure with a knob, of whose three frames the middle one is the still, and as a row for wide pages.
+DRAWN = f"""{FIGURE.strip()}
+(folder / "fig-toy.row.svg").write_text({ROW!r})
+for index, length in ((0, {LENGTHS[0]}), (2, {LENGTHS[2]})):
+    (folder / f"fig-toy.{{index}}.svg").write_text({SVG!r}.format(length))
+about["slider"] = {{"knob": "length of the bar", "start": 1, "frames": [
+    {{"text": f"{{length}} %", "fact": f"it is </script> {{length}} long",
+     "alt": f"Bar chart with one bar of length {{length}}.", "image": name}}
+    for length, name in zip({LENGTHS}, ("fig-toy.0.svg", "fig-toy.svg", "fig-toy.2.svg"))
+]}}
+_ = (folder / "fig-toy.json").write_text(json.dumps(about))"""
+
 ADDRESS = "https://github.com/someone/toy-book"
 SITE = "https://someone.github.io/toy-book/"
 GUARD = """import importlib.util
@@ -51,16 +66,19 @@ ENTRY = "@article{doe2018, author={Jane Doe and Al Roe and Bo Moe}, title={T}, j
 
 
 def write_book(toy: Toy) -> None:
-    path = toy.chapter("91_alpha", FIGURE, RECORD + "from IPython.display import display" + GLUE, TEXT, "1 + 1", END)
+    path = toy.chapter("91_alpha", DRAWN, RECORD + "from IPython.display import display" + GLUE, TEXT, "1 + 1", END)
     content = json.loads(path.read_text())
     cell = content["cells"][2]
     content["cells"].insert(1, {**cell, "source": GUARD, "metadata": {"tags": ["remove-cell"]}})
     cell["metadata"] = {"tags": ["hide-input"]}
     path.write_text(json.dumps(content))
-    path = toy.chapter("92_beta", TITLED, "Text\n\nSee {prf:ref}`thm-growth`.")
+    path = toy.chapter(
+        "92_beta", TITLED, "Text\n\n:::{dropdown} What you need\nNothing.\n\n:::\n\nSee {prf:ref}`thm-growth`."
+    )
     content = json.loads(path.read_text())
     content["cells"][2]["metadata"] = {"tags": ["hide-cell", "kept"]}
     path.write_text(json.dumps(content))
     (toy.root / "references.bib").write_text(ENTRY)
-    (toy.root / "chapters" / "references.md").write_text("# References\n\n:::{bibliography}\n:::\n")
-    toy.contents("91_alpha", "92_beta", "references")
+    theorem = ":::{prf:theorem}\n:label: thm-back\n\n$$\nx\n$$ (eq-back)\n\n:::"
+    (toy.root / "chapters" / "references.md").write_text(f"# References\n\n:::{{bibliography}}\n:::\n\n{theorem}\n")
+    toy.contents("92_beta", "references", "91_alpha", "scoreboard", "status")

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from colab_book import ADDRESS, write_book
-from toy import FIGURE, RECORD, REPOSITORY, Toy
-
-# The pipeline is no installed package; it belongs to this checkout.
-if str(REPOSITORY) not in sys.path:
-    sys.path.insert(0, str(REPOSITORY))
+from toy import FIGURE, RECORD, Toy
 
 
 @pytest.fixture
@@ -47,13 +41,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Toy:
     toy = Toy(tmp_path_factory.mktemp("colab") / "book")
     write_book(toy)
     (toy.root / ".gitignore").write_text("_build/\n")
-    for command in (
-        ["init", "--quiet"],
-        ["add", "--all"],
-        ["-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "-m", "x"],
-        ["remote", "add", "origin", ADDRESS],
-    ):
-        subprocess.run(["git", "-C", str(toy.root), *command], check=True)
+    for command in ("init --quiet", "add --all", "commit --quiet -m x", f"remote add origin {ADDRESS}"):
+        toy.git(*command.split())
     result = toy.cli("book", "--scale", "smoke", CFLTR_REPOSITORY="")
     assert result.returncode == 0, result.stdout
     return toy

@@ -14,19 +14,13 @@ PLAN = plan_of(PIPELINE)
 
 
 def test_the_pipeline_keeps_to_its_floors() -> None:
+    """The wings stand above each other between the ground and the door, one room a floor; the door are two files."""
     assert floor_problems(PIPELINE, PLAN.floors, PLAN.beside) == []
-
-
-def test_the_wings_stand_above_each_other_between_the_ground_and_the_door() -> None:
     assert PLAN.beside == frozenset()
     rising = sorted(PLAN.floors, key=lambda room: (PLAN.floors[room], room))
     assert rising == [REST, *WINGS, "cli", "__init__", "__main__"]
-    assert len({*PLAN.floors.values()}) == len(rising) - 1, "one room a floor; the door are two files"
-
-
-def test_every_folder_is_a_wing_and_every_wing_is_inhabited() -> None:
-    rooms = {name.split(".")[1] for name in modules_of(PIPELINE) if name.count(".") == 2}
-    assert rooms == set(WINGS)
+    assert len({*PLAN.floors.values()}) == len(rising) - 1
+    assert {name.split(".")[1] for name in modules_of(PIPELINE) if name.count(".") == 2} == set(WINGS)
 
 
 @pytest.fixture
@@ -53,10 +47,6 @@ def package(tmp_path: Path) -> Path:
 HOUSE = {REST: 0, "left": 1, "right": 1, "door": 2}
 
 
-def test_a_sound_package(package: Path) -> None:
-    assert floor_problems(package, HOUSE) == []
-
-
 @pytest.mark.parametrize(
     ("module", "line", "message"),
     [
@@ -74,6 +64,7 @@ def test_a_sound_package(package: Path) -> None:
     ],
 )
 def test_what_breaks_the_plan(package: Path, module: str, line: str, message: str) -> None:
+    assert floor_problems(package, HOUSE) == [], "it is sound"
     path = package / f"{module}.py"
     path.write_text(f"{line}\n{path.read_text()}")
     assert any(message in problem for problem in floor_problems(package, HOUSE))

@@ -1,15 +1,13 @@
-"""What several wings of the pipeline use: problems that are listed together, digests, and marks on outputs."""
+"""What several wings of the pipeline use: problems that are listed together, and digests."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from nbformat import NotebookNode, from_dict
 
 from book_tools.errors import BookError, UsageError, for_each
 from book_tools.files import digests_below
-from book_tools.notebooks import mark_on
 
 
 def test_one_error_lists_the_problems_of_all() -> None:
@@ -31,9 +29,3 @@ def test_a_digest_belongs_to_the_content_and_the_path(tmp_path: Path) -> None:
     digests = digests_below(tmp_path, "stamp")
     assert list(digests) == ["a", "below/b", "below/c"]
     assert digests["a"] == digests["below/b"] != digests["below/c"]
-
-
-@pytest.mark.parametrize(("metadata", "mark"), [({}, {}), ({"cfltr": {"figure": "fig-a"}}, {"figure": "fig-a"})])
-def test_a_mark_is_read_and_may_be_missing(metadata: dict[str, object], mark: dict[str, str]) -> None:
-    output: NotebookNode = from_dict({"output_type": "stream", "metadata": metadata})  # type: ignore[no-untyped-call]
-    assert mark_on(output) == mark

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shlex
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
-from toy import REPOSITORY
+from toy import REPOSITORY, Toy
 
 import cfltr_core
 from book_tools.book import Book
@@ -47,16 +48,23 @@ def names(requirements: list[str]) -> set[str]:
     return {re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0].lower() for requirement in requirements}
 
 
-def committed_texts(folder: Path = REPOSITORY) -> list[tuple[str, str]]:
+def committed_texts() -> list[tuple[str, str]]:
     """Every file under version control, with its text: none is binary; what else lies in a clone is the user's own."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
-    return [(name, (folder / name).read_text(encoding="utf-8")) for name in listed if (folder / name).is_file()]
+    names = Toy.at(REPOSITORY).git("ls-files", "--cached").splitlines()
+    return [(name, (REPOSITORY / name).read_text(encoding="utf-8")) for name in names if (REPOSITORY / name).is_file()]
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """A folder with the Makefile and an environment that stands for a whole one: what is run is only printed."""
+    shutil.copy(REPOSITORY / "Makefile", tmp_path)
+    for name in ("pyproject.toml", "requirements.txt", ".venv/.whole"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    return tmp_path
+
+
+CHAPTER_TARGETS = ("chapter", "page", "paper", "tables")
 
 
 def test_make_alone_lists_what_is_often_needed_and_names_the_rest() -> None:
@@ -82,11 +90,6 @@ def test_the_corpora_are_listed_where_one_is_chosen(capsys: pytest.CaptureFixtur
         assert "letor:" in said
 
 
-def test_a_new_lock_takes_the_newest_versions(bare: Path) -> None:
-    recipe = make("-n", "lock", folder=bare).stdout
-    assert "--upgrade" in shlex.split(recipe), "without it uv keeps the versions that the file holds"
-
-
 def test_the_citation_has_the_day_and_version_of_the_newest_release() -> None:
     citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text())
     newest = re.search(r"^## (\S+) – (\S+)$", (REPOSITORY / "CHANGELOG.md").read_text(), re.MULTILINE)
@@ -95,95 +98,54 @@ def test_the_citation_has_the_day_and_version_of_the_newest_release() -> None:
     assert citation.get("date-released", "unreleased") == newest[2]
 
 
-def test_an_old_python_is_refused_before_anything_is_made(tmp_path: Path) -> None:
-    shutil.copy(REPOSITORY / "Makefile", tmp_path)
-    (tmp_path / "pyproject.toml").touch()
-    (tmp_path / "requirements.txt").touch()
-    old = tmp_path / "python"
-    old.write_text("#!/bin/sh\nexit 1\n")
-    old.chmod(0o755)
-    result = make("setup", f"PYTHON={old}", folder=tmp_path)
-    assert result.returncode == 2
-    assert "Python 3.11 or newer is needed" in result.stderr
-    assert not (tmp_path / ".venv").exists()
-
-
-def test_windows_itself_is_refused_with_a_way_out(bare: Path) -> None:
-    for target in ("book", "help", "test"):
-        result = make("-n", target, "OS=Windows_NT", folder=bare)
-        assert result.returncode == 2
-        assert "Linux, macOS or WSL, not on Windows itself: open WSL ('wsl --install' sets it up)" in result.stderr
-        assert result.stdout == ""
-    assert make("-n", "book", "OS=GNU", folder=bare).returncode == 0
-
-
-def test_the_pipeline_refuses_windows_itself(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.platform", "win32")
-    assert main(["check"]) == 2
-    said = capsys.readouterr()
-    assert "Linux, macOS or WSL, not on Windows itself: open WSL ('wsl --install' sets it up)" in said.err
-    assert said.out == ""
-
-
-def test_a_chapter_must_be_named(tmp_path: Path) -> None:
-    shutil.copy(REPOSITORY / "Makefile", tmp_path)
-    for name in ("pyproject.toml", "requirements.txt", ".venv/.whole"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-    for target in ("chapter", "page", "paper"):
-        result = make(target, folder=tmp_path)
-        assert result.returncode == 2
-        assert f"CHAPTER is not set; name one, as in 'make {target} CHAPTER=5'" in result.stderr
-
-
-@pytest.fixture
-def bare(tmp_path: Path) -> Path:
-    """A folder with the Makefile and an environment that stands for a whole one: what is run is only printed."""
-    shutil.copy(REPOSITORY / "Makefile", tmp_path)
-    for name in ("pyproject.toml", "requirements.txt", ".venv/.whole"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-    return tmp_path
+WINDOWS = "Linux, macOS or WSL, not on Windows itself: open WSL ('wsl --install' sets it up)"
+CAPITALS = "{} sets nothing: variables are written in capitals, {}"
 
 
 @pytest.mark.parametrize(
-    ("given", "meant"),
-    [("scale=smoke", "SCALE='smoke'"), ("corpus=letor:a@2,log1p", "CORPUS='letor:a@2,log1p'"), ("seed=1", "SEED='1'")],
+    ("arguments", "message"),
+    [
+        *((("-n", target, "OS=Windows_NT"), WINDOWS) for target in ("book", "help", "test")),
+        *(((target,), f"CHAPTER is not set; name one, as in 'make {target} CHAPTER=5'") for target in CHAPTER_TARGETS),
+        (("-n", "book", "scale=smoke"), CAPITALS.format("scale=smoke", "SCALE='smoke'")),
+        (
+            ("-n", "book", "corpus=letor:a@2,log1p"),
+            CAPITALS.format("corpus=letor:a@2,log1p", "CORPUS='letor:a@2,log1p'"),
+        ),
+        (("serve",), "no site to serve; build it with 'make book'"),
+    ],
 )
-def test_a_variable_in_small_letters_is_refused(bare: Path, given: str, meant: str) -> None:
-    result = make("-n", "book", given, folder=bare)
+def test_what_make_refuses_with_a_way_out(bare: Path, arguments: tuple[str, ...], message: str) -> None:
+    result = make(*arguments, folder=bare)
     assert result.returncode == 2
-    assert f"{given} sets nothing: variables are written in capitals, {meant}" in result.stderr
+    assert message in result.stderr
     assert result.stdout == ""
-    assert make("-n", "book", meant.replace("'", ""), folder=bare).returncode == 0
+    assert make("-n", "book", "OS=GNU", "SCALE=smoke", folder=bare).returncode == 0
 
 
-def test_a_corpus_with_options_reaches_the_pipeline_as_it_is(bare: Path) -> None:
+def test_the_pipeline_refuses_windows_itself(monkeypatch: pytest.MonkeyPatch, toy: Toy) -> None:
+    monkeypatch.setattr("sys.platform", "win32")
+    done = toy.cli("check")
+    assert (done.returncode, WINDOWS in done.stdout) == (2, True)
+
+
+def test_variables_reach_the_pipeline_and_the_tests_as_they_are(bare: Path) -> None:
     """Through make, the shell and the command line, to the parameters of a chapter and its copy."""
     corpus = "letor:my lists@2,normalise,log1p,drop=12+13"
-    result = make("-n", "book", f"CORPUS={corpus}", folder=bare)
-    words = shlex.split(result.stdout)
+    words = shlex.split(make("-n", "book", f"CORPUS={corpus}", folder=bare).stdout)
     assert words[words.index("--corpus") + 1] == corpus
-
-
-def test_the_tests_run_on_as_many_workers_as_jobs(bare: Path) -> None:
     command = shlex.split(make("-n", "test", "JOBS=3", "PYTEST_ARGS=-k 'one or two'", folder=bare).stdout)
     assert command[command.index("-n") + 1] == "3"
     assert command[-2:] == ["-k", "one or two"]
+    recipe = make("-n", "lock", folder=bare).stdout
+    assert "--upgrade" in shlex.split(recipe), "without it uv keeps the versions that the file holds"
 
 
-def test_the_lock_pins_exact_public_versions() -> None:
+def test_the_lock_pins_exact_public_versions_of_every_requirement() -> None:
     pin = re.compile(r"[a-z0-9._-]+==[0-9][0-9a-z.]*( ; .+)?")
     odd = [line for line in LOCK.splitlines() if not pin.fullmatch(line)]
     assert odd == [], "no host, no path, no local version such as +cpu"
-
-
-def test_the_lock_covers_every_requirement() -> None:
-    wanted = names(PYPROJECT["dependencies"])
-    for extra in PYPROJECT["optional-dependencies"].values():
-        wanted |= names(extra)
+    wanted = names([*PYPROJECT["dependencies"], *itertools.chain(*PYPROJECT["optional-dependencies"].values())])
     assert wanted - {PYPROJECT["name"]} <= names(LOCK.splitlines())
 
 
@@ -193,26 +155,19 @@ BY_HAND = {"lightgbm", "mutants"}
 INCLUDED = {"chapters"}
 
 
-def test_the_conda_environment_is_the_lock() -> None:
+def test_conda_and_the_makefile_install_every_extra_with_the_versions_of_the_lock() -> None:
+    extras = set(PYPROJECT["optional-dependencies"]) - BY_HAND - INCLUDED
     environment = yaml.safe_load((REPOSITORY / "environment.yml").read_text())
-    assert environment["name"] == "cfltr"
     assert f"python{PYPROJECT['requires-python']}" in environment["dependencies"]
     (pip,) = [entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict)]
-    constraint, package = pip
-    assert constraint == "-c requirements.txt"
-    extras = re.fullmatch(r"-e \.\[(.*)\]", package)
-    assert extras is not None
-    assert set(extras[1].split(",")) == set(PYPROJECT["optional-dependencies"]) - BY_HAND - INCLUDED
-
-
-def test_the_makefile_installs_every_extra_with_the_torch_of_the_lock() -> None:
+    assert pip[0] == "-c requirements.txt"
+    (asked,) = re.findall(r"^-e \.\[(.*)\]$", pip[1])
+    assert set(asked.split(",")) == extras
     makefile = (REPOSITORY / "Makefile").read_text()
-    extras = re.search(r"^EXTRAS \?= (.*)$", makefile, re.MULTILINE)
-    assert extras is not None
-    assert set(extras[1].split(",")) == set(PYPROJECT["optional-dependencies"]) - BY_HAND - INCLUDED
-    version = re.search(r"^TORCH_VERSION \?= (\S+)$", makefile, re.MULTILINE)
-    assert version is not None
-    assert f"torch=={version[1]}" in LOCK.splitlines()
+    (asked,) = re.findall(r"^EXTRAS \?= (.*)$", makefile, re.MULTILINE)
+    assert set(asked.split(",")) == extras
+    (version,) = re.findall(r"^TORCH_VERSION \?= (\S+)$", makefile, re.MULTILINE)
+    assert f"torch=={version}" in LOCK.splitlines()
 
 
 def test_the_package_is_installed_typed_and_checked() -> None:
@@ -236,14 +191,6 @@ def test_no_file_names_a_registry_or_a_folder_of_one_machine() -> None:
     assert found == []
 
 
-def test_a_file_of_the_users_own_is_not_read(tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
-    (tmp_path / "ours.txt").write_text("ours")
-    subprocess.run(["git", "-C", str(tmp_path), "add", "ours.txt"], check=True)
-    (tmp_path / "my.log").write_text("theirs")
-    assert committed_texts(tmp_path) == [("ours.txt", "ours")]
-
-
 def test_ci_runs_what_the_readme_promises_with_the_tests_last() -> None:
     script = (REPOSITORY / ".ci" / "run").read_text()
     targets = re.findall(r"^ *make --no-print-directory (\w+)", script, re.MULTILINE)
@@ -251,11 +198,10 @@ def test_ci_runs_what_the_readme_promises_with_the_tests_last() -> None:
     assert (REPOSITORY / ".ci" / "run").stat().st_mode & 0o111
 
 
-@pytest.mark.parametrize("kind", ["favicon", "logo"])
-def test_the_pictures_of_the_theme_exist(kind: str) -> None:
+def test_the_pictures_of_the_theme_exist() -> None:
     config = yaml.safe_load((REPOSITORY / "_config.yml").read_text())
-    name = config["html"]["favicon"] if kind == "favicon" else config["logo"]
-    assert "<title" in (REPOSITORY / name).read_text()
+    for name in (config["html"]["favicon"], config["logo"]):
+        assert "<title" in (REPOSITORY / name).read_text()
 
 
 def test_half_an_environment_is_never_taken_for_a_whole_one(tmp_path: Path) -> None:
@@ -282,6 +228,9 @@ esac
         return code, [line for line in log.read_text().splitlines() if "-m" in line]
 
     broken.touch()
+    old = make("setup", "PYTHON=false", folder=tmp_path)
+    assert (old.returncode, "Python 3.11 or newer is needed" in old.stderr) == (2, True)
+    assert not (tmp_path / ".venv").exists(), "an old Python is refused before anything is made"
     assert setup()[0] == 2
     broken.unlink()
     code, calls = setup()

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest import mock
+
+from bs4 import BeautifulSoup
+
+from book_tools.cli import main
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+PAGES = Path(__file__).resolve().parent / "pages"
 
 PARAMETERS = 'scale = "ci"\ncorpus = "yahoo-like"\nseed = 0'
 
@@ -87,7 +96,22 @@ class Toy:
         return [sys.executable, "-m", "book_tools", "--root", str(self.root), *arguments]
 
     def cli(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run one pipeline command; its two output streams are both in ``stdout``, in order."""
+        """Run one pipeline command in this process; its two output streams are both in ``stdout``, in order."""
+        said, command = io.StringIO(), ["--root", str(self.root), *arguments]
+        with (
+            redirect_stdout(said),
+            redirect_stderr(said),
+            mock.patch.dict(os.environ, surroundings(**environment), clear=True),
+            warnings.catch_warnings(action="ignore"),
+        ):
+            try:
+                code = main(command)
+            except SystemExit as refused:
+                code = int(refused.code or 0)
+        return subprocess.CompletedProcess(command, code, said.getvalue())
+
+    def process(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run one pipeline command in a process of its own."""
         return subprocess.run(
             self.command(*arguments),
             cwd=REPOSITORY,
@@ -99,6 +123,16 @@ class Toy:
             check=False,
         )
 
+    def page(self, name: str) -> BeautifulSoup:
+        """Return a built page of the book."""
+        return BeautifulSoup((self.root / "_build" / "html" / f"{name}.html").read_text(), "html.parser")
+
+    def git(self, *arguments: str, **environment: str) -> str:
+        """Run git in the book's folder, as nobody in particular, and return what it prints."""
+        command = ["git", "-C", str(self.root), "-c", "user.name=t", "-c", "user.email=t@localhost", *arguments]
+        env = {**os.environ, **environment}
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout.strip()
+
     def done(self, name: str) -> Path:
         """Return the folder of an executed chapter."""
         return self.root / "_build" / "run" / "chapters" / name
@@ -107,6 +141,14 @@ class Toy:
         """Return the bytes of everything that the chapters left, by path."""
         top = self.root / "_build" / "run" / "chapters"
         return {p.relative_to(top).as_posix(): p.read_bytes() for p in sorted(top.rglob("*")) if p.is_file()}
+
+
+def same_as_kept(name: str, text: str) -> None:
+    """Compare a text with the one kept in ``pages``; with ANEW_PAGES=1 it is written anew, for ``git diff`` to show."""
+    path = PAGES / name
+    if os.environ.get("ANEW_PAGES"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8"), f"{name} differs; ANEW_PAGES=1 writes it anew"
 
 
 def surroundings(**changes: str) -> dict[str, str]:

@@ -33,11 +33,8 @@ def test_two_tables(tmp_path: Path, text: str, message: str | None) -> None:
     reference.write_text("n,name,y\n1,a,2\n2,b,nan\n")
     run.write_text(text)
     problems = compare_csv(run, reference, Tolerance())
-    if message is None:
-        assert problems == []
-    else:
-        assert len(problems) == 1
-        assert message in problems[0]
+    assert len(problems) == (message is not None)
+    assert (message or "") in "".join(problems)
 
 
 @pytest.mark.parametrize(
@@ -54,12 +51,13 @@ def test_an_exception_from_the_default_tolerance(tmp_path: Path) -> None:
     tolerances = read_tolerances(path)
     assert tolerances.default == Tolerance(rtol=1e-3)
     assert tolerances.special == {("figure", "fig-a"): Tolerance(rtol=1e-3, atol=1.0)}
-    path.write_text("figures: {fig-a: {atol: 1}}\n")
-    with pytest.raises(BookError, match=r"figures.fig-a has no reason"):
-        read_tolerances(path)
-    path.write_text("default: {relative: 1}\n")
-    with pytest.raises(BookError, match="default has relative; use rtol, atol, reason"):
-        read_tolerances(path)
+    for text, message in (
+        ("figures: {fig-a: {atol: 1}}\n", "figures.fig-a has no reason"),
+        ("default: {relative: 1}\n", "default has relative; use rtol, atol, reason"),
+    ):
+        path.write_text(text)
+        with pytest.raises(BookError, match=message):
+            read_tolerances(path)
 
 
 def test_a_run_against_its_reference(executed: Toy) -> None:
@@ -75,16 +73,18 @@ def test_a_run_against_its_reference(executed: Toy) -> None:
     (folder / "records.json").write_text(json.dumps({"toy-length": 60.5, "toy-gone": 1}))
     bad = executed.cli("verify")
     assert bad.returncode == 1
-    assert "figure fig-toy: row 1, length: 60.25, the reference has 60.26" in bad.stdout
-    assert "figure fig-gone: only the reference has it" in bad.stdout
-    assert "record toy-length: 60.25, the reference has 60.5" in bad.stdout
-    assert "record toy-gone: only the reference has it" in bad.stdout
-    assert "verify: 4 problems" in bad.stdout
+    *problems, summary = bad.stdout.splitlines()
+    assert sorted(problems) == [
+        "figure fig-gone: only the reference has it",
+        "figure fig-toy: row 1, length: 60.25, the reference has 60.26",
+        "record toy-gone: only the reference has it",
+        "record toy-length: 60.25, the reference has 60.5",
+    ]
+    assert summary.startswith("verify: 4 problems")
     one = executed.cli("verify", "--chapter", "91")
     assert one.returncode == 1
     assert "verify: 2 problems" in one.stdout, "what no figure has may belong to another chapter"
     assert executed.cli("verify", "--chapter", "92").returncode == 0
-
     (folder / "fig-toy.csv").unlink()
     (folder / "records.json").write_text("{}")
     missing = executed.cli("verify").stdout
@@ -97,15 +97,6 @@ def test_a_run_that_was_changed_by_hand(executed: Toy) -> None:
     result = executed.cli("verify")
     assert result.returncode == 2
     assert "91_alpha: figures/fig-toy.csv was changed by hand after the run" in result.stdout
-
-
-def test_a_reference_comes_from_a_complete_run_of_the_default_corpus(executed: Toy) -> None:
-    manifest = executed.root / "_build" / "run" / "manifest.json"
-    manifest.unlink()
-    result = executed.cli("accept")
-    assert result.returncode == 2
-    assert "no run exists" in result.stdout
-    assert not (executed.root / "tests").exists()
 
 
 def test_the_picture_of_the_readme_goes_with_the_numbers_of_the_book(
@@ -138,18 +129,6 @@ def test_the_picture_of_the_readme_goes_with_the_numbers_of_the_book(
 )
 def test_a_phrase_is_compared_word_by_word(value: object, reference: object, equal: bool) -> None:
     assert same_record(value, reference, Tolerance()) is equal
-
-
-def test_a_phrase_that_changed_fails_verify(executed: Toy) -> None:
-    phrase = RECORD.replace("toy-length", "toy-phrase").replace('"value": 60.25', '"kind": "phrase", "value": "60.25"')
-    executed.chapter("92_beta", phrase)
-    assert executed.cli("run", "--scale", "smoke").returncode == 0
-    assert executed.cli("accept").returncode == 0
-    assert executed.cli("verify").returncode == 0
-    committed = executed.root / "tests" / "reference" / "smoke" / "records.json"
-    assert json.loads(committed.read_text()) == {"toy-length": 60.25, "toy-phrase": "60.25"}
-    committed.write_text(json.dumps({"toy-length": 60.25, "toy-phrase": "60.250"}))
-    assert "record toy-phrase: 60.25, the reference has 60.250" in executed.cli("verify").stdout
 
 
 def test_a_name_that_two_chapters_wrote_replaces_nothing(executed: Toy) -> None:

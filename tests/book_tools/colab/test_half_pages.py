@@ -17,38 +17,34 @@ from tests.helpers.of_name import ROOT
 SUMMARIES = "# Half pages\n\n## [One](01_one.ipynb)\n\nFirst.\n\nMore.\n\n## [Two](02_two.ipynb)\n\nSecond.\n"
 
 
-def a_book(tmp_path, builds_on, rest="\n## 1. Start\n\nText.\n", page=SUMMARIES):
+def a_book(toy, builds_on):
     """A book whose third chapter says what it builds on, as if it had been executed."""
-    (tmp_path / "chapters").mkdir()
-    (tmp_path / "chapters" / "half_pages.md").write_text(page, encoding="utf-8")
-    (tmp_path / "chapters" / "03_three.ipynb").write_text("{}", encoding="utf-8")
-    (tmp_path / "index.md").write_text("# Book\n", encoding="utf-8")
-    (tmp_path / "_toc.yml").write_text(
-        "format: jb-book\nroot: index\nchapters:\n- file: chapters/03_three\n- file: chapters/half_pages\n"
-    )
-    book = Book(tmp_path)
+    (toy.root / "chapters" / "half_pages.md").write_text(SUMMARIES, encoding="utf-8")
+    toy.chapter("03_three")
+    toy.contents("03_three", "half_pages")
+    book = Book(toy.root)
     (chapter,) = book.chapters()
-    text = f"# 3. Three\n\n*Reading 5 minutes, running a second. Builds on {builds_on}.*\n\n- do it.\n{rest}"
+    text = f"# 3. Three\n\n*Reading a minute. Builds on {builds_on}.*\n\n- do it.\n\n## 1. Start\n\nText.\n"
     book.folder_of(chapter).mkdir(parents=True)
     write_notebook(book.folder_of(chapter) / NOTEBOOK, new_notebook(cells=[new_markdown_cell(text)]))
     return book, chapter
 
 
-def test_a_chapter_begins_with_the_half_pages_of_those_it_builds_on(tmp_path):
-    book, chapter = a_book(tmp_path, "[One](01_one.ipynb) and, in a part, [Two](02_two.ipynb)")
+def test_a_chapter_begins_with_the_half_pages_of_those_it_builds_on(toy):
+    book, chapter = a_book(toy, "[One](01_one.ipynb) and, in a part, [Two](02_two.ipynb)")
     source = executed_chapter(book, chapter).cells[0].source
     fold = source.index(":::{dropdown} What you need to know\n**[One](01_one.ipynb).** First.\n\nMore.\n\n**[Two]")
     assert source.index("- do it.") < fold < source.index("\n## 1. Start")
     assert source.endswith("Text.\n")
 
 
-def test_a_chapter_that_builds_on_none_stays_as_it_is(tmp_path):
-    book, chapter = a_book(tmp_path, "basic probability")
+def test_a_chapter_that_builds_on_none_stays_as_it_is(toy):
+    book, chapter = a_book(toy, "basic probability")
     assert executed_chapter(book, chapter) == read_notebook(book.folder_of(chapter) / NOTEBOOK)
 
 
-def test_a_chapter_without_a_half_page_is_named(tmp_path):
-    book, chapter = a_book(tmp_path, "[Nine](09_nine.ipynb)")
+def test_a_chapter_without_a_half_page_is_named(toy):
+    book, chapter = a_book(toy, "[Nine](09_nine.ipynb)")
     with pytest.raises(BookError, match=r"half_pages\.md has no section for 09_nine, on which 03_three builds"):
         executed_chapter(book, chapter)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from toy import PAGES, same_as_kept
 
 from book_tools.colab.copies import leftovers
 from book_tools.colab.labels import Labels, Target
@@ -22,15 +25,7 @@ LABELS = Labels(
     sections={"sec-a": Target(f"{PAGE}.html#sec-a", "A section")},
     pages={name: Target(f"{name}.html", title) for name, title in ((PAGE, "Alpha"), ("chapters/92_beta", "Beta"))},
     citations={
-        PAGE: [
-            [
-                Target("", "Doe "),
-                Target("", "*et al.*"),
-                Target("", " ["),
-                Target("r.html#id1", "2018"),
-                Target("", "]"),
-            ]
-        ]
+        PAGE: [[Target(to, text) for to, text in (("", "Doe *et al.* ["), ("r.html#id1", "2018"), ("", "]"))]],
     },
 )
 
@@ -39,98 +34,19 @@ def portable(site: str | None = SITE) -> Portable:
     return Portable(PAGE, LABELS, {"ratio": "2.18 %"}, site, lambda content: Target("chapters/b.html#c", f"✓{content}"))
 
 
-THEOREM = """Before.
-
-:::{prf:theorem} IPS is *unbiased* at $p > 0$
-:label: thm-a
-
-First {term}`IPS`.
-
-$$
-x = \\frac{1}{2}
-  + y
-$$ (eq-a)
-
-:::
-
-After."""
-THEOREM_OUT = """Before.
-
-> **Theorem 3 (IPS is *unbiased* at $p > 0$).**
->
-> First [IPS](https://site.example/book/chapters/glossary.html#term-IPS).
->
-> $$ x = \\frac{1}{2} + y \\tag{7} $$
-
-After."""
-
-BLOCKS = {
-    "theorem": (THEOREM, THEOREM_OUT),
-    "definition without title": (":::{prf:definition}\n:label: def-a\n\nX.\n\n:::", "> **Definition 2.**\n>\n> X."),
-    "without number": (":::{prf:remark}\n:nonumber:\n\nX.\n:::", "> **Remark.**\n>\n> X."),
-    "proof": (":::{prf:proof}\n**Step 1.** A. $\\square$\n\n:::", "**Proof.**\n\n**Step 1.** A. $\\square$"),
-    "exercise": (":::{exercise} Hard\n:label: ex-a\n\nDo.\n:::", "**Exercise 4 (Hard).**\n\nDo."),
-    "folded solution": (
-        ":::{solution} ex-a\n:class: dropdown\n\n$$\nx\n$$\n\n:::",
-        "<details>\n<summary>Solution to Exercise 4</summary>\n\n$$\nx\n$$\n\n</details>",
-    ),
-    "open solution": (":::{solution} ex-a\nX.\n:::", "**Solution to Exercise 4.**\n\nX."),
-    "solution over cells": (":::{solution-start} ex-a\n:class: dropdown\n\n:::", "**Solution to Exercise 4.**"),
-    "its end": (":::{solution-end}\n:::\n\nNext.", "Next."),
-    "note": (":::{note}\nX.\n\n- one\n- two\n:::", "> **Note.**\n>\n> X.\n>\n> - one\n> - two"),
-    "dropdown": (":::{dropdown} Why\nX.\n:::", "<details>\n<summary>Why</summary>\n\nX.\n\n</details>"),
-    "margin": (":::{margin}\nX.\n:::", "> X."),
-    "nested": ("::::{note}\n:::{tip}\nX.\n:::\n::::", "> **Note.**\n>\n> > **Tip.**\n> >\n> > X."),
-    "formula": ("$$\nx\n$$ (eq-a)", "$$\nx \\tag{7}\n$$"),
-    "formula in one line": ("$$x$$ (eq-a)", "$$x \\tag{7} $$"),
-    "formula without number": ("$$\nx\n$$", "$$\nx\n$$"),
-    "table": (
-        ":::{list-table}\n:header-rows: 1\n\n* - A\n  - B\n* - $|x|$\n  - a|b {eq}`eq-a`\n    more\n:::",
-        f"| A | B |\n| --- | --- |\n| $\\vert x\\vert $ | a\\|b [(7)]({SITE}{PAGE}.html#equation-eq-a) more |",
-    ),
-    "target and comment": ("(sec-a)=\n## A section\n% hidden\n+++\nText", "## A section\nText"),
-    "code stays": ("```python\n:::{note}\n{eq}`x`\n```", "```python\n:::{note}\n{eq}`x`\n```"),
-    "code span stays": ("Write ``{eq}`x` `` so.", "Write ``{eq}`x` `` so."),
-    "link in a formula": ("$[a](b)$", "$[a](b)$"),
-}
-
-ROLES = {
-    "{prf:ref}`thm-a`": f"[Theorem 3]({SITE}{PAGE}.html#thm-a)",
-    "{prf:ref}`the result <thm-a>`": f"[the result]({SITE}{PAGE}.html#thm-a)",
-    "{eq}`eq-a`": f"[(7)]({SITE}{PAGE}.html#equation-eq-a)",
-    "{numref}`fig-a`": f"[Fig. 5]({SITE}chapters/92_beta.html#fig-a)",
-    "{numref}`Figure %s <fig-a>`": f"[Figure 5]({SITE}chapters/92_beta.html#fig-a)",
-    "{ref}`sec-a`": f"[A section]({SITE}{PAGE}.html#sec-a)",
-    "{term}`ips`": f"[ips]({SITE}chapters/glossary.html#term-IPS)",
-    "{term}`the estimate <IPS>`": f"[the estimate]({SITE}chapters/glossary.html#term-IPS)",
-    "{cite:t}`doe2018`": f"Doe *et al.* [[2018]({SITE}r.html#id1)]",
-    "{cite:p}`doe2018`": f"Doe *et al.* [[2018]({SITE}r.html#id1)]",
-    "{glue:text}`ratio`": "2.18 %",
-    "{claim}`N-a supported`": f"[✓N-a supported]({SITE}chapters/b.html#c)",
-    "[b](92_beta.ipynb)": f"[b]({SITE}chapters/92_beta.html)",
-    "[b](92_beta.ipynb#there)": f"[b]({SITE}chapters/92_beta.html#there)",
-    "[b](#there)": f"[b]({SITE}{PAGE}.html#there)",
-    "[b](https://elsewhere.example)": "[b](https://elsewhere.example)",
-}
+SOURCE = (PAGES / "portable_source.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", BLOCKS)
-def test_a_block(name: str) -> None:
-    source, wanted = BLOCKS[name]
-    assert portable().text(source) == wanted
-    assert leftovers(wanted) == []
+def test_every_block_and_role_of_a_page() -> None:
+    text = portable().text(SOURCE)
+    assert leftovers(text) == []
+    same_as_kept("portable_copy.md", text)
 
 
-@pytest.mark.parametrize("source", ROLES)
-def test_a_role(source: str) -> None:
-    assert portable().text(f"See {source}.") == f"See {ROLES[source]}."
-
-
-@pytest.mark.parametrize("source", [source for source in ROLES if source.startswith("{") or "92_beta" in source])
-def test_without_a_site_only_the_words_stay(source: str) -> None:
-    text = portable(site=None).text(f"See {source}.")
-    assert "](" not in text
-    assert SITE not in text
+def test_without_a_site_only_the_words_of_a_role_stay() -> None:
+    roles = SOURCE[SOURCE.index("See {prf:ref}") :].replace("[b](#there)", "")
+    text = portable(site=None).text(roles)
+    assert re.findall(r"\]\(([^)]*)\)", text) == ["https://elsewhere.example"]
     assert leftovers(text) == []
 
 
@@ -167,26 +83,10 @@ def test_citations_that_do_not_pair_up_are_an_error() -> None:
     cited.all_cited()
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        ":::{note}",
-        "text\n  :::",
-        "```{note}\nx\n```",
-        "{eq}`eq-a`",
-        "{glue:text}`x`",
-        "{glue}",
-        "$$x$$ (eq-a)",
-        "(sec-a)=",
-        "{.wide}",
-    ],
-)
-def test_a_leftover_is_found(source: str) -> None:
-    assert len(leftovers(f"Before.\n{source}\nAfter.")) == 1
+LEFT = [":::{note}", "text\n  :::", "```{note}\nx\n```", "{eq}`eq-a`", "{glue}", "$$x$$ (eq-a)", "(sec-a)=", "{.wide}"]
+PLAIN = ["`x`", "A set $\\{a\\}$ of `b`.", "{a}", "```python\n:::\n```", "f(x)=1"]
 
 
-@pytest.mark.parametrize(
-    "source", ["`x`", "A set $\\{a\\}$ of `b`.", "{a}", "```python\n:::\n```", "f(x)=1", "$$x$$ (so)"]
-)
-def test_plain_text_is_no_leftover(source: str) -> None:
-    assert leftovers(source) == ([] if source != "$$x$$ (so)" else ["$$ (so)"])
+@pytest.mark.parametrize("source", [*LEFT, *PLAIN])
+def test_a_leftover_is_found_and_plain_text_is_none(source: str) -> None:
+    assert len(leftovers(f"Before.\n{source}\nAfter.")) == (source in LEFT)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat.v4 import new_code_cell, new_markdown_cell
-from toy import REPOSITORY
+from toy import REPOSITORY, Toy
 
 from book_tools.colab.repository import (
     CHAPTERS,
@@ -36,39 +35,28 @@ def _unset(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def clone(folder: Path, origin: str | None) -> Path:
-    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    Toy.at(folder).git("init", "--quiet")
     if origin:
-        subprocess.run(["git", "-C", str(folder), "remote", "add", "origin", origin], check=True)
+        Toy.at(folder).git("remote", "add", "origin", origin)
     return folder
 
 
 @pytest.mark.parametrize(
     ("origin", "found"),
     [
-        ("https://github.com/Someone/the-book.git", "https://github.com/Someone/the-book.git"),
-        ("https://git.example/someone/the-book/", "https://git.example/someone/the-book"),
-        (None, None),
-        ("git@github.com:someone/the-book.git", None),
-        ("http://git.example/book", None),
-        ("https://token@git.example/book", None),
-        ("https://user:secret@git.example/book", None),
-        ("https://localhost/book", None),
-        ("https://machine.local/book", None),
-        ("https://127.0.0.1/book", None),
-        ("https://10.0.0.7:3000/book", None),
-        ("../elsewhere", None),
-        ("https://git.example/a'b", None),
+        (GITHUB, GITHUB),
+        (f"{ELSEWHERE}/", ELSEWHERE),
+        *((f"https://{host}/book", None) for host in ("token@git.example", "user:secret@git.example", "localhost")),
+        *((f"https://{host}/book", None) for host in ("machine.local", "127.0.0.1", "10.0.0.7:3000")),
+        *((origin, None) for origin in ("git@github.com:someone/the-book.git", "http://git.example/book")),
+        *((origin, None) for origin in (None, "../elsewhere", "https://git.example/a'b")),
     ],
 )
 def test_the_origin_counts_when_everybody_can_reach_it(tmp_path: Path, origin: str | None, found: str | None) -> None:
+    assert find_repository(tmp_path) is None, "there is none outside"
     assert find_repository(clone(tmp_path, origin)) == found
-
-
-def test_outside_and_inside_another_repository_there_is_none(tmp_path: Path) -> None:
-    assert find_repository(tmp_path) is None
-    inner = clone(tmp_path, "https://git.example/book") / "inner"
-    inner.mkdir()
-    assert find_repository(inner) is None
+    (tmp_path / "inner").mkdir()
+    assert find_repository(tmp_path / "inner") is None, "nor inside another"
 
 
 def test_the_variable_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +80,7 @@ def test_what_follows_from_an_address() -> None:
     assert Origin(ELSEWHERE, None, None).colab("01_a.ipynb") is None
 
 
-def run_install_cell(origin: Origin, module: str) -> list[str]:
+def run_install_cell(origin: Origin, module: str, extras: tuple[str, ...] = ()) -> list[str]:
     """Run the cell with another module in place of the package; return the magic commands that it gave."""
     commands: list[str] = []
 
@@ -100,19 +88,19 @@ def run_install_cell(origin: Origin, module: str) -> list[str]:
         def run_line_magic(self, name: str, line: str) -> None:
             commands.append(f"%{name} {line}")
 
-    source = install_source(origin).replace("cfltr_book", module)
+    source = install_source(origin, extras).replace("cfltr_book", module)
     plain = TransformerManager().transform_cell(source)
     exec(compile(plain, "cell", "exec"), {"get_ipython": Shell})
     return commands
 
 
 @pytest.mark.parametrize("repository", [GITHUB, ELSEWHERE])
-def test_the_install_cell_installs_the_stamped_revision_once(repository: str) -> None:
-    origin = Origin(repository, "abc123", False)
-    assert run_install_cell(origin, "json") == []
-    assert run_install_cell(origin, "no_such_module") == [
-        f'%pip install -q "cfltr-core[chapters] @ git+{repository}@abc123"'
-    ]
+@pytest.mark.parametrize("extras", [(), ("logs",)])
+def test_the_install_cell_installs_the_stamped_revision_once(repository: str, extras: tuple[str, ...]) -> None:
+    origin, named = Origin(repository, "abc123", False), ",".join([CHAPTERS, *extras])
+    assert run_install_cell(origin, "json", extras) == []
+    wanted = f'%pip install -q "cfltr-core[{named}] @ git+{repository}@abc123"'
+    assert run_install_cell(origin, "no_such_module", extras) == [wanted]
 
 
 def test_the_numbers_of_figures_are_told_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,9 +117,6 @@ def test_a_notebook_that_reads_events_installs_the_extra_for_it() -> None:
     assert extras_of(cells[1:]) == ()
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     assert {CHAPTERS, *EXTRAS} <= set(project["optional-dependencies"])
-    assert '"cfltr-core[chapters,logs] @ git+' in install_source(Origin(GITHUB, "abc123", False), ("logs",))
-    by_hand = install_source(Origin(None, "abc123", False), ("logs",))
-    assert "run `pip install '.[chapters,logs]'` in the clone of the book" in by_hand
 
 
 @pytest.mark.parametrize(
@@ -145,10 +130,9 @@ def test_a_notebook_that_reads_events_installs_the_extra_for_it() -> None:
 )
 def test_a_copy_that_cannot_install_says_why_and_what_to_do(origin: Origin, message: str) -> None:
     assert run_install_cell(origin, "json") == []
-    with pytest.raises(
-        ModuleNotFoundError, match=r"run `pip install '\.\[chapters\]'` in the clone of the book"
-    ) as raised:
-        run_install_cell(origin, "no_such_module")
+    remedy = r"run `pip install '\.\[chapters,logs\]'` in the clone of the book"
+    with pytest.raises(ModuleNotFoundError, match=remedy) as raised:
+        run_install_cell(origin, "no_such_module", ("logs",))
     assert message in str(raised.value)
     assert "git+" not in install_source(origin)
     assert stamp_of(origin) in str(raised.value)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,7 @@ def test_the_same_bytes_in_another_folder_with_one_job_zone_and_hash_seed(execut
     for path in (executed_once.root / "chapters").glob("*.ipynb"):
         (toy.root / "chapters" / path.name).write_bytes(path.read_bytes())
     toy.contents("91_alpha", "92_beta", "scoreboard", "status")
-    result = toy.cli("run", "--scale", "smoke", "--jobs", "1", TZ="Asia/Tokyo", PYTHONHASHSEED="7")
+    result = toy.process("run", "--scale", "smoke", "--jobs", "1", TZ="Asia/Tokyo", PYTHONHASHSEED="7")
     assert result.returncode == 0, result.stdout
     assert toy.artefacts() == executed_once.artefacts()
     assert manifest(toy) == manifest(executed_once)
@@ -59,19 +60,12 @@ def test_the_same_bytes_in_another_folder_with_one_job_zone_and_hash_seed(execut
 def test_what_a_finished_chapter_consists_of(executed_once: Toy) -> None:
     folder = executed_once.done("91_alpha")
     stamp = json.loads((folder / "stamp.json").read_text())
-    assert sorted(stamp["artefacts"]) == [
-        "figures/fig-toy.csv",
-        "figures/fig-toy.json",
-        "figures/fig-toy.svg",
-        "notebook.ipynb",
-        "records/toy-length.json",
-    ]
+    figures = [f"figures/fig-toy.{ending}" for ending in ("csv", "json", "svg")]
+    assert sorted(stamp["artefacts"]) == [*figures, "notebook.ipynb", "records/toy-length.json"]
     notebook = json.loads((folder / "notebook.ipynb").read_text())
     text = json.dumps(notebook)
     assert "smoke <object object>" in text.replace("\\n", ""), "the parameter arrived and the address is gone"
     assert str(executed_once.root) not in text
-    assert "papermill" not in notebook["metadata"]
-    assert "version" not in notebook["metadata"]["language_info"]
     injected = notebook["cells"][2]
     assert injected["id"] == "injected-parameters"
     assert "remove-cell" in injected["metadata"]["tags"]
@@ -119,23 +113,13 @@ class Thing:
         text = """not a docstring"""
         return 2 * x + y  # doubled
 '''
-CLAIM: dict[str, object] = {
-    "id": "toy-one",
-    "source": "Toy 2026",
-    "statement": "It is one.",
-    "kind": "number",
-    "corpora": ["yahoo-like"],
-    "scale": "smoke",
-    "predicted": "supported",
-    "reason": "by construction",
-    "margin": 0.1,
-    "tolerance": 0.1,
-    "value": 1.0,
-    "control": "toy-two",
-}
+CLAIM: dict[str, object] = yaml.safe_load("""
+{id: toy-one, source: Toy 2026, statement: It is one., kind: number, corpora: [yahoo-like], scale: smoke,
+ predicted: supported, reason: by construction, control: toy-two, margin: 0.1, tolerance: 0.1, value: 1.0}
+""")
 
 
-def test_a_change_in_the_package_makes_every_chapter_stale(toy: Toy) -> None:
+def test_a_file_of_a_package_makes_every_chapter_stale(toy: Toy) -> None:
     toy.chapter("91_alpha", "x = 1")
     toy.contents("91_alpha")
     seen = [fingerprints(toy)]
@@ -148,56 +132,49 @@ def test_a_change_in_the_package_makes_every_chapter_stale(toy: Toy) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("old", "new", "stale"),
     [
-        ('"""A module."""\n', ""),
-        ('"""A thing."""', '"""Another word for it,\n\n    in two lines.\n    """'),
-        ('        """Twice x."""\n', ""),
-        ("# a comment\n", "# two\n# comments\n\n"),
-        ("  # doubled", ""),
-        ("(self, x, y=1)", "(\n        self,\n        x,\n        y=1,\n    )"),
+        ('"""A module."""\n', "", False),
+        ('"""A thing."""', '"""Another word for it,\n\n    in two lines.\n    """', False),
+        ('        """Twice x."""\n', "", False),
+        ("# a comment\n", "# two\n# comments\n\n", False),
+        ("  # doubled", "", False),
+        ("(self, x, y=1)", "(\n        self,\n        x,\n        y=1,\n    )", False),
+        *((old, new, True) for old, new in (("2 * x", "3 * x"), ("y=1", "y=2"), ("double(", "twice("), ("+ y", "- y"))),
+        ("not a doc", "no doc", True),
     ],
 )
-def test_comments_docstrings_and_layout_make_nothing_stale(two: Toy, old: str, new: str) -> None:
+def test_code_makes_every_chapter_stale_and_comments_docstrings_and_layout_none(
+    two: Toy, old: str, new: str, stale: bool
+) -> None:
     before = fingerprints(two)
     assert CODE.count(old) == 1
     (two.root / "cfltr_core" / "module.py").write_text(CODE.replace(old, new))
-    assert fingerprints(two) == before
+    assert {number: now != before[number] for number, now in fingerprints(two).items()} == {"91": stale, "92": stale}
+
+
+OLD = {**CLAIM, "id": "toy-old", "withdrawn": {"replaced_by": None, "measured": "supported", "why": "so"}}
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [("2 * x", "3 * x"), ("y=1", "y=2"), ("not a doc", "no doc"), ("double(", "twice("), ("+ y", "- y")]
+    ("entries", "stale"),
+    [
+        *(([{**CLAIM, field: ["digits"] if field == "corpora" else 0.7}], field in MEASURED_BY) for field in CLAIM),
+        # The level of every statistical claim of a chapter depends on how many there are.
+        ([CLAIM, {**CLAIM, "id": "toy-two"}], True),
+        ([CLAIM, OLD], False),
+    ],
 )
-def test_code_makes_every_chapter_stale(two: Toy, old: str, new: str) -> None:
+def test_a_claim_makes_its_chapter_stale_only_when_its_measurement_changes(
+    two: Toy, entries: list[dict[str, object]], stale: bool
+) -> None:
     before = fingerprints(two)
-    (two.root / "cfltr_core" / "module.py").write_text(CODE.replace(old, new))
-    assert all(before[number] != now for number, now in fingerprints(two).items())
-
-
-@pytest.mark.parametrize("field", sorted(CLAIM))
-def test_a_claim_makes_its_chapter_stale_only_when_its_measurement_changes(two: Toy, field: str) -> None:
-    before = fingerprints(two)
-    changed = {**CLAIM, field: ["digits"] if field == "corpora" else 0.7}
-    (two.root / "cfltr_book" / "claims" / "91.yml").write_text(yaml.safe_dump([changed]))
+    claims = two.root / "cfltr_book" / "claims"
+    (claims / "91.yml").write_text(yaml.safe_dump(entries))
+    # An accepted verdict makes none stale.
+    (claims / "verdicts.csv").write_text("toy-one,yahoo-like,smoke,contradicted,,,\n")
     now = fingerprints(two)
-    assert (now["91"] != before["91"]) == (field in MEASURED_BY)
-    assert now["92"] == before["92"]
-
-
-def test_a_new_claim_makes_its_chapter_stale_and_no_other(two: Toy) -> None:
-    before = fingerprints(two)
-    # The level of every statistical claim of a chapter depends on how many there are.
-    (two.root / "cfltr_book" / "claims" / "91.yml").write_text(yaml.safe_dump([CLAIM, {**CLAIM, "id": "toy-two"}]))
-    now = fingerprints(two)
-    assert now["91"] != before["91"]
-    assert now["92"] == before["92"]
-
-
-def test_a_withdrawn_claim_makes_no_chapter_stale(two: Toy) -> None:
-    before = fingerprints(two)
-    gone = {**CLAIM, "id": "toy-old", "withdrawn": {"replaced_by": None, "measured": "supported", "why": "so"}}
-    (two.root / "cfltr_book" / "claims" / "91.yml").write_text(yaml.safe_dump([CLAIM, gone]))
-    assert fingerprints(two) == before
+    assert (now["91"] != before["91"], now["92"] != before["92"]) == (stale, False)
 
 
 @pytest.mark.parametrize("room", ["evidence", "experiments"])
@@ -215,17 +192,25 @@ def test_what_is_simulated_and_measured_for_a_chapter_makes_it_alone_stale(two: 
     assert all(second[number] != now for number, now in fingerprints(two).items())
 
 
+@pytest.mark.parametrize("folder", ["tests/reference/kept", "cfltr_book/kept"])
+def test_a_kept_table_makes_its_own_chapter_stale_alone(two: Toy, folder: str) -> None:
+    seen = [fingerprints(two)]
+    table = two.root / folder / "92" / "ci" / "digits" / "eta.csv"
+    table.parent.mkdir(parents=True)
+    for text in ("seed\n0\n", "seed\n1\n"):
+        table.write_text(text)
+        assert fingerprints(two)["91"] == seen[0]["91"]
+        assert fingerprints(two) not in seen
+        seen.append(fingerprints(two))
+    table.unlink()
+    assert fingerprints(two) == seen[0]
+
+
 def test_every_module_that_executes_a_chapter_exists_and_counts() -> None:
     folder = Path(book_tools.__file__).parent
     assert [name for name in state.EXECUTION_MODULES if not (folder / name).is_file()] == []
     named = {f"execution/{name}.py" for name in ("execute",)}
     assert named <= set(state.EXECUTION_MODULES)
-
-
-def test_an_accepted_verdict_makes_no_chapter_stale(two: Toy) -> None:
-    before = fingerprints(two)
-    (two.root / "cfltr_book" / "claims" / "verdicts.csv").write_text("toy-one,yahoo-like,smoke,contradicted,,,\n")
-    assert fingerprints(two) == before
 
 
 def test_a_registry_that_cannot_be_read_is_named(two: Toy) -> None:
@@ -256,45 +241,34 @@ def test_one_chapter_of_a_book(toy: Toy) -> None:
     assert not toy.done("92_beta").exists()
 
 
-def test_a_chapter_that_raises(toy: Toy) -> None:
-    toy.chapter("91_alpha", "numerator = 1\nnumerator / 0")
-    toy.chapter("92_beta", "x = 1")
+OTHER_ID, NO_TEXT = FIGURE.replace('"id": "fig-toy"', '"id": "fig-other"'), RECORD.replace('"text": "', '"txt": "')
+
+
+@pytest.mark.parametrize(
+    ("source", "messages"),
+    [
+        (
+            "numerator = 1\nnumerator / 0",
+            (": this cell failed with ZeroDivisionError: division", "    numerator / 0", "1 of 2 chapters failed"),
+        ),
+        ("import os\nos._exit(3)", (": could not be executed", "Kernel died")),
+        (OTHER_ID, (": figures/fig-toy.json: its id is 'fig-other', expected the file's name",)),
+        (NO_TEXT, (": records/toy-length.json: has no 'text'",)),
+    ],
+)
+def test_a_chapter_that_fails_is_named_and_the_others_are_executed(
+    toy: Toy, source: str, messages: tuple[str, ...]
+) -> None:
+    toy.chapter("91_alpha", source)
+    toy.chapter("92_beta", "import os\nassert os.listdir() == [], 'a chapter reads no relative file'")
     toy.contents("91_alpha", "92_beta")
     result = toy.cli("run", "--scale", "smoke")
     assert result.returncode == 1
-    assert "91_alpha.ipynb: this cell failed with ZeroDivisionError: division by zero" in result.stdout
-    assert "    numerator / 0" in result.stdout
+    assert f"91_alpha.ipynb{messages[0]}" in result.stdout
+    assert [message for message in messages if message not in result.stdout] == []
     assert "\x1b[" not in result.stdout
-    assert "1 of 2 chapters failed" in result.stdout
     assert not toy.done("91_alpha").exists()
     assert (toy.done("92_beta") / "stamp.json").is_file()
-
-
-def test_a_kernel_that_dies(toy: Toy) -> None:
-    toy.chapter("91_alpha", "import os\nos._exit(3)")
-    toy.contents("91_alpha")
-    result = toy.cli("run", "--scale", "smoke")
-    assert result.returncode == 1
-    assert "91_alpha.ipynb: could not be executed" in result.stdout
-    assert "Kernel died" in result.stdout
-
-
-def test_artefacts_that_no_page_could_use(toy: Toy) -> None:
-    toy.chapter("91_alpha", FIGURE.replace('"id": "fig-toy"', '"id": "fig-other"'))
-    toy.chapter("92_beta", RECORD.replace('"text": "60.25"', '"txt": "60.25"'))
-    toy.contents("91_alpha", "92_beta")
-    result = toy.cli("run", "--scale", "smoke")
-    assert result.returncode == 1
-    assert "91_alpha.ipynb: figures/fig-toy.json: its id is 'fig-other', expected the file's name" in result.stdout
-    assert "92_beta.ipynb: records/toy-length.json: has no 'text'" in result.stdout
-    assert not toy.done("91_alpha").exists()
-
-
-def test_a_chapter_reads_no_relative_file(toy: Toy) -> None:
-    toy.chapter("91_alpha", "import os\nassert os.listdir() == []")
-    toy.contents("91_alpha")
-    result = toy.cli("run", "--scale", "smoke")
-    assert result.returncode == 0, result.stdout
 
 
 def test_one_run_at_a_time(executed: Toy) -> None:
@@ -369,34 +343,23 @@ def processes_naming(text: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("failures", range(KERNEL_STARTS + 1))
-def test_a_kernel_that_does_not_come_up_is_started_again(failures: int) -> None:
+@pytest.mark.parametrize(
+    ("message", "failures", "n_starts"),
+    [*((NEVER_READY, n, min(n + 1, KERNEL_STARTS)) for n in range(KERNEL_STARTS + 1)), ("Kernel died", 1, 1)],
+)
+def test_a_kernel_that_does_not_come_up_is_started_again_and_one_that_dies_on_the_way_is_not(
+    message: str, failures: int, n_starts: int
+) -> None:
     starts: list[int] = []
 
     def execute() -> None:
         starts.append(len(starts))
         if len(starts) <= failures:
-            raise RuntimeError(NEVER_READY)
+            raise RuntimeError(message)
 
-    if failures < KERNEL_STARTS:
+    with pytest.raises(RuntimeError, match=message) if failures >= n_starts else nullcontext():
         with_a_kernel(execute)
-        assert len(starts) == failures + 1
-    else:
-        with pytest.raises(RuntimeError, match=NEVER_READY):
-            with_a_kernel(execute)
-        assert len(starts) == KERNEL_STARTS
-
-
-def test_a_kernel_that_dies_on_the_way_is_not_started_again() -> None:
-    starts: list[int] = []
-
-    def execute() -> None:
-        starts.append(len(starts))
-        raise RuntimeError("Kernel died")
-
-    with pytest.raises(RuntimeError, match="Kernel died"):
-        with_a_kernel(execute)
-    assert len(starts) == 1
+    assert len(starts) == n_starts
 
 
 def test_chapters_have_one_set_of_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,8 +24,7 @@ def test_every_chapter_has_its_seconds() -> None:
 
 def test_the_last_run_here_tells_best(executed: Toy) -> None:
     book, last = Book(executed.root), Parameters(scale="smoke")
-    times = json.loads(book.times.read_text())
-    timed = {name: about["seconds"] for name, about in times.items()}
+    timed = {name: about["seconds"] for name, about in json.loads(book.times.read_text()).items()}
     chapters = book.chapters()
     assert expected_seconds(book, chapters, last) == timed
     assert expected_seconds(book, chapters[:1], last) == {"91_alpha": timed["91_alpha"]}

@@ -10,9 +10,7 @@ from toy import Toy
 
 from book_tools.book import Book
 from book_tools.errors import UsageError
-from book_tools.execution import state
 from book_tools.execution.tables import _checked, _experiments, _written
-from book_tools.parameters import Parameters
 from cfltr_book import Experiment, Run
 from cfltr_book.reporting import tables
 
@@ -42,13 +40,8 @@ def test_a_table_is_written_with_its_question_and_found_again(book: Book, capsys
     _written(book, CURVE, RUN, anew=False)
     path = CURVE.path("smoke", "digits")
     about = json.loads(path.with_suffix(".json").read_text())
-    assert {key: about[key] for key in ("experiment", "scale", "corpus", "stream", "seeds")} == {
-        "experiment": "curve",
-        "scale": "smoke",
-        "corpus": "digits",
-        "stream": 7,
-        "seeds": [0, 1],
-    }
+    question = {"experiment": "curve", "scale": "smoke", "corpus": "digits", "stream": 7, "seeds": [0, 1]}
+    assert about.items() >= question.items()
     assert len(about["seconds"]) == 4
     assert about["packages"]["papermill"]
     assert _checked(CURVE, RUN) == []
@@ -71,36 +64,19 @@ def test_what_moved_beyond_its_tolerance_is_told_apart(book: Book, capsys: pytes
 def test_experiments_are_chosen_by_name(book: Book) -> None:
     assert [one.name for one in _experiments(book, "12", [])] == ["top-five", "arms", "all-queries"]
     assert [one.name for one in _experiments(book, "12_far", ["arms"])] == ["arms"]
-    with pytest.raises(UsageError) as caught:
-        _experiments(book, "12", ["legs"])
-    assert caught.value.problems == ("12_far has the experiments top-five, arms, all-queries; choose from these",)
-    with pytest.raises(UsageError) as caught:
-        _experiments(book, "91", [])
-    assert "'make paper' computes older tables" in caught.value.problems[0]
+    for chapter, names, message in (
+        ("12", ["legs"], "12_far has the experiments top-five, arms, all-queries; choose from these"),
+        ("91", [], "'make paper' computes older tables"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            _experiments(book, chapter, names)
 
 
 def test_the_command_computes_under_one_set_of_kernels(toy: Toy, book: Book) -> None:
     options = ("--scale", "smoke", "--corpus", "digits", "--jobs", "1", "--experiment", "all-queries")
-    done = toy.cli("tables", "--chapter", "12", *options, OMP_NUM_THREADS="4")
+    done = toy.process("tables", "--chapter", "12", *options, OMP_NUM_THREADS="4")
     assert done.returncode == 0, done.stdout
     assert "kept  cfltr_book/kept/12/smoke/digits/all-queries.csv" in done.stdout
     frame, about = tables.read_table(toy.root / "cfltr_book" / "kept" / "12" / "smoke" / "digits" / "all-queries.csv")
     assert (len(frame), about["seeds"]) == (7, [0])
-    assert toy.cli("tables", "--chapter", "12", "--scale", "large").returncode == UsageError.exit_code
-
-
-def test_a_kept_table_makes_its_own_chapter_stale_alone(toy: Toy, book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
-    (toy.root / "pyproject.toml").write_text("[project]\nname = 'toy'\n")
-
-    def fingerprints() -> list[str]:
-        return list(state.fingerprints(book, Parameters("smoke", "digits")).values())
-
-    before = fingerprints()
-    folder = toy.root / "cfltr_book" / "kept" / "12" / "ci" / "digits"
-    folder.mkdir(parents=True)
-    (folder / "curve.csv").write_text("seed\n0\n")
-    kept = fingerprints()
-    assert [a == b for a, b in zip(before, kept, strict=True)] == [False, True]
-    (toy.root / "cfltr_book" / "experiments").mkdir()
-    (toy.root / "cfltr_book" / "experiments" / "ch12.py").write_text("x = 1\n")
-    assert [a == b for a, b in zip(kept, fingerprints(), strict=True)] == [False, True]
+    assert toy.process("tables", "--chapter", "12", "--scale", "large").returncode == UsageError.exit_code

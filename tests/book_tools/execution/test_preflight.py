@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from toy import PARAMETERS, REPOSITORY, Toy
 
-from book_tools.cli import main
 from book_tools.execution import preflight
 from book_tools.execution.preflight import package_problems
 from cfltr_book.reporting import claim_registry
 
 
-def refused(toy: Toy, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def refused(toy: Toy, *arguments: str) -> str:
     """Return what a refused command says, after checking that it was refused and started nothing."""
-    assert main(["--root", str(toy.root), *arguments]) == 2
+    done = toy.cli(*arguments)
+    assert done.returncode == 2
     assert not (toy.root / "_build").exists()
-    return capsys.readouterr().err
+    return done.stdout
 
 
 @pytest.fixture
@@ -40,37 +40,26 @@ def plain(toy: Toy) -> Toy:
         (["--chapter", "07"], "--chapter 07: not in _toc.yml; choose from 91_alpha"),
     ],
 )
-def test_a_request_that_cannot_be_met(
-    plain: Toy,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    options: list[str],
-    message: str,
-) -> None:
-    monkeypatch.delenv("CFLTR_DATA", raising=False)
-    assert message in refused(plain, capsys, "run", *options)
+def test_a_request_that_cannot_be_met(plain: Toy, options: list[str], message: str) -> None:
+    assert message in refused(plain, "run", *options)
 
 
-def test_a_collection_that_is_not_in_the_data_folder(
-    plain: Toy, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_collection_that_is_not_in_the_data_folder(plain: Toy, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    monkeypatch.setenv("CFLTR_DATA", str(data))
     for name in ("mslr", "istella", ".cache"):
         (data / name).mkdir(parents=True)
-    said = refused(plain, capsys, "run", "--corpus", "letor:MQ2008")
-    assert f"there is no folder {data.resolve() / 'MQ2008'}" in said
-    assert f"CFLTR_DATA is {data}, which holds istella, mslr" in said
-    monkeypatch.setenv("CFLTR_DATA", str(tmp_path / "nowhere"))
-    said = refused(plain, capsys, "run", "--corpus", "letor:MQ2008")
-    assert f"there is no folder {(tmp_path / 'nowhere').resolve()}, which CFLTR_DATA names" in said
+    for folder, messages in (
+        (data, (f"no folder {data.resolve() / 'MQ2008'}", f"CFLTR_DATA is {data}, which holds istella, mslr")),
+        (tmp_path / "nowhere", (f"there is no folder {(tmp_path / 'nowhere').resolve()}, which CFLTR_DATA names",)),
+    ):
+        done = plain.cli("run", "--corpus", "letor:MQ2008", CFLTR_DATA=str(folder))
+        assert done.returncode == 2
+        assert [message for message in messages if message not in done.stdout] == []
 
 
-def test_a_registry_with_a_slip(
-    plain: Toy, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_registry_with_a_slip(plain: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claim_registry, "registry", lambda: claim_registry.parse_registry([{"id": "a", "corpora": []}]))
-    assert "claims/NN.yml, a: corpora is a list of at least one" in refused(plain, capsys, "run", "--scale", "smoke")
+    assert "claims/NN.yml, a: corpora is a list of at least one" in refused(plain, "run", "--scale", "smoke")
 
 
 @pytest.mark.parametrize(
@@ -82,52 +71,34 @@ def test_a_registry_with_a_slip(
         (('scale = "ci"\nseed = 0',), "does not assign 'corpus'"),
     ],
 )
-def test_a_wrong_parameters_cell(
-    toy: Toy, capsys: pytest.CaptureFixture[str], parameters: tuple[str, ...], message: str
-) -> None:
+def test_a_wrong_parameters_cell(toy: Toy, parameters: tuple[str, ...], message: str) -> None:
     toy.chapter("91_alpha", "x = 1", parameters=parameters)
-    toy.contents("91_alpha")
-    said = refused(toy, capsys, "run")
-    assert "91_alpha.ipynb" in said
-    assert message in said
+    toy.chapter("92_beta", parameters=())
+    toy.contents("91_alpha", "92_beta")
+    said = refused(toy, "run")
+    (first,) = (line for line in said.splitlines() if line.startswith("91_alpha.ipynb"))
+    assert message in first
+    assert "92_beta.ipynb" in said, "everything is reported at once"
 
 
-def test_a_stored_output(plain: Toy, capsys: pytest.CaptureFixture[str]) -> None:
-    path = plain.root / "chapters" / "91_alpha.ipynb"
+def test_files_that_are_not_what_they_should_be(toy: Toy, tmp_path: Path) -> None:
+    toy.chapter("Alpha", "x = 1")
+    (toy.root / "chapters" / "92_beta.ipynb").write_text("{")
+    path = toy.chapter("93_gamma", "x = 1")
     content = json.loads(path.read_text())
     content["cells"][2]["execution_count"] = 7
     path.write_text(json.dumps(content))
-    assert "91_alpha.ipynb, cell 2: has a stored output" in refused(plain, capsys, "check")
-
-
-def test_files_that_are_not_what_they_should_be(toy: Toy, capsys: pytest.CaptureFixture[str]) -> None:
-    toy.chapter("Alpha", "x = 1")
-    (toy.root / "chapters" / "92_beta.ipynb").write_text("{")
-    toy.contents("Alpha", "92_beta")
-    said = refused(toy, capsys, "check")
-    assert "Alpha.ipynb: chapters are called NN_snake_case.ipynb" in said
-    assert "92_beta.ipynb: not a readable notebook" in said
-
-
-def test_a_page_without_a_file(toy: Toy, capsys: pytest.CaptureFixture[str]) -> None:
-    toy.contents("91_alpha", "scoreboard")
-    said = refused(toy, capsys, "check")
-    assert "chapters/91_alpha has neither chapters/91_alpha.ipynb nor chapters/91_alpha.md" in said
-    assert "scoreboard" not in said, "generated pages need no file"
-
-
-def test_a_folder_without_a_book(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--root", str(tmp_path), "check"]) == 2
-    assert "is --root right?" in capsys.readouterr().err
-
-
-def test_everything_is_reported_at_once(toy: Toy, capsys: pytest.CaptureFixture[str]) -> None:
-    toy.chapter("91_alpha", parameters=())
-    toy.chapter("92_beta", parameters=())
-    toy.contents("91_alpha", "92_beta")
-    said = refused(toy, capsys, "run")
-    assert "91_alpha" in said
-    assert "92_beta" in said
+    for pages, messages in (
+        (("Alpha",), ("Alpha.ipynb: chapters are called NN_snake_case.ipynb",)),
+        (("Alpha", "92_beta"), ("92_beta.ipynb: not a readable notebook",)),
+        (("93_gamma",), ("93_gamma.ipynb, cell 2: has a stored output",)),
+        (("94", "scoreboard"), ("chapters/94 has neither chapters/94.ipynb nor chapters/94.md",)),
+    ):
+        toy.contents(*pages)
+        said = refused(toy, "check")
+        assert [message for message in messages if message not in said] == []
+        assert "scoreboard" not in said, "generated pages need no file"
+    assert "is --root right?" in refused(Toy.at(tmp_path), "check")
 
 
 def test_an_environment_that_belongs_to_another_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,9 +133,9 @@ def test_an_environment_that_belongs_to_another_checkout(tmp_path: Path, monkeyp
 
 
 def test_nothing_runs_on_the_code_of_another_checkout(
-    plain: Toy, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    plain: Toy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert package_problems(sys.executable, REPOSITORY) == []
     monkeypatch.setattr(preflight, "CHECKOUT", tmp_path)
     for command in (["run"], ["paper", "--chapter", "91"]):
-        assert f"cfltr_core, expected {tmp_path}/cfltr_core" in refused(plain, capsys, *command)
+        assert f"cfltr_core, expected {tmp_path}/cfltr_core" in refused(plain, *command)

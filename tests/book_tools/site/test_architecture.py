@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from floors import modules_of, plan_of
 from toy import REPOSITORY
 
@@ -10,21 +9,14 @@ from book_tools.book import GENERATED, Book
 from book_tools.site.architecture import NAME, PACKAGES, architecture, first_paragraph
 
 
-def test_the_page_has_its_place_in_the_contents() -> None:
+def test_every_module_and_every_floor_stands_on_the_page_once() -> None:
     assert NAME in GENERATED
     assert NAME in Book(REPOSITORY).pages()
-
-
-def test_every_module_and_every_floor_stands_on_it_once() -> None:
     text = architecture()
     for package in PACKAGES:
         for name, path in modules_of(REPOSITORY / package).items():
-            assert text.count(f"- `{name}`: {first_paragraph(path)}\n") == 1, name
+            about = first_paragraph(path)
+            assert text.count(f"- `{name}`: {about}\n") == 1, name
+            assert 15 < len(about) < 300, name
         rooms = text.partition(f"## `{package}`")[2].partition(":::{dropdown}")[0]
         assert all(f"``{room}``" in rooms for room in plan_of(REPOSITORY / package).floors if room.isalpha())
-
-
-@pytest.mark.parametrize("name", PACKAGES)
-def test_every_module_says_what_it_is_for_in_one_paragraph(name: str) -> None:
-    texts = {module: first_paragraph(path) for module, path in modules_of(REPOSITORY / name).items()}
-    assert [module for module, text in texts.items() if not 15 < len(text) < 300] == []

@@ -3,43 +3,10 @@
 from __future__ import annotations
 
 import pytest
-import yaml
 from bs4 import BeautifulSoup
-from toy import FIGURE, IMAGE_WITHOUT_ALT, REPOSITORY, Toy
+from toy import FIGURE, IMAGE_WITHOUT_ALT, Toy
 
-from book_tools.parameters import Parameters
-from book_tools.site.stage import configuration
 from cfltr_book.reporting import claim_registry
-
-
-def page(toy: Toy, name: str) -> BeautifulSoup:
-    path = toy.root / "_build" / "html" / "chapters" / f"{name}.html"
-    return BeautifulSoup(path.read_text(), "html.parser")
-
-
-def test_a_site_with_everything_a_reader_needs(executed: Toy) -> None:
-    result = executed.cli("book", "--scale", "smoke")
-    assert result.returncode == 0, result.stdout
-    assert "kept  91_alpha" in result.stdout
-    assert "every verdict that must hold at this scale and corpus is the one on record" in result.stdout
-
-    alpha = page(executed, "91_alpha")
-    (figure,) = alpha.select("article figure")
-    (image,) = figure.select("img")
-    assert image["alt"] == "Bar chart with one bar of length 60."
-    assert figure["id"] == "fig-toy"
-    (link,) = figure.select("figcaption a.download")
-    data = (executed.root / "_build" / "html" / "chapters" / str(link["href"])).resolve()
-    assert data.read_text() == "name,length\nbar,60.25\n"
-    text = " ".join(part.get_text() for part in alpha.select("article p, article .cell_output"))
-    assert "Figure: a bar." not in text, "the caption for plain readers is dropped"
-    assert "See Fig. 91.1" in text
-    assert 'scale = "smoke"' not in alpha.get_text(), "the injected parameters are not shown"
-
-    assert "yahoo-like" in page(executed, "scoreboard").get_text()
-    assert "The chapter 92_beta" in page(executed, "status").get_text()
-    assert (executed.root / "_build" / "html" / "_static" / "mathjax" / "tex-chtml.js").is_file()
-    assert not list((executed.root / "_build").glob(".*")), "no scratch folder is left"
 
 
 def test_one_page_is_built_alone_whatever_it_refers_to(executed: Toy) -> None:
@@ -125,41 +92,13 @@ def test_a_claim_that_does_not_gate_and_a_number_that_is_not_there_never_cost_th
         f"{name}, cell 2: RuntimeWarning: invalid value encountered in log10 (not shown on the page)" in result.stdout
     )
     assert f"chapter {spec.chapter}: 1 no verdict" in result.stdout
-    text = page(toy, name).get_text()
+    text = toy.page(f"chapters/{name}").get_text()
     assert f"Claim {spec.id}: no verdict." in text
     assert "It is —." in text
     assert "RuntimeWarning" not in text
-    assert "No verdict" in page(toy, "scoreboard").get_text()
+    assert "No verdict" in toy.page("chapters/scoreboard").get_text()
     # Where the claim must hold the chapter stops, and says which number was not finite.
     result = toy.cli("run", "--scale", "ci")
     assert result.returncode == 1
     assert f"NotMeasured: {spec.id}, " in result.stdout
     assert "[0] is nan" in result.stdout
-
-
-def test_a_copy_that_is_not_the_published_one_says_so_on_every_page(executed: Toy) -> None:
-    assert executed.cli("site").returncode == 0
-    for name in ("91_alpha", "92_beta", "scoreboard", "status"):
-        (banner,) = page(executed, name).select(".bd-header-announcement")
-        assert " ".join(banner.get_text().split()) == (
-            "This copy was built at scale smoke, corpus yahoo-like: its numbers are not those of the book."
-        )
-
-
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        (Parameters("paper"), "at scale paper, corpus yahoo-like: its"),
-        (
-            Parameters(corpus="letor:a<b@2,normalise,drop=1+2"),
-            "at scale ci, corpus letor:a&lt;b@2,normalise,drop=1+2: its",
-        ),
-        (Parameters(seed=3), "at scale ci, corpus yahoo-like, seed 3: its"),
-    ],
-)
-def test_what_the_notice_names(parameters: Parameters, words: str) -> None:
-    published = (REPOSITORY / "_config.yml").read_text()
-    assert configuration(REPOSITORY / "_config.yml", Parameters()) == published
-    changed = yaml.safe_load(configuration(REPOSITORY / "_config.yml", parameters))
-    assert words in changed["html"].pop("announcement")
-    assert changed == yaml.safe_load(published), "nothing else changes"

@@ -32,18 +32,11 @@ def caption(name: str) -> dict[str, Any]:
 
 
 def notebook(*cells: list[dict[str, Any]]) -> NotebookNode:
-    return from_dict(
-        {
-            "cells": [{"cell_type": "markdown", "metadata": {}, "source": "# T"}]
-            + [
-                {"cell_type": "code", "metadata": {}, "outputs": outputs, "source": "\nplot(it)\nmore"}
-                for outputs in cells
-            ],
-            "metadata": {},
-            "nbformat": 4,
-            "nbformat_minor": 5,
-        }
-    )
+    """A title, and a code cell for each list of outputs."""
+    code = {"cell_type": "code", "metadata": {}, "source": "\nplot(it)\nmore"}
+    title = {"cell_type": "markdown", "metadata": {}, "source": "# T"}
+    every = [title, *({**code, "outputs": outputs} for outputs in cells)]
+    return from_dict({"cells": every, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
 def test_a_figure_gets_what_the_page_needs() -> None:
@@ -76,63 +69,39 @@ def test_a_figure_that_does_not_fit_its_record(
 
 
 def test_a_claim_is_shown_as_the_registry_has_it_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry: dict[str, Any] = {
-        "id": "toy-one",
-        "source": "Toy 2026",
-        "statement": "Old words.",
-        "kind": "number",
-        "chapter": "91",
-        "corpora": ["digits"],
-        "scale": "ci",
-        "predicted": "supported",
-        "reason": "r",
-        "margin": 1.0,
-        "value": 1.0,
-    }
+    entry = {"source": "Toy 2026", "kind": "number", "margin": 1.0, "value": 1.0, "reason": "r"}
+    entry |= {"chapter": "91", "corpora": ["digits"], "scale": "ci", "predicted": "supported"}
 
-    def publish(statement: str) -> claims.ClaimResult:
-        parsed = claim_registry.parse_registry([{**entry, "statement": statement}])
+    def publish(words: str) -> claims.ClaimResult:
+        parsed = claim_registry.parse_registry([{**entry, "id": "toy-one", "statement": words}])
         monkeypatch.setattr(claim_registry, "registry", lambda: parsed)
         return claims.verdict_of(parsed["toy-one"], {"values": [1.0, 1.001]})
 
-    data, metadata = publish("Old words.")._repr_mimebundle_()
-    shown = {"output_type": "execute_result", "data": data, "metadata": metadata, "execution_count": 1}
+    def shown(thing: Any) -> dict[str, Any]:
+        data, metadata = thing._repr_mimebundle_()
+        return {"output_type": "execute_result", "data": data, "metadata": metadata, "execution_count": 1}
+
+    result = publish("Old words.")
+    one, table = shown(result), shown(evidence.Evidence([result], corpus="digits", scale="ci"))
     other = {"output_type": "execute_result", "data": {"text/plain": "1"}, "metadata": {}, "execution_count": 1}
-    book = notebook([other, shown])
-    result = publish("New words.")
-    rewrite_claims(book, [claims.Measurement(result, "ci", "digits", {})])
-    assert book.cells[1].outputs[0].data == {"text/plain": "1"}
-    text = book.cells[1].outputs[1].data["text/markdown"]
-    assert "Old words" in data["text/markdown"]
-    assert text == (
-        data["text/markdown"]
-        .replace("Old words", "New words")
-        .replace(
-            "`toy-one`",
-            '<span id="claim-toy-one"></span><a href="scoreboard.html#claim-toy-one">`toy-one`</a>',
-        )
-    )
-    # A table of several claims is written anew in the same way.
-    table = evidence.Evidence([result], corpus="digits", scale="ci")
-    publish("Old words.")
-    data, metadata = table._repr_mimebundle_()
-    several = {"output_type": "execute_result", "data": data, "metadata": metadata, "execution_count": 2}
-    page = notebook([several], [shown], [several])
+    page = notebook([other, table], [one], [table])
     publish("New words.")
     rewrite_claims(page, [claims.Measurement(result, "ci", "digits", {})])
-    html = (
-        data["text/html"]
-        .replace("Old words", "New words")
-        .replace("(toy-one;", '(<a href="scoreboard.html#claim-toy-one">toy-one</a>;')
-    )
-    # The first place where it is shown bears the anchor, and no other.
-    assert page.cells[1].outputs[0].data["text/html"] == html.replace("<tbody><tr>", '<tbody><tr id="claim-toy-one">')
-    assert "<span" not in page.cells[2].outputs[0].data["text/markdown"]
-    assert page.cells[3].outputs[0].data["text/html"] == html
+    assert page.cells[1].outputs[0].data == {"text/plain": "1"}
+    # It leads to the scoreboard; the first place where it is shown bears the anchor, and no other.
+    link = '<a href="scoreboard.html#claim-toy-one">{}</a>'
+    html = table["data"]["text/html"].replace("Old", "New").replace("(toy-one;", f"({link.format('toy-one')};")
+    text = one["data"]["text/markdown"].replace("Old", "New").replace("`toy-one`", link.format("`toy-one`"))
+    assert [cell.outputs[-1].data.get("text/html") for cell in page.cells[1::2]] == [
+        html.replace("<tbody><tr>", '<tbody><tr id="claim-toy-one">'),
+        html,
+    ]
+    assert page.cells[2].outputs[0].data["text/markdown"] == text
     # A claim that the registry lost stays as it was; the check of the run names it.
     monkeypatch.setattr(claim_registry, "registry", dict)
-    rewrite_claims(book, [claims.Measurement(result, "ci", "digits", {})])
-    assert book.cells[1].outputs[1].data["text/markdown"] == text
+    before = page.cells[2].outputs[0].data["text/markdown"]
+    rewrite_claims(page, [claims.Measurement(result, "ci", "digits", {})])
+    assert page.cells[2].outputs[0].data["text/markdown"] == before
 
 
 def test_numeric_warnings_and_nothing_else_leave_the_page() -> None:
@@ -142,11 +111,7 @@ def test_numeric_warnings_and_nothing_else_leave_the_page() -> None:
     warned = "RuntimeWarning: divide by zero\n  1 / x\n"
     out = {"output_type": "stream", "name": "stdout", "text": warned}
     book = notebook([stderr(warned * 2), out], [stderr(f"before\n{warned}UserWarning: look\n  here()\n")], [])
-    assert drop_numeric_warnings(book) == [
-        "cell 1: RuntimeWarning: divide by zero",
-        "cell 1: RuntimeWarning: divide by zero",
-        "cell 2: RuntimeWarning: divide by zero",
-    ]
+    assert drop_numeric_warnings(book) == [f"cell {n}: RuntimeWarning: divide by zero" for n in (1, 1, 2)]
     assert book.cells[1].outputs == [out]
     assert [output.text for output in book.cells[2].outputs] == ["before\nUserWarning: look\n  here()\n"]
 
@@ -175,17 +140,9 @@ def test_the_first_line_of_a_folded_cell_becomes_the_label(
 
 
 def test_what_is_recorded_stands_in_its_sentence_to_the_letter() -> None:
-    prefix = "application/papermill.record/"
-
-    def recorded(text: str) -> dict[str, Any]:
-        data = {f"{prefix}text/plain": text, "text/plain": f"a-name: {text}"}
-        about = {"scrapbook": {"name": "a-name", "mime_prefix": prefix}}
-        return {"output_type": "display_data", "data": data, "metadata": about}
-
-    other = {"output_type": "execute_result", "data": {"text/plain": "1"}, "metadata": {}, "execution_count": 1}
-    texts = ["0.50", "1,234", "it isn't", "—"]
-    book = notebook([*map(recorded, texts), other])
+    prefix, texts = "application/papermill.record/", ["0.50", "1,234", "it isn't", "—"]
+    about = {"scrapbook": {"name": "a-name", "mime_prefix": prefix}}
+    recorded = {"output_type": "display_data", "metadata": about}
+    book = notebook([{**recorded, "data": {f"{prefix}text/plain": text, "text/plain": "x"}} for text in texts])
     quote_records(book)
-    outputs = book.cells[1].outputs
-    assert [output.data for output in outputs[:-1]] == [{f"{prefix}text/plain": repr(text)} for text in texts]
-    assert outputs[-1] == other
+    assert [one.data for one in book.cells[1].outputs] == [{f"{prefix}text/plain": repr(text)} for text in texts]

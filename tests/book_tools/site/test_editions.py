@@ -55,9 +55,7 @@ def test_the_front_page_leads_to_what_was_made_from_the_same_run(executed: Toy, 
         assert links == {path.relative_to(site).as_posix() for path in site.glob("editions/*")}
         return links, " ".join(re.sub("<[^>]*>", "", page).split())
 
-    links, page = build()
-    assert links == set()
-    assert "the repository makes copies of the book: a PDF by make pdf, this site as one archive by" in page
+    assert build()[0] == set()
     assert executed.cli("offline").returncode == 0
     first = made.read_bytes()
     links, page = build()
@@ -65,15 +63,13 @@ def test_the_front_page_leads_to_what_was_made_from_the_same_run(executed: Toy, 
     assert (site / "editions" / made.name).read_bytes() == first
     assert f"this site as one archive ({len(first) / 1e6:.1f} MB). The repository makes a PDF by make pdf." in page
     before = {path: path.read_bytes() for path in site.rglob("*") if path.is_file()}
-    assert build()[0] == links
+    assert build() == (links, page)
     assert {path: path.read_bytes() for path in site.rglob("*") if path.is_file()} == before, "two builds of one run"
     assert executed.cli("offline").returncode == 0
     with zipfile.ZipFile(made) as archive:
         assert not [name for name in archive.namelist() if "/editions/" in name]
         front = archive.read(f"{editions.NAME}/index.html").decode()
-    assert "editions" not in front
-    assert "A book." in front
-    assert "</footer>" in front, "no more than the box is gone"
+    assert [part in front for part in ("editions", "A book.", "</footer>")] == [False, True, True]
     # Another run: its numbers may be others.
     manifest = book.manifest.read_text()
     book.manifest.write_text(manifest + "\n")
@@ -102,17 +98,10 @@ def test_latex_has_the_numbers_of_the_site_in_its_order(built: Toy, tmp_path: Pa
     text = (built.root / "_build" / f"{editions.NAME}.tex").read_text()
 
     chapters = built.root / "_build" / "html" / "chapters"
-    of_site = [number for page in ("91_alpha", "92_beta") for number in numbered.on_page(chapters / f"{page}.html")]
-    assert sorted(of_site) == ["(91.1)", "Exercise 91.1", "Fig. 91.1", "Theorem 91.1"]
+    of_site = [n for page in ("references", "91_alpha") for n in numbered.on_page(chapters / f"{page}.html")]
+    assert sorted(of_site) == ["(1)", "(91.1)", "Exercise 91.1", "Fig. 91.1", "Theorem 1", "Theorem 91.1"]
     assert numbered.in_latex(text) == of_site
-    assert "Notebook to run" not in text
-    assert r"fig\PYGZhy{}toy" not in text, "the code of the figure is folded, and the figure is not"
-    assert r"\PYG{n}{x}" not in text, "a cell that is folded whole is left out"
-    assert r"\PYG{l+m+mi}{1}" in text, "what is open is printed"
-    assert "The end." in text, "the answer to the exercise is included, and what follows it"
-
-
-def test_without_the_extension_latex_would_number_by_itself() -> None:
-    counted = r"\begin{figure}\caption{A}\label{\detokenize{chapters/91_alpha:fig-toy}}\end{figure}"
-    assert numbered.in_latex(counted) == []
-    assert numbered.in_latex(r"\renewcommand{\thefigure}{91.1}" + counted) == ["Fig. 91.1"]
+    # Launch lines, the code of the figure and a cell that is folded whole are left out; what is open, and the answer
+    # to the exercise, are printed.
+    parts = ("Notebook to run", r"fig\PYGZhy{}toy", r"\PYG{n}{x}", r"\PYG{l+m+mi}{1}", "The end.")
+    assert [part in text for part in parts] == [False, False, False, True, True]

@@ -26,14 +26,9 @@ def site(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_good_site(site: Path) -> None:
-    assert html_problems(site) == []
-
-
 @pytest.mark.parametrize(
     ("added", "message"),
     [
-        ('<img src="_static/logo.svg" alt="">', "image _static/logo.svg has no alternative text"),
         ('<img src="_static/logo.svg">', "image _static/logo.svg has no alternative text"),
         ('<img src="_static/logo.svg" alt="_images/a-long-name-of-a-file.svg">', "has no alternative text"),
         ('<img src="_static/logo.svg" alt="A bar chart.">', "is shorter than 20 characters"),
@@ -44,7 +39,6 @@ def test_a_good_site(site: Path) -> None:
         ('<a href="#nowhere">x</a>', "link to #nowhere, but that page has no such anchor"),
         ('<a href="sub/two.html#nowhere">x</a>', "has no such anchor"),
         ('<script src="https://cdn.example/x.js"></script>', "<script> loads https://cdn.example/x.js"),
-        ('<script src="//cdn.example/x.js"></script>', "<script> loads //cdn.example/x.js"),
         ('<link rel="preload" href="https://cdn.example/f.woff2">', "<link> loads"),
         ("<style>@import 'https://cdn.example/x.css';</style>", "a style loads https://cdn.example/x.css"),
         ('<p style="background: url(//cdn.example/x.png)">x</p>', "a style loads //cdn.example/x.png"),
@@ -61,5 +55,6 @@ def test_what_is_wrong_with_a_page(site: Path, added: str, message: str) -> None
 
 
 def test_a_style_sheet_that_loads_from_another_host(site: Path) -> None:
+    assert html_problems(site) == [], "a good site"
     (site / "_static" / "a.css").write_text('@font-face { src: url("https://cdn.example/f.woff2") }')
     assert html_problems(site) == ["_static/a.css: loads https://cdn.example/f.woff2 from another host"]

@@ -1,19 +1,24 @@
-"""Pages say in their heads what they are about, and name no address that is not known."""
+"""Pages say what they are about and how they are cited, and name no address that is not known."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
+import pytest
+import yaml
 from bs4 import BeautifulSoup
 from colab_book import SITE
 from PIL import Image
-from test_citations import KNOWN, UNKNOWN
-from toy import Toy
+from toy import REPOSITORY, Toy
 
 from book_tools.book import Book
-from book_tools.site import page_heads
+from book_tools.colab.repository import Origin
+from book_tools.site import citations, page_heads
 
+KNOWN = Origin("https://github.com/someone/toy-book", "0123456789abcdef", False)
+UNKNOWN = Origin(None, "0123456789abcdef", False)
 PAGE = (
     "<html><head><title>2. Weights</title></head><body><h1>2. Weights</h1>"
     r"<p>Let \(x\) be a formula that nobody can read in a list.</p>"
@@ -22,43 +27,39 @@ PAGE = (
 )
 
 
+@pytest.fixture
 def site(tmp_path: Path) -> Path:
     (tmp_path / "chapters").mkdir()
-    (tmp_path / "chapters" / "02_weights.html").write_text(PAGE)
-    (tmp_path / "index.html").write_text(PAGE)
-    (tmp_path / "genindex.html").write_text(PAGE)
+    for name in ("chapters/02_weights", "index", "genindex"):
+        (tmp_path / f"{name}.html").write_text(PAGE)
     (tmp_path / "index.md").write_text("# Toy\n")
     (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: index\n")
     return tmp_path
 
 
-def test_with_an_address_pages_name_it_and_a_map_lists_them(tmp_path: Path) -> None:
-    page_heads.write_heads(Book(tmp_path), site(tmp_path), KNOWN)
-    page = BeautifulSoup((tmp_path / "chapters" / "02_weights.html").read_text(), "html.parser")
+def test_with_an_address_pages_name_it_and_a_map_lists_them(site: Path) -> None:
+    page_heads.write_heads(Book(site), site, KNOWN)
+    page = BeautifulSoup((site / "chapters" / "02_weights.html").read_text(), "html.parser")
     place = f"{SITE}chapters/02_weights.html"
-    assert page.select_one('link[rel="canonical"]')["href"] == place  # type: ignore[index]
-    assert page.select_one('meta[property="og:url"]')["content"] == place  # type: ignore[index]
-    words = "Dividing each click by a “probability” makes the estimate right."
-    assert page.select_one('meta[name="description"]')["content"] == words  # type: ignore[index]
-    places = re.findall("<loc>(.*?)</loc>", (tmp_path / "sitemap.xml").read_text())
+    for selected, attribute, value in (
+        ('link[rel="canonical"]', "href", place),
+        ('meta[property="og:url"]', "content", place),
+        ('meta[name="description"]', "content", "Dividing each click by a “probability” makes the estimate right."),
+    ):
+        assert [tag[attribute] for tag in page.select(selected)] == [value]
+    places = re.findall("<loc>(.*?)</loc>", (site / "sitemap.xml").read_text())
     assert places == [place, f"{SITE}index.html"]
-    assert f'href="{SITE}index.html"' in (tmp_path / "404.html").read_text()
+    lost = BeautifulSoup((site / "404.html").read_text(), "html.parser")
+    assert lost.select(f'a[href="{SITE}index.html"]')
+    assert lost.select('script, img, link:not([href="data:,"])') == [], "it loads nothing"
 
 
-def test_without_an_address_there_is_none(tmp_path: Path) -> None:
-    page_heads.write_heads(Book(tmp_path), site(tmp_path), UNKNOWN)
-    assert not (tmp_path / "sitemap.xml").exists()
-    text = (tmp_path / "index.html").read_text() + (tmp_path / "404.html").read_text()
-    assert "http" not in text
-    assert "canonical" not in text
+def test_without_an_address_there_is_none(site: Path) -> None:
+    page_heads.write_heads(Book(site), site, UNKNOWN)
+    assert not (site / "sitemap.xml").exists()
+    text = (site / "index.html").read_text() + (site / "404.html").read_text()
+    assert not re.search("http|canonical", text)
     assert 'name="description"' in text
-
-
-def test_the_page_for_wrong_links_loads_nothing(tmp_path: Path) -> None:
-    page_heads.write_heads(Book(tmp_path), site(tmp_path), KNOWN)
-    page = BeautifulSoup((tmp_path / "404.html").read_text(), "html.parser")
-    assert page.select('script, img, link:not([href="data:,"])') == []
-    assert page.select_one("h1") is not None
 
 
 def test_a_description_ends_at_a_word() -> None:
@@ -68,31 +69,37 @@ def test_a_description_ends_at_a_word() -> None:
     assert page_heads.description("<h1>x</h1><p>Short.</p>") == ""
 
 
-def test_a_chapter_has_its_first_figure_as_a_card_where_the_site_has_an_address(built: Toy, tmp_path: Path) -> None:
-    book = Book(built.root)
+def test_a_chapter_has_its_first_figure_as_a_card_where_the_site_has_an_address(executed: Toy, tmp_path: Path) -> None:
+    book = Book(executed.root)
     assert page_heads.write_cards(book, tmp_path) == {}, "no figure left a picture for one"
-    (chapter,) = book.select(["91"])
-    picture = book.folder_of(chapter) / "figures" / "fig-toy.card.png"
-    Image.new("RGB", (676, 468), (255, 0, 0)).save(picture)
-    try:
-        cards = page_heads.write_cards(book, tmp_path)
-    finally:
-        picture.unlink()
-    assert cards == {"chapters/91_alpha.html": "cards/fig-toy.card.png"}
+    Image.new("RGB", (676, 468)).save(executed.done("91_alpha") / "figures" / "fig-toy.card.png")
+    assert page_heads.write_cards(book, tmp_path) == {"chapters/91_alpha.html": "cards/fig-toy.card.png"}
     assert (tmp_path / "cards" / "fig-toy.card.png").is_file()
     head = page_heads.head_of("<title>x</title>", None, f"{SITE}cards/fig-toy.card.png")
     assert f'<meta property="og:image" content="{SITE}cards/fig-toy.card.png" />' in head
-    assert "summary_large_image" in head
 
 
-def test_the_built_pages(built: Toy) -> None:
-    root = built.root / "_build" / "html"
-    page = BeautifulSoup((root / "chapters" / "91_alpha.html").read_text(), "html.parser")
-    assert page.select_one('link[rel="canonical"]')["href"] == f"{SITE}chapters/91_alpha.html"  # type: ignore[index]
-    fold = page.select("article details")[-1]
-    assert "Cite this chapter, or report an error" in fold.get_text()
-    assert "@incollection{cfltr-91," in fold.get_text()
-    assert fold.select_one('a[href*="issues/new"]') is not None
-    downloads = [str(link["href"]) for link in page.select("a[href$='.ipynb']") if "http" not in str(link["href"])]
-    assert downloads == ["../colab/91_alpha.ipynb", "../read/91_alpha.ipynb"], "one to run, one to read"
-    assert not (root / "_sources").exists()
+def test_a_chapter_and_the_book_are_cited() -> None:
+    chapter = citations.bibtex("cfltr-02", KNOWN, "chapters/02_weights.html", "Weights", "2")
+    for words in ("@incollection{cfltr-02,\n", f"{{{SITE}chapters/02_weights.html}}", f"{{{citations.BOOK}}}"):
+        assert words in chapter
+    assert "{Chapter 2, revision 0123456789ab}" in chapter
+    assert chapter.count("{") == chapter.count("}")
+    book = citations.bibtex("cfltr", UNKNOWN)
+    assert book.startswith("@misc{cfltr,\n")
+    assert "url" not in book
+    config, citation = (yaml.safe_load((REPOSITORY / name).read_text()) for name in ("_config.yml", "CITATION.cff"))
+    assert config["title"] == citation["title"] == citations.BOOK
+    assert config["copyright"] == str(citations.YEAR)
+    assert citation["authors"][0]["name"] in citations.AUTHOR
+
+
+def test_an_error_is_reported_with_page_and_revision_where_there_is_a_place_for_it() -> None:
+    parts = urlsplit(str(citations.report_address("chapters/02_weights", "Weights", KNOWN)))
+    assert parts.path == "/someone/toy-book/issues/new"
+    body = parse_qs(parts.query)["body"][0]
+    assert "Page: chapters/02_weights" in body
+    assert "Revision: 0123456789abcdef" in body
+    for origin in (UNKNOWN, Origin("https://git.example.org/a/b", None, None)):
+        assert citations.report_address("x", "y", origin) is None
+        assert "report an error" not in citations.closing("x", "y", citations.bibtex("cfltr", origin), origin)

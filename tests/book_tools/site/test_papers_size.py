@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
+import csv
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from toy import Toy
+from toy import REPOSITORY, Toy
 
 from book_tools.book import Book
-from book_tools.site.papers_size import ASKED, _verdict, papers_size
+from book_tools.site.papers_size import ASKED, _verdict, papers_size, reading_cost
 from cfltr_book.legacy.kept_tables import Row, frame_of, kinds_of, place_of, write_table
 
 
@@ -19,24 +20,33 @@ def learning_curve(seed: int, n_clicks: int, propdcg: float, weights: str = "ips
     return {"seed": seed, "n_clicks": n_clicks, **rest}
 
 
-def about(scale: str, corpus: str, seeds: list[int]) -> dict[str, object]:
-    cost = {"seconds_in_all": 5400.0, "peak_bytes": 3 * 2**30, "revision": "0123456789abcdef"}
-    return {"scale": scale, "corpus": corpus, "seeds": seeds, "seeds_asked": [0, 1, 2], **cost}
+Write = Callable[..., None]
 
 
-def test_a_question_is_answered_at_both_sizes(toy: Toy) -> None:
-    toy.chapter("07_far", "import cfltr_core as cf")
-    toy.contents("07_far", "papers_size", "scoreboard", "status")
-    kept = toy.root / "tests" / "reference" / "kept" / "07"
+@pytest.fixture
+def write(toy: Toy) -> Write:
+    """Write a kept table of the book's only chapter, 07 or 15."""
+
+    def table(chapter: str, scale: str, name: str, rows: list[Row], **changes: object) -> None:
+        toy.chapter(f"{chapter}_far", "import cfltr_core as cf")
+        toy.contents(f"{chapter}_far", "papers_size", "scoreboard", "status")
+        path = place_of(toy.root / "tests" / "reference" / "kept" / chapter, scale, "yahoo-like") / f"{name}.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        about = {"scale": scale, "corpus": "yahoo-like", "seeds": sorted({int(str(row["seed"])) for row in rows})}
+        cost = {"seconds_in_all": 5400.0, "peak_bytes": 3 * 2**30, "revision": "0123456789abcdef"}
+        write_table(path, rows, {**about, "seeds_asked": [0, 1, 2], **cost, **changes})
+
+    return table
+
+
+def test_a_question_is_answered_at_both_sizes(toy: Toy, write: Write) -> None:
+    toy.chapter("91_alpha")
+    toy.contents("91_alpha")
+    assert papers_size(Book(toy.root)).endswith("No table is kept.\n")
     at_ci = [learning_curve(seed, 1700, 0.25 + 0.125 * seed) for seed in (1, 2)]
-    at_ci += [learning_curve(1, 1700, 9.0, weights="naive")]
+    write("07", "ci", "learning-curves", [*at_ci, learning_curve(1, 1700, 9.0, weights="naive")])
     at_paper = [learning_curve(seed, 1700, 0.5 + 2**-10 * seed) for seed in (0, 1, 2)]
-    at_paper += [learning_curve(0, 45000, 0.125)]
-    for scale, rows in (("ci", at_ci), ("paper", at_paper)):
-        seeds = sorted({int(str(row["seed"])) for row in rows})
-        path = place_of(kept, scale, "yahoo-like") / "learning-curves.csv"
-        path.parent.mkdir(parents=True)
-        write_table(path, rows, about(scale, "yahoo-like", seeds))
+    write("07", "paper", "learning-curves", [*at_paper, learning_curve(0, 45000, 0.125)])
     text = papers_size(Book(toy.root))
     # Two seeds: t = 12.706 on one degree of freedom, differences .125 and .25, so .1875 ± 12.706 · .0884 / √2.
     assert "| 1,700 clicks | +0.1875 [-0.6066, +0.9816], 2 seeds: undecided | +0.2510 [+0.2486, +0.2534]" in text
@@ -45,40 +55,25 @@ def test_a_question_is_answered_at_both_sizes(toy: Toy) -> None:
     # Outside of a repository no revision has a day.
     assert "| learning-curves | `paper`, `yahoo-like` | 3 of 3 | 90 min 00 s | 3.0 GiB | `0123456` |" in text
     assert "All together: 3.0 h of one core. Of the 2 tables, 1 have all the seeds that their chapter asks for." in text
-    assert "make paper CHAPTER=07 SCALE=paper" in text
 
 
-def test_a_table_has_the_day_of_its_revision_or_else_of_its_commit(toy: Toy) -> None:
-    toy.chapter("07_far", "import cfltr_core as cf")
-    toy.contents("07_far", "papers_size", "scoreboard", "status")
-
-    def git(*arguments: str, day: str = "2026-02-03") -> str:
-        command = ["git", "-C", str(toy.root), "-c", "user.name=t", "-c", "user.email=t@localhost", *arguments]
-        dated = {**os.environ, "GIT_COMMITTER_DATE": f"{day}T12:00:00Z"}
-        return subprocess.run(command, env=dated, capture_output=True, text=True, check=True).stdout.strip()
-
-    git("init", "--quiet")
-    git("commit", "--quiet", "--allow-empty", "-m", "first")
-    first = git("rev-parse", "HEAD")
-    kept = toy.root / "tests" / "reference" / "kept" / "07"
+def test_a_table_has_the_day_of_its_revision_or_else_of_its_commit(toy: Toy, write: Write) -> None:
+    toy.git("init", "--quiet")
+    day = {"GIT_COMMITTER_DATE": "2026-02-03T12:00:00Z"}
+    toy.git("commit", "--quiet", "--allow-empty", "-m", "first", **day)
+    first = toy.git("rev-parse", "HEAD")
     part = [{"seeds": [0], "revision": first}]
     for name, revision, earlier in (("known", first, []), ("lost", "0123456789abcdef", []), ("both", "89abcdef", part)):
-        path = place_of(kept, "ci", "yahoo-like") / f"{name}.csv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        made = {"revision": revision, "earlier": earlier}
-        write_table(path, [learning_curve(0, 1700, 0.5)], {**about("ci", "yahoo-like", [0]), **made})
-    git("add", "--all")
-    git("commit", "--quiet", "-m", "second", day="2026-04-05")
+        write("07", "ci", name, [learning_curve(0, 1700, 0.5)], revision=revision, earlier=earlier)
+    toy.git("add", "--all")
+    toy.git("commit", "--quiet", "-m", "second", GIT_COMMITTER_DATE="2026-04-05T12:00:00Z")
     text = papers_size(Book(toy.root))
-    assert f"| `{first[:7]}` 2026-02-03 |" in text
-    assert "| `0123456` 2026-04-05 |" in text
-    assert f"| `{first[:7]}` 2026-02-03, `89abcde` 2026-04-05 |" in text
-
-
-def test_without_kept_tables_the_page_says_so(toy: Toy) -> None:
-    toy.contents("91_alpha", "papers_size", "scoreboard", "status")
-    toy.chapter("91_alpha", "import cfltr_core as cf")
-    assert papers_size(Book(toy.root)).endswith("No table is kept.\n")
+    for days in (
+        f"`{first[:7]}` 2026-02-03",
+        "`0123456` 2026-04-05",
+        f"`{first[:7]}` 2026-02-03, `89abcde` 2026-04-05",
+    ):
+        assert f"| {days}" in text
 
 
 def test_the_difference_of_gains_needs_both() -> None:
@@ -110,46 +105,32 @@ def test_regrets_differ_by_what_ndcg_lacks() -> None:
     assert question.differences(frame_of(rows[:1], [*rows[0]], kinds_of(rows, "one"))) == {}
 
 
-def test_a_table_goes_on_in_others(toy: Toy) -> None:
-    toy.chapter("15_far", "import cfltr_core as cf")
-    toy.contents("15_far", "papers_size", "scoreboard", "status")
-    kept = toy.root / "tests" / "reference" / "kept" / "15"
-
-    def write(scale: str, name: str, rows: list[Row]) -> None:
-        path = place_of(kept, scale, "yahoo-like") / f"{name}.csv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_table(path, rows, about(scale, "yahoo-like", [0]))
-
+def test_a_table_goes_on_in_others(toy: Toy, write: Write) -> None:
     both = [course("ips", 0.5), course("countersample", 0.75)]
-    write("ci", "optimizers", both)
-    write("paper", "optimizers", both)
-    write("paper", "severity", [course("ips", 0.5, eta=1.5), course("countersample", 0.625, eta=1.5)])
+    write("15", "ci", "optimizers", both)
+    write("15", "paper", "optimizers", both)
+    write("15", "paper", "severity", [course("ips", 0.5, eta=1.5), course("countersample", 0.625, eta=1.5)])
     # Three rates near the one chosen: a column that the table of the first seed has not.
     further = [{**course(m, v, seed=1), "near": 1e-3} for m, v in (("ips", 0.5), ("countersample", 1.0))]
-    write("paper", "optimizers-further", further)
+    write("15", "paper", "optimizers-further", further)
     text = papers_size(Book(toy.root))
     # 25 and 50, so 37.5 ± 12.706 · 17.678 / √2.
     answers = "+25.0000, one seed | +37.5000 [-121.3276, +196.3276], 2 seeds: undecided"
     assert f"| SGD, η = 1 | {answers} | The same sign; one seed cannot say more. |" in text
     assert "| SGD, η = 1.5 | not asked | +12.5000, one seed |" in text
-    assert "**What CounterSample saves: regret × 100 of IPS-SGD − its own**" in text
 
 
-def test_where_both_are_one_law_neither_is_ahead(toy: Toy) -> None:
-    toy.chapter("15_far", "import cfltr_core as cf")
-    toy.contents("15_far", "papers_size", "scoreboard", "status")
-    kept = toy.root / "tests" / "reference" / "kept" / "15"
+def test_where_both_are_one_law_neither_is_ahead(toy: Toy, write: Write) -> None:
     for scale in ("ci", "paper"):
         rows = [course("ips", 0.5, seed=seed, eta=eta) for seed in (0, 1) for eta in (0.0, 1.0)]
         # Both differences are 25 or a little more on either seed, so that their intervals lie above 0.
         rows += [course("countersample", 0.75 + seed / 1024, seed=seed, eta=eta) for seed in (0, 1) for eta in (0, 1)]
-        path = place_of(kept, scale, "yahoo-like") / "optimizers.csv"
-        path.parent.mkdir(parents=True)
-        write_table(path, rows, about(scale, "yahoo-like", [0, 1]))
-    ends = {line.split(" | ")[0]: line for line in papers_size(Book(toy.root)).splitlines() if "SGD, η" in line}
-    assert ends["| SGD, η = 1"].endswith("2 seeds: ahead | Yes, ahead at both sizes. |")
-    assert ends["| SGD, η = 0, where both are one law"].endswith("2 seeds: chance | Both are chance. |")
-    assert "ahead" not in ends["| SGD, η = 0, where both are one law"]
+        write("15", scale, "optimizers", rows)
+    chance, ahead = sorted(line for line in papers_size(Book(toy.root)).splitlines() if "SGD, η" in line)
+    assert ahead.endswith("2 seeds: ahead | Yes, ahead at both sizes. |")
+    assert chance.startswith("| SGD, η = 0, where both are one law")
+    assert chance.endswith("2 seeds: chance | Both are chance. |")
+    assert "ahead" not in chance
 
 
 @pytest.mark.parametrize(
@@ -172,7 +153,7 @@ def test_each_row_ends_in_whether_it_comes_out_the_same(small: list[float], larg
 
 
 def test_every_question_is_of_tables_that_the_chapter_keeps() -> None:
-    root = Path(__file__).resolve().parents[3]
+    root = REPOSITORY
     for question in ASKED:
         sources = [*(root / "chapters").glob(f"{question.chapter}_*.ipynb")]
         sources += (root / "cfltr_book" / "experiments").glob(f"ch{question.chapter}.py")
@@ -182,3 +163,24 @@ def test_every_question_is_of_tables_that_the_chapter_keeps() -> None:
         for scale in ("ci", "paper"):
             paths = [place_of(folder, scale, question.corpus) / f"{question.tables[0]}.csv" for folder in kept]
             assert any(path.is_file() for path in paths)
+
+
+def test_the_cost_of_reading_events_has_a_row_for_each_size(tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    assert reading_cost(path) == "", "nothing was measured"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["rows", "repeat", "bytes", "terms", "seconds", "cpu", "MiB"])
+        writer.writerow([10**5, 0, 4 * 10**5, 1000, 0.5, 1.0, 512])
+        writer.writerow([10**5, 1, 4 * 10**5, 1000, 1.5, 3.0, 1536])
+        writer.writerow([25 * 10**5, 0, 10**7, 20000, 7.0, 14.0, 2048])
+    about = {"processor": "Toy", "cores": 2, "memory_bytes": 8 * 2**30, "duckdb": "1", "ibis-framework": "2"}
+    about |= {"revision": "0123456789", "memory_limit": "1GB", "candidates": 200, "page": 10}
+    for load in (0.3, 7.5):
+        path.with_suffix(".json").write_text(json.dumps({**about, "load": load}))
+        text = reading_cost(path)
+        assert "3 readings at 2 sizes" in text
+        assert "| 100,000 | 1,000 | 2.0 s | 1.0 s | 1.0 GiB |" in text
+        assert "| 2,500,000 | 20,000 | 14.0 s | 7.0 s | 2.0 GiB |" in text
+        assert ("crowded" in text) == (load > 2)
+    assert reading_cost(REPOSITORY / "benchmarks" / "measured" / "events.csv").count(" GiB |") == 4

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import numbered
 import pytest
-from bs4 import BeautifulSoup
-from colab_book import SITE
 from nbformat import validator
 from nbformat.v4 import reads
 from toy import Toy
@@ -20,7 +17,6 @@ from book_tools.colab import copies as reading_copies
 from book_tools.colab.labels import read_labels
 from book_tools.colab.repository import Origin
 from book_tools.errors import BookError
-from book_tools.messages import PARSER
 from book_tools.parameters import Parameters
 
 
@@ -40,8 +36,7 @@ def text_of(notebook: dict[str, Any]) -> str:
 
 
 def test_its_outputs_are_those_of_the_page(built: Toy) -> None:
-    root = built.root / "_build" / "html"
-    page = BeautifulSoup((root / "chapters" / "91_alpha.html").read_text(), PARSER)
+    root, page = built.root / "_build" / "html", built.page("chapters/91_alpha")
     picture, caption, answer = outputs_of(copy_in(built))
     (image,) = page.select("article figure img")
     shown = (root / "chapters" / str(image["src"])).resolve().read_text()
@@ -56,19 +51,6 @@ def test_its_outputs_are_those_of_the_page(built: Toy) -> None:
     # What a sentence quotes is said there, as on the page, and is no output of its own.
     assert "the length is 60.25." in text_of(copy_in(built))
     assert "toy-length" not in json.dumps(outputs_of(copy_in(built)))
-
-
-def test_it_says_what_it_is_and_where_the_other_one_lies(built: Toy) -> None:
-    git = subprocess.run(
-        ["git", "-C", str(built.root), "rev-parse", "HEAD"], capture_output=True, text=True, check=True
-    )
-    first = "".join(copy_in(built)["cells"][0]["source"])
-    assert first == (
-        f"# The chapter 91_alpha\n\n*A copy of [a page of the book]({SITE}chapters/91_alpha.html), to be read: what "
-        "its cells show is what they showed on that page (scale smoke, corpus yahoo-like, seed 0; made from revision "
-        f"{git.stdout.strip()}). To run or change it, take [the notebook to run]({SITE}colab/91_alpha.ipynb) that the "
-        "page offers too.*\n\nIt says hello."
-    )
 
 
 def test_it_differs_from_the_copy_to_be_run_in_what_only_a_run_needs(built: Toy) -> None:
@@ -90,12 +72,6 @@ def test_both_copies_have_the_numbers_of_the_page_in_its_order(built: Toy) -> No
         said = [number for number in of_page if number not in drawn]
         assert numbered.in_copy(copy_in(built, name, "colab"), outputs=False) == said
         assert (name == "91_alpha") == bool(drawn and said)
-
-
-def test_a_fold_is_one_and_hides_what_it_hides_on_the_page(built: Toy) -> None:
-    (cell,) = (cell for cell in copy_in(built, "92_beta")["cells"] if "x = 3" in "".join(cell["source"]))
-    assert cell["metadata"]["jupyter"] == {"outputs_hidden": True, "source_hidden": True}
-    assert cell["outputs"][0]["data"] == {"text/plain": ["3"]}
 
 
 def test_one_that_viewers_would_not_show_leaves_no_site(

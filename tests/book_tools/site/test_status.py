@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 
 import pytest
 from toy import Toy
@@ -18,27 +17,21 @@ SMOKE = Parameters("smoke")
 
 
 def test_it_says_where_each_chapter_ran_and_how_many_at_a_time(executed: Toy) -> None:
-    book = Book(executed.root)
+    book, here = Book(executed.root), machines.machine()
     recorded = read_json(book.times)
-    here = {"machine": machines.machine(), "jobs": 2}
-    assert {name: about.items() >= here.items() for name, about in recorded.items()} == {
-        "91_alpha": True,
-        "92_beta": True,
-    }
-    assert f"On {here['machine']}; 2 chapters at a time: 91, 92." in status(book, SMOKE)
+    assert {(about["machine"], about["jobs"]) for about in recorded.values()} == {(here, 2)}
+    assert f"On {here}; 2 chapters at a time: 91, 92." in status(book, SMOKE)
     elsewhere = {"seconds": 1.0, "machine": "Elsewhere, 64 cores", "jobs": 1}
     book.times.write_text(json_text({**recorded, "92_beta": elsewhere}))
     text = status(book, SMOKE)
-    assert f"On {here['machine']}; 2 chapters at a time: 91. On Elsewhere, 64 cores; one chapter at a time: 92." in text
+    assert f"On {here}; 2 chapters at a time: 91. On Elsewhere, 64 cores; one chapter at a time: 92." in text
     book.times.unlink()
     assert "chapters at a time" not in status(book, SMOKE)
 
 
 def test_a_machine_in_words_has_no_name_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    words = machines.machine()
-    assert re.fullmatch(r"\w+ \([\w-]+\), .*\b\d+ cores, \d+ GiB of memory", words)
     monkeypatch.setattr(machines.platform, "node", lambda: pytest.fail("the name of the host is nobody's business"))
-    assert machines.machine() == words
+    assert re.fullmatch(r"\w+ \([\w-]+\), .*\b\d+ cores, \d+ GiB of memory", machines.machine())
     monkeypatch.setattr(machines, "CPUINFO", machines.Path("/nowhere"))
     monkeypatch.setattr(machines.platform, "processor", lambda: "")
     assert ", , " not in machines.machine()
@@ -46,22 +39,18 @@ def test_a_machine_in_words_has_no_name_of_its_own(monkeypatch: pytest.MonkeyPat
 
 def test_the_day_of_the_revision_and_what_is_compared(executed: Toy) -> None:
     book = Book(executed.root)
-    assert "Revision: not under version control.\n" in status(book, SMOKE)
-    for command in (["init", "--quiet"], ["commit", "--quiet", "--allow-empty", "-m", "x"]):
-        name = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
-        subprocess.run(["git", "-C", str(executed.root), *name, *command], check=True)
-    shown = subprocess.run(
-        ["git", "-C", str(executed.root), "show", "-s", "--format=%H %cs"], capture_output=True, text=True, check=True
-    )
-    revision, day = shown.stdout.split()
     manifest = read_json(book.manifest)
-    book.manifest.write_text(json_text({**manifest, "revision": revision, "dirty": False}))
+    assert "Revision: not under version control.\n" in status(book, SMOKE)
+    executed.git("init", "--quiet")
+    executed.git("commit", "--quiet", "--allow-empty", "-m", "x")
+    known, day = executed.git("show", "-s", "--format=%H %cs").split()
+    for revision, dirty, words in ((known, False, f" of {day}."), ("0" * 40, True, ", with uncommitted changes.")):
+        book.manifest.write_text(json_text({**manifest, "revision": revision, "dirty": dirty}))
+        assert f"Revision: {revision}{words}\n" in status(book, SMOKE)
     text = status(book, SMOKE)
-    assert f"Revision: {revision} of {day}.\n" in text
-    assert text == status(book, SMOKE)
-    book.manifest.write_text(json_text({**manifest, "revision": "0" * 40, "dirty": True}))
-    assert f"Revision: {'0' * 40}, with uncommitted changes.\n" in status(book, SMOKE)
-    assert "the 0 verdicts with" in text
-    assert "the data of the 1 figures and the 1 recorded numbers" in text
-    assert "Of the 0 kept tables" in text
-    assert "| sum over the chapters |" in text
+    for words in (
+        "the 0 verdicts with",
+        "the 1 figures and the 1 recorded numbers",
+        "Of the 0 kept tables",
+    ):
+        assert words in text

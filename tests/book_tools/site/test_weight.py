@@ -6,7 +6,6 @@ import random
 from pathlib import Path
 
 import pytest
-from toy import Toy
 
 from book_tools.site import html
 
@@ -50,10 +49,3 @@ def test_what_no_page_loads_is_dropped(tmp_path: Path) -> None:
     assert sorted(path.name for path in scripts.iterdir()) == ["core.js", "tex-chtml.js"]
     assert theme.read_text() == "run()\n"
     assert not theme.with_suffix(".js.map").exists()
-
-
-def test_the_built_site_is_light(built: Toy) -> None:
-    site = built.root / "_build" / "html"
-    assert [path.name for path in (site / "_static" / "mathjax").glob("tex-*.js")] == ["tex-chtml.js"]
-    assert list(site.rglob("*.map")) == []
-    assert html.weight_problems(site) == []
