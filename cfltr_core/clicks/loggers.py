@@ -31,14 +31,13 @@ def fit_linear_ranker(
     data : RankingData
         Labelled queries.
     fraction : float
-        Share of the queries that is used, in [0, 1].
+        Share of the queries that is used, in [0, 1]; at least ``min_queries`` of them are, or all there are.
     rng : numpy.random.Generator
         Draws the queries.
     ridge : float
         > 0.
     min_queries : int
-        At least 1.  So many queries are used if the share is fewer, but no more than half of all: two rankers of few
-        queries would else be one.
+        At least 1.
 
     Returns
     -------
@@ -61,8 +60,7 @@ def fit_linear_ranker(
     """
     checks.within(fraction, 0, 1, "fraction", "a share of the queries")
     checks.positive(ridge, "ridge")
-    least = min(checks.positive_int(min_queries, "min_queries"), max(1, data.n_queries // 2))
-    size = max(least, round(fraction * data.n_queries))
+    size = min(data.n_queries, max(checks.positive_int(min_queries, "min_queries"), round(fraction * data.n_queries)))
     chosen = np.sort(checks.generator(rng).choice(data.n_queries, size=size, replace=False))
     rows = document_index(chosen, data.offsets)
     x = data.features[rows].astype(np.float64)

@@ -110,7 +110,7 @@ def test_sessions_for_clicks_by_hand() -> None:
 @pytest.mark.oracle("loggers.fit_linear_ranker")
 @pytest.mark.parametrize(
     ("fraction", "ridge", "least", "size"),
-    [(1.0, 1.0, 20, 30), (0.5, 3.0, 5, 15), (0.0, 0.1, 7, 7), (0.01, 1.0, 99, 15)],
+    [(1.0, 1.0, 20, 30), (0.5, 3.0, 5, 15), (0.0, 0.1, 7, 7), (0.01, 1.0, 99, 30)],
 )
 def test_fit_linear_ranker(fraction: float, ridge: float, least: int, size: int) -> None:
     """Normal equations solved by elimination on the queries that the same generator chooses; one column is constant."""
