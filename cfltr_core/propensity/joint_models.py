@@ -14,11 +14,12 @@ What differs between the models is where f comes from, and how ℓ is climbed:
 * :func:`expectation_maximisation`: each stratum has a γ_s of its own.  A click was examined and attractive; whether a
   document without one was, is hidden.  Given θ and γ it was examined with probability θ_k (1 − γ_s)/(1 − θ_k γ_s).  The
   E-step takes these, the M-step the share of examined displays at each rank, and both together are a step along the
-  slope of ℓ, whose length needs no choice:
+  slope of ℓ, whose length needs no choice.  ℓ does not fall.
 
       θ_k ← Σ_s [c + (n − c) θ_k (1 − γ_s)/(1 − θ_k γ_s)] / N_k = θ_k + (1 − θ_k) Σ_s g_sk / N_k,    N_k = Σ_s n_sk,
 
-  and alike for γ_s, with the displays of the stratum.  ℓ does not fall.
+  The step of γ_s is alike, with the displays of the stratum.
+
 * :func:`regression_em`: the same, but a scorer γ(x) is fitted to the shares of attractive displays of the documents.
 * :func:`two_towers`: a scorer f(x) again, with L-BFGS on ℓ; the product has θ_k = σ(a_k) and γ_s = σ(f(x_s)).
 
