@@ -82,8 +82,9 @@ class ClickSampler:
     >>> import cfltr_core as cf
     >>> from cfltr_core.learning.samplers import ClickSampler
     >>> from cfltr_core.sampling import AliasTable, Deck, term_draws
-    >>> ClickSampler([0, 2], AliasTable.build([1, 1]), factor=[1, 2], offsets=[0, 3])
-    ClickSampler(2 terms)
+    >>> sampler = ClickSampler([0, 2], AliasTable.build([1, 1]), factor=[1, 2], offsets=[0, 3])
+    >>> sampler, sampler.draws.table.probabilities()
+    (ClickSampler(2 terms), array([0.5, 0.5]))
     """
 
     document: IntArray
@@ -147,6 +148,8 @@ class QuerySampler:
     >>> sampler = QuerySampler([0.5, 0, 0.5, 0, 1], [0, 3, 5], law=[1, 1])
     >>> sampler.probability, sampler.factor
     (array([0.5, 0.5]), array([1., 0., 1., 0., 2.]))
+    >>> sampler.draws.stop - sampler.draws.start  # documents of the lists that a step may draw
+    array([3, 2])
     """
 
     mass: FloatArray
