@@ -114,7 +114,7 @@ def descents(run: book.Run) -> pd.DataFrame:
         log = click_log(run, w.queries, w.features @ w.deployed, relevant, rng)
         weights = log.clicks * log.weights / log.n_sessions
         path = descend(w.features, log, np.zeros(w.features.shape[1]), metric)
-        rows: list[tuple[str, str, float, float, float]] = []
+        rows = []
         for step in MARKS:
             at = path[min(step, len(path) - 1)]
             scores = w.features @ at
