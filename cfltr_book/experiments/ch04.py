@@ -84,7 +84,10 @@ def month(run: book.Run) -> Month:
 def descend(
     x: FloatArray, log: cf.ClickLog, w: FloatArray, metric: cf.RankWeight, *, steps: int = 50
 ) -> list[FloatArray]:
-    """The weights before and after each step of length 1/√t down the slope; the path ends where nothing is pulled."""
+    """The weights before and after each step of length 1/t down the slope; the path ends where nothing is pulled.
+
+    Longer steps, such as 1/√t, jump to and fro across kinks, so that where they end depends on how a machine rounds.
+    """
     path, clicked = [w], log.clicks > 0
     documents, weights = log.document[clicked], log.mass[clicked]
     for t in range(1, steps + 1):
@@ -93,7 +96,7 @@ def descend(
         length = np.linalg.norm(slope)
         if length == 0:
             break
-        path.append(path[-1] - slope / (length * np.sqrt(t)))
+        path.append(path[-1] - slope / (length * t))
     return path
 
 

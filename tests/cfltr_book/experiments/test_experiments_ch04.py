@@ -23,7 +23,7 @@ def test_steps_shrink_and_end_where_nothing_is_pulled() -> None:
     log, x = one_click()
     path = ch04.descend(x, log, np.array([-1.0]), cf.average_rank(), steps=12)
     # The pull ends beyond w = 2, where both rivals are behind by the margin.
-    steps = [1 / np.sqrt(t) for t in range(1, 13)]
+    steps = [1 / t for t in range(1, 13)]
     assert np.ravel(path) == pytest.approx(-1 + np.cumsum([0, *steps])[: len(path)])
     assert path[-1] >= 2 > path[-2]
     assert len(ch04.descend(x, log, np.array([1.0]), cf.precision(2))) == 1  # a staircase has no slope
