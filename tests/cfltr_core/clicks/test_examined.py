@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,7 @@ USER = cf.PositionBasedUser([1, 1 / 2, 1 / 3])
 X = np.eye(3)
 
 
+@functools.cache
 def events() -> cf.Events:
     rows = [
         {"session": s, "query": "shoes", "document": d, "position": k, "clicked": int((s, d) in CLICKED)}
