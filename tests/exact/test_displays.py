@@ -16,7 +16,6 @@ from cfltr_core import (
     MixturePolicy,
     PlackettLucePolicy,
     PositionBasedUser,
-    additive_metric,
     average_rank,
     clipped,
     dcg,
@@ -140,15 +139,6 @@ def test_displays_are_every_page_once(name: str) -> None:
         assert len(found) == len(loops)
         for page, probability in found:
             assert abs(probability - loops[page]) <= EXACT
-
-
-@pytest.mark.oracle
-def test_places() -> None:
-    """The longest page of the loops, where a list is long enough for it."""
-    for name, make in POLICIES.items():
-        policy, pages = make()
-        longest = max(len(page) for page in oracles.mixed_pages(pages, [1.0, 1.0]))
-        assert policy.cutoff == longest or (policy.cutoff > longest == 4 and "longer" in name)
 
 
 def judged() -> list[tuple[np.ndarray, list[float]]]:
@@ -504,25 +494,3 @@ def test_exposure_under_plackett_luce_on_long_lists() -> None:
         np.testing.assert_allclose(first, weight / weight.sum(), rtol=1e-11, atol=0)
     equal = PlackettLucePolicy(np.zeros(700), [0, 700], cutoff=5).exposure(user)
     np.testing.assert_allclose(equal, mass / 700, rtol=1e-12, atol=0)
-
-
-@pytest.mark.oracle("metrics.additive_metric")
-def test_risk_that_users_meet_now() -> None:
-    """display_mean of a rank weight is the expected metric of the pages."""
-    policy, pages = POLICIES["epsilon-greedy"]()
-    found = policy.display_mean(dcg()) @ np.array(RELEVANCE) / 2
-    loops = [
-        math.fsum(
-            p
-            * oracles.additive_metric(
-                [-page.index(d) if d in page else -9.0 - d for d in range(n)],
-                [y if d in page else 0 for d, y in enumerate(RELEVANCE[low : low + n])],
-                [0, n],
-                oracles.dcg,
-            )[0]
-            for page, p in pages[q].items()
-        )
-        for q, (low, n) in enumerate(((0, 4), (4, 1)))
-    ]
-    assert abs(found - math.fsum(loops) / 2) <= EXACT
-    assert additive_metric([1.0], [0, 1], relevance=[1], metric=dcg())[0] == oracles.dcg(1)

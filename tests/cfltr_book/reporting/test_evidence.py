@@ -9,7 +9,7 @@ from typing import Any
 
 import oracles
 import pytest
-from claim_files import entry, put
+from claim_files import entry, put, spec
 
 from cfltr_book.reporting import claim_registry, claims, wording
 from cfltr_book.reporting.claim_registry import Claim
@@ -290,3 +290,17 @@ def test_an_id_names_its_source() -> None:
         assert wording.source_of(id) == source
         assert wording.is_published(id) is (source not in ("B", "control"))
         assert wording.is_control(id) is (source == "control")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"nature": "mathematical"}, ("true", "false", "undecided")),
+        ({}, ("seen", "opposite seen", "undecided")),
+        ({"id": "control-x"}, ("held", "did not hold", "undecided")),
+    ],
+)
+def test_a_verdict_in_words(changes: dict[str, str], words: tuple[str, ...]) -> None:
+    one = replace(spec(), **changes)
+    assert tuple(wording.outcome(one, verdict) for verdict in claim_registry.VERDICTS) == words
+    assert wording.outcome(one, "no verdict") == "no verdict"

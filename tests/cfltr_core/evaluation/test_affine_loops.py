@@ -19,9 +19,6 @@ from cfltr_core import (
     TrustUser,
     affine,
     aggregate_clicks,
-    dcg,
-    ips,
-    rank_weights,
 )
 from cfltr_core.evaluation.estimators import corrected_clicks
 
@@ -65,18 +62,6 @@ def test_affine(problem: Counts, unit: str, seed: int) -> None:
     curve = TrustCurve(slope=slope, intercept=intercept, covariance=np.full((6, 6), np.nan), strength=1.0)
     same = affine(log, trust=curve, lam=lam, unit=unit)
     np.testing.assert_array_equal([same.value, same.standard_error], [found.value, found.standard_error])
-
-
-def test_without_trust_it_is_ips() -> None:
-    user = PositionBasedUser([1.0, 0.5, 0.25])
-    log = aggregate_clicks([0, 0, 2], DeterministicPolicy([1, 2, 3], [0, 3]), user=user, sessions=[4])
-    lam = rank_weights([2, 1, 3], [0, 3], metric=dcg())
-    for unit in ("query", "session"):
-        one, other = affine(log, lam, trust=TrustUser([1.0, 0.5, 0.25]), unit=unit), ips(log, lam, unit=unit)
-        assert one.report() == pytest.approx(other.report(), rel=1e-14)
-        np.testing.assert_allclose(one.standard_error, other.standard_error, rtol=1e-12)
-        same = corrected_clicks(log, lam, factor=log.weights, expected=0, unit=unit)
-        np.testing.assert_allclose(same.value, other.value, rtol=1e-14)
 
 
 def test_what_is_refused() -> None:

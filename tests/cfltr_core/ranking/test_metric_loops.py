@@ -101,17 +101,6 @@ def test_rank_weights(name: str, problem: Problem) -> None:
         )
 
 
-@given(problem=problems(longest=5))
-def test_average_weights_are_means_over_all_orders_of_the_ties(problem: Problem) -> None:
-    for weight, reference in WEIGHTS.values():
-        loops = [
-            w
-            for documents in oracles.lists(problem.offsets)
-            for w in oracles.weights_over_orders([problem.scores[d] for d in documents], reference)
-        ]
-        np.testing.assert_allclose(rank_weights(problem.scores, problem.offsets, metric=weight), loops, **CLOSE)
-
-
 def test_average_weight_is_not_the_weight_of_the_average_rank() -> None:
     found = rank_weights([5.0, 5.0], [0, 2], metric=dcg()).lam
     assert abs(found[0] - (oracles.dcg(1) + oracles.dcg(2)) / 2) <= 1e-15
