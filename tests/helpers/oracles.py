@@ -942,32 +942,6 @@ def ridge_by_looks(
 
 # --- corpora ----------------------------------------------------------------------------------------------
 
-# The frozen numbers of the generated corpus, once more: a change of either copy must be made twice, on purpose.
-YAHOO_LIKE = {
-    "mean_length": 23.0,
-    "shape": 2.0,
-    "longest": 139,
-    "shares": (0.26, 0.36, 0.28, 0.08, 0.02),
-    "factors": 8,
-    "nuisance": 12,
-    "interaction": 1.0,
-    "saturation": 0.4,
-    "noise": 0.7,
-    "query_shift": 0.35,
-    "feature_noise": 0.8,
-    "query_level": 0.15,
-    "redundancy": 2.0,
-}
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    """Linear interpolation between the order statistics."""
-    ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    low = math.floor(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
-
 
 def warped(signal: float, kind: int) -> float:
     """A feature value from its signal: 0 smooth, 1 heavy-tailed, 2 counts, 3 binary."""
@@ -979,77 +953,6 @@ def warped(signal: float, kind: int) -> float:
     if kind == 2:
         return min(math.floor(grown), 10.0) / 10.0
     return 1.0 if signal > 0.5 else 0.0
-
-
-def yahoo_like(
-    seed: int, sizes: Sequence[int], n_features: int, n_checked: int
-) -> list[tuple[list[int], list[int], list[list[float]]]]:
-    """``(offsets, grades, features of the first n_checked queries)`` of train, validation and test.
-
-    The random numbers are drawn as the generator draws them; all else is a loop over documents.
-    """
-    k = YAHOO_LIKE
-    factors, total = k["factors"], k["factors"] + k["nuisance"]
-    rng = np.random.default_rng([seed, 0])
-    direction = rng.normal(size=factors).tolist()
-    norm = math.sqrt(math.fsum(v * v for v in direction))
-    direction = [v / norm for v in direction]
-    pairs = rng.permutation(factors).tolist()
-    pairs = [(pairs[2 * i], pairs[2 * i + 1]) for i in range(factors // 2)]
-    loadings = []
-    for _ in range(n_features):
-        row = [0.0] * total
-        drawn = rng.normal(size=2).tolist()
-        for place, value in zip(rng.choice(factors, size=2, replace=False).tolist(), drawn, strict=True):
-            row[place] = value
-        drawn = rng.normal(size=2).tolist()
-        for place, value in zip(rng.choice(k["nuisance"], size=2, replace=False).tolist(), drawn, strict=True):
-            row[factors + place] = k["redundancy"] * value
-        length = math.sqrt(math.fsum(v * v for v in row))
-        loadings.append([v / length for v in row])
-    spread = [k["feature_noise"] * v for v in rng.uniform(0.3, 1.7, size=n_features).tolist()]
-    warp = rng.choice(4, size=n_features, p=(0.4, 0.25, 0.2, 0.15)).tolist()
-    of_query = (rng.random(n_features) < k["query_level"]).tolist()
-
-    parts = []
-    for part, n_queries in enumerate(sizes, start=1):
-        rng = np.random.default_rng([seed, part])
-        drawn = rng.gamma(k["shape"], (k["mean_length"] - 0.5) / k["shape"], size=n_queries).tolist()
-        offsets = [0]
-        for length in drawn:
-            offsets.append(offsets[-1] + 1 + math.floor(min(length, k["longest"] - 1)))
-        topic = 0.5 * rng.normal(size=(n_queries, total))
-        own = rng.normal(size=(offsets[-1], total))
-        heavy = rng.standard_t(3, size=offsets[-1]).tolist()
-        shift = rng.normal(size=n_queries).tolist()
-        noise = rng.normal(size=(offsets[-1], n_features))
-        shared = rng.normal(size=(n_queries, n_features))
-        utilities: list[float] = []
-        features: list[list[float]] = []
-        for q, documents in enumerate(lists(offsets)):
-            about = topic[q].tolist()
-            for d in documents:
-                z = [about[j] + math.sqrt(0.75) * own[d, j] for j in range(total)]
-                utilities.append(
-                    math.fsum(direction[j] * z[j] for j in range(factors))
-                    + k["interaction"] * math.fsum(z[a] * z[b] for a, b in pairs) / math.sqrt(len(pairs))
-                    + k["saturation"] * math.tanh(2.0 * z[pairs[0][0]])
-                    + k["noise"] * heavy[d]
-                    + k["query_shift"] * shift[q]
-                )
-                if q < n_checked:
-                    row = []
-                    for i in range(n_features):
-                        source, extra = (about, shared[q, i]) if of_query[i] else (z, spread[i] * noise[d, i])
-                        signal = math.fsum(loadings[i][j] * source[j] for j in range(total)) + extra
-                        row.append(warped(signal, warp[i]))
-                    features.append(row)
-        parts.append((offsets, utilities, features))
-    cuts = [quantile(parts[0][1], math.fsum(k["shares"][: i + 1])) for i in range(len(k["shares"]) - 1)]
-    return [
-        (offsets, [sum(1 for cut in cuts if cut < u) for u in utilities], features)
-        for offsets, utilities, features in parts
-    ]
 
 
 def digits(

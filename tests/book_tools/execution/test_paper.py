@@ -174,18 +174,6 @@ def test_a_cluster_gives_the_same_bytes_and_a_killed_worker_loses_one_cell(
     assert tables(kept) == here
 
 
-def test_a_cluster_that_would_give_other_numbers_is_refused(kept: Toy, tmp_path: Path) -> None:
-    with cluster_of(tmp_path, n_workers=1, threads_per_worker=2) as cluster:
-        for address, message in (
-            ("nowhere://", "cluster: no scheduler with workers at 'nowhere://'"),
-            (cluster.scheduler_address, "has 2 threads and OMP_NUM_THREADS 1: expected 1 and 1"),
-        ):
-            result = cli(kept, "paper", "--cluster", address)
-            assert result.returncode == 1
-            assert message in result.stdout
-    assert calls(kept) == []
-
-
 def test_a_chapter_reads_its_tables_and_nobody_else_changes_them(kept: Toy) -> None:
     # Nothing is kept: the first seed is computed.
     assert cli(kept, "run").returncode == 0

@@ -267,11 +267,6 @@ def test_report_on_mq2008(real: Callable[[str], Path]) -> None:
     assert (len(report.constant), report.without_positive) == (6, 220)
 
 
-def test_webis_is_read_whole(real: Callable[[str], Path]) -> None:
-    data = read_svmlight(real("webis-clueweb09") / "all.svm.gz")
-    assert (data.n_queries, data.n_docs, data.features.shape[1]) == (61, 26_646, 42)
-
-
 def test_load_corpus_hands_the_options_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine").mkdir()
     lines = [f"{d % 2} qid:{q} 1:{q + d} 2:{10 * d}" for q in range(1, 11) for d in range(3)]
