@@ -188,12 +188,6 @@ def is_order(scores: Sequence[float], rank: Sequence[float]) -> bool:
     return all(rank[a] < rank[b] for a in range(len(scores)) for b in range(len(scores)) if scores[a] > scores[b])
 
 
-def weights_over_orders(scores: Sequence[float], weight: Weight) -> list[float]:
-    """Mean of λ(rank) of each document of one list over all orders of the tied documents."""
-    found = list(orders(scores))
-    return [math.fsum(weight(order.index(d) + 1) for order in found) / len(found) for d in range(len(scores))]
-
-
 def rank_weights(scores: Sequence[float], offsets: Sequence[int], weight: Weight, ties: str = "average") -> list[float]:
     if ties != "average":
         return [weight(r) for r in ranks(scores, offsets, ties)]
