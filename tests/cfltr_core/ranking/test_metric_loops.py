@@ -178,7 +178,7 @@ def test_ndcg_of_long_lists_with_and_without_ties_in_one_call() -> None:
     np.testing.assert_allclose(found.mean, mean, **CLOSE)
 
 
-@pytest.mark.oracle("rank_weight.RankWeight.__call__", "rank_weight.RankWeight.report")
+@pytest.mark.oracle("rank_weight.RankWeight", "rank_weight.RankWeight.__call__", "rank_weight.RankWeight.report")
 @pytest.mark.parametrize("name", WEIGHTS)
 @given(rank=st.lists(st.floats(1, 1000), min_size=1, max_size=5))
 def test_rank_weight(name: str, rank: list[float]) -> None:
