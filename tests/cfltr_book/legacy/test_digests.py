@@ -56,49 +56,16 @@ def make(bound):
 f = make(3)
 """
 # The same program with comments, docstrings and another layout.
-DRESSED = '''
-"""A module."""
-import math  # of the standard library
-
-OFFSET = 1.5
-TABLE = {
-    "a": [1, 2],
-}
-
-def helper(x, scale=2.0):
-    """Twice x."""
-    # no more
-    return x * scale
-
-class Model:
-    """A model."""
-
-    rate = 0.1
-
-    def __init__(self):
-        self.state = [1, 2]
-
-    def act(self, x):
-        """Act."""
-        return x + self.rate
-
-model = Model()
-
-def make(bound):
-    """Make f."""
-
-    def f(seed, rng):
-        """f itself."""
-        inner = lambda v: v + bound
-        # a comment
-        return inner(helper(seed)) + OFFSET + math.pi + len(TABLE) + model.act(0) + sum(
-            i for i in range(3)
-        )
-
-    return f
-
-f = make(3)
-'''
+DRESSED = '"""A module."""' + PLAIN
+for bare, dressed in (
+    ("import math", "import math  # of the standard library"),
+    ('{"a": [1, 2]}', '{\n    "a": [1, 2],\n}'),
+    ("    return x * scale", '    """Twice x."""\n    # no more\n    return x * scale'),
+    ("    rate", '    """A model."""\n\n    rate'),
+    ("        inner =", '        """f itself."""\n        inner ='),
+    ("sum(i for i in range(3))", "sum(\n            i for i in range(3)\n        )"),
+):
+    DRESSED = oracles.replaced_once(DRESSED, bare, dressed)
 CHANGES = {
     "the code itself": ("+ OFFSET", "- OFFSET"),
     "a global number": ("OFFSET = 1.5", "OFFSET = 1.25"),
