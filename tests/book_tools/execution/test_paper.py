@@ -73,7 +73,7 @@ def calls(toy: Toy) -> list[str]:
 def cli(toy: Toy, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     options = ("--chapter", "91") if command in ("run", "paper") else ()
     options += ("--scale", "smoke", "--corpus", "digits") if options else ()
-    return toy.process(command, *options, *arguments, TOY_CALLS=str(toy.root.parent / "calls"))
+    return toy.cli(command, *options, *arguments, TOY_CALLS=str(toy.root.parent / "calls"))
 
 
 def begun(toy: Toy, *arguments: str) -> subprocess.Popen[str]:
@@ -204,7 +204,7 @@ def test_a_chapter_reads_its_tables_and_nobody_else_changes_them(kept: Toy) -> N
 def toy_run_at_default(toy: Toy) -> int:
     """The run whose numbers can become the reference: that of the default corpus."""
     calls = str(toy.root.parent / "calls")
-    return toy.process("run", "--scale", "smoke", TOY_CALLS=calls).returncode
+    return toy.cli("run", "--scale", "smoke", TOY_CALLS=calls).returncode
 
 
 def test_seeds_are_cut_and_it_is_said(kept: Toy) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from event_damage import shoes
 
 import cfltr_core as cf
 from cfltr_core.clicks import event_sources
@@ -22,13 +23,7 @@ CLICKED = {(1, "A"), (2, "B"), (2, "C"), (3, "C")}
 
 def rows() -> pd.DataFrame:
     """Four sessions of one query; the last one without a click."""
-    return pd.DataFrame(
-        [
-            {"session": s, "query": "shoes", "document": d, "position": k, "clicked": int((s, d) in CLICKED)}
-            for s, page in PAGES.items()
-            for k, d in enumerate(page, start=1)
-        ]
-    )
+    return shoes(PAGES, CLICKED)
 
 
 def features() -> pd.DataFrame:
@@ -146,12 +141,7 @@ def test_names_that_look_like_sql_are_names() -> None:
 
 @pytest.mark.usefixtures("ibis")
 def test_the_report_counts_what_was_seen_and_what_was_left_out() -> None:
-    more = pd.DataFrame(
-        [
-            {"session": 9, "query": "shoes", "document": d, "position": k, "clicked": 0}
-            for k, d in enumerate(["A", "gone"], 1)
-        ]
-    )
+    more = shoes({9: "AX"}).replace({"X": "gone"})
     frame = pd.concat([rows(), more]).assign(period=lambda f: (f.session > 2).astype(int))
     lists = pd.concat(
         [features(), pd.DataFrame({"query": ["hats", "shoes"], "document": ["A", "Z"], "age": 1, "new": False})]
@@ -178,13 +168,7 @@ def test_the_report_counts_what_was_seen_and_what_was_left_out() -> None:
 
 @pytest.mark.usefixtures("ibis")
 def test_changing_candidates_are_counted_by_period() -> None:
-    frame = pd.DataFrame(
-        [
-            {"session": s, "query": "shoes", "document": d, "position": k, "clicked": c, "period": p}
-            for s, p, page, c in ((1, 0, "AB", 1), (2, 0, "BA", 0), (3, 1, "CB", 0), (4, 1, "BC", 0))
-            for k, d in enumerate(page, start=1)
-        ]
-    ).assign(clicked=lambda f: f.clicked * (f.position == 1))
+    frame = shoes({1: "AB", 2: "BA", 3: "CB", 4: "BC"}, {(1, "A")}).assign(period=[0] * 4 + [1] * 4)
     events = cf.read_events(frame, features())
     assert events.report.changing == 1
     assert events.periods == (0, 1)
@@ -300,13 +284,8 @@ def test_a_part_of_the_log_that_was_filtered_is_refused(name: str) -> None:
     """A hundred pages of each ranker, half of them clicked; of one the others are gone, or what stood below."""
     rng = np.random.default_rng(0)
     clicked = rng.random((300, 3)) < 0.25
-    frame = pd.DataFrame(
-        [
-            {"session": s, "query": "shoes", "document": d, "position": k, "clicked": int(c), name: s // 150}
-            for s, page in enumerate(clicked)
-            for k, (d, c) in enumerate(zip("ABC", page, strict=True), start=1)
-        ]
-    )
+    chosen = {(s, d) for s, page in enumerate(clicked) for d, c in zip("ABC", page, strict=True) if c}
+    frame = shoes(dict.fromkeys(range(300), "ABC"), chosen).assign(**{name: lambda f: f.session // 150})
     assert cf.read_events(frame, features()).n_sessions == 300
     second = frame[name] == 1
     some = frame.session.map(frame.groupby("session").clicked.sum()) > 0
