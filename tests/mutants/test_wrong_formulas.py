@@ -69,7 +69,7 @@ WRONG = {
     "clicks of a session always apart": (
         "coefficient**2 * log.clicks * (1 - share)",
         "coefficient**2 * log.clicks",
-        "test_variances.py::test_standard_errors_over_every_way_of_handing_out_the_clicks",
+        "test_estimator_loops.py::test_estimates",
     ),
     "Poisson instead of Bernoulli": (
         "rho * (1 - rho) * (values * w) ** 2",
