@@ -9,7 +9,7 @@ import oracles
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import Counts, counts
+from strategies import Counts, counts, log_of
 
 from cfltr_core import (
     ClickLog,
@@ -25,12 +25,6 @@ from cfltr_core.evaluation.estimators import corrected_clicks
 SMALL = counts(longest=3, most_sessions=3)
 THETA, PLUS, MINUS = [1.0, 0.5, 0.3], [0.9, 0.8, 0.8], [0.5, 0.3, 0.1]
 USER = TrustUser(THETA, epsilon_plus=PLUS, epsilon_minus=MINUS)
-
-
-def log_of(problem: Counts) -> ClickLog:
-    policy = DeterministicPolicy(problem.rank, problem.offsets)
-    clicked = np.array([d for d, c in enumerate(problem.clicks) for _ in range(c)], dtype=int)
-    return aggregate_clicks(clicked, policy, user=USER, sessions=problem.sessions)
 
 
 @pytest.mark.oracle("affine.affine", "estimators.corrected_clicks")
@@ -50,7 +44,7 @@ def test_affine(problem: Counts, unit: str, seed: int) -> None:
         offsets.append(len(clicks))
     value = math.fsum(c * b for c, b in zip(clicks, coefficient, strict=True)) / n
     expected = oracles.standard_error(unit, clicks, offsets, problem.sessions, coefficient, value, n)
-    log = log_of(problem)
+    log = log_of(problem, USER)
     found = affine(log, trust=USER, lam=lam, unit=unit)
     np.testing.assert_allclose([found.value, found.standard_error], [value, expected], rtol=1e-9, atol=1e-9)
     assert (found.n_sessions, found.n_clicks) == (n, sum(problem.clicks))
