@@ -223,6 +223,21 @@ def test_a_paper_run_makes_of_a_table_one_of_more_seeds(paper: Path, monkeypatch
         ask(seeds=range(8), again=[])
 
 
+def test_a_paper_run_adds_no_seed_to_a_table_that_it_cannot_find_again(
+    paper: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(paper_run.SEEDS, "1")
+    ask()
+    before = (paper / "curve.csv").read_bytes()
+    monkeypatch.delenv(paper_run.SEEDS)
+    monkeypatch.setenv(paper_run.GO_ON, "1")
+    with pytest.raises(ValueError, match=r"^kept cell curve, seed 0, n=10, cap=None, column value: kept is"):
+        ask(function=lambda seed, setting, rng: {"value": 0.0, "word": "even"})
+    with pytest.raises(ValueError, match=r"^kept table curve: its stream is \[7\], not \[8\]"):
+        ask(stream=8)
+    assert (paper / "curve.csv").read_bytes() == before
+
+
 def test_a_kept_table_is_read_and_two_cells_are_computed(reading: Path) -> None:
     calls: list[tuple[int, int]] = []
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from strategies import Counts, counts, log_of
 
 from cfltr_core import (
-    ClickLog,
     DeterministicPolicy,
     PositionBasedUser,
     TrustCurve,

@@ -9,9 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import Counts, counts, log_of
 
-from cfltr_core import ClickLog, DeterministicPolicy, PositionBasedUser, aggregate_clicks, power_examination
+from cfltr_core import DeterministicPolicy, PositionBasedUser, aggregate_clicks, power_examination
 from cfltr_core.evaluation.estimates import Estimate, ratio_error
-
 
 USER = PositionBasedUser(power_examination(1.0))
 

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from strategies import Counts, counts, log_of
 
 from cfltr_core import (
-    DeterministicPolicy,
     PositionBasedUser,
-    aggregate_clicks,
     clipped,
     ips,
     naive,
