@@ -29,7 +29,6 @@ def test_one_page_is_built_alone_whatever_it_refers_to(executed: Toy) -> None:
     ("source", "message"),
     [
         ("Text\n\nSee {numref}`fig-nowhere`.", "chapters/92_beta.ipynb, cell 2, line 3: WARNING"),
-        ("import sys\nprint('oops', file=sys.stderr)", "stderr"),
         (IMAGE_WITHOUT_ALT, "92_beta.ipynb, cell 2 ('from IPython.display import display'): an image without"),
     ],
 )
