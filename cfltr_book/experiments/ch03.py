@@ -1,4 +1,4 @@
-"""What chapter 3 simulates: metrics of a page, what plugging in expects, and rankers chosen by one metric for another."""
+"""What chapter 3 simulates: metrics of a page, what plugging in expects, and rankers chosen by one for another."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from scipy.stats import multinomial
 
 import cfltr_book as book
 import cfltr_core as cf
-from cfltr_book.experiments.ch02 import World, sessions_for, world
+from cfltr_book.experiments.ch02 import World, sessions_for, user_with, world
 from cfltr_core.checks import FloatArray
 
 METRICS = ("average rank", "DCG", "Prec@2", "RBP(0.8)", "reciprocal rank", "ERR", "average precision", "nDCG")
 CHOOSERS = (cf.average_rank(), cf.dcg(), cf.dcg(10), cf.rbp(0.5), cf.precision(1))
-JUDGES = ("MRR", "nDCG@10")
 # How many sets of twelve rankers each population has, and how many logs of each size judge one.
 SETS, LOGS = 4, 25
 # The light ranker learns from this share of the training queries; the heavy one, from all, sorts so many places anew.
@@ -24,7 +23,7 @@ LIGHT, RERANKED = 0.03, 10
 
 
 def by_rank(x: FloatArray) -> FloatArray:
-    """The eight :data:`METRICS` of relevances in page order, (..., n): shape (..., 8); average rank is the sum of ranks.
+    """The eight :data:`METRICS` of relevances in page order, (..., n): shape (..., 8); average rank as a sum.
 
     Any numbers may stand for relevances, as IPS estimates do; where a metric divides by 0 it is 0.
     """
@@ -70,49 +69,48 @@ def plug_in_means() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["sessions", "reciprocal rank", "nDCG"])
 
 
-def judged(scores: FloatArray, queries: cf.RankingData, rng: np.random.Generator) -> tuple[float, float]:
-    """MRR and nDCG@10 of a ranker from labels, both means over all queries; a query without a relevant document adds 0."""
+def mrr(scores: FloatArray, queries: cf.RankingData, rng: np.random.Generator) -> float:
+    """MRR of a ranker from labels, ties in random order; a query without a relevant document adds 0."""
     rank = cf.ranks(scores, queries.offsets, ties="random", rng=rng)
     relevant = np.flatnonzero(queries.binary)
     first = np.full(queries.n_queries, np.inf)
     np.minimum.at(first, cf.query_index(queries.offsets)[relevant], rank[relevant])
-    ndcg = cf.ndcg(scores, queries.offsets, relevance=queries.binary, cutoff=10, gain="linear", empty="zero")
-    return float(np.mean(1 / first)), float(ndcg.mean)
+    return float(np.mean(1 / first))
 
 
 @cache
 def choices(run: book.Run) -> pd.DataFrame:
-    """What is lost by choosing among twelve rankers by one metric, and being judged by another.
+    """How much MRR is lost by choosing among twelve rankers by another metric.
 
-    A row for each ``seed``, number of ``clicks`` (0: chosen with labels), ``chooser`` and ``judge``; ``lost`` is the share
-    of the judge's largest value among the twelve, a mean over sets of rankers and over logs.  The logs are of the
-    population's logger at η = 1, without noise.
+    A row for each ``seed``, number of ``clicks`` (0: chosen with labels) and ``chooser``; ``lost`` is a share of the
+    largest MRR of the twelve, a mean over sets of rankers and over logs.  The logs are of the population's logger at
+    η = 1, without noise.
     """
 
     def lost(seed: int, rng: np.random.Generator) -> FloatArray:
-        return np.mean([_losses(run, seed, rng) for _ in range(SETS)], axis=0)
+        return np.asarray(np.mean([_losses(run, seed, rng) for _ in range(SETS)], axis=0))
 
     sizes = (0, run.size.clicks[0] // 10, *run.size.clicks)
     rows = [
-        (seed, clicks, chooser.name, judge, found[i][j][k])
+        (seed, clicks, chooser.name, found[i][j])
         for seed, found in zip(run.seeds, run.each_seed(lost, stream=301), strict=True)
         for i, clicks in enumerate(sizes)
         for j, chooser in enumerate(CHOOSERS)
-        for k, judge in enumerate(JUDGES)
     ]
-    return pd.DataFrame(rows, columns=["seed", "clicks", "chooser", "judge", "lost"])
+    return pd.DataFrame(rows, columns=["seed", "clicks", "chooser", "lost"])
 
 
 def _losses(run: book.Run, seed: int, rng: np.random.Generator) -> FloatArray:
-    """One set of twelve rankers: the loss of each size of log (first: labels), chooser and judge."""
+    """One set of twelve rankers: the loss by each size of log (first: labels) and chooser."""
     w, train = world(run, seed), run.load(seed).train
     fits = [cf.fit_linear_ranker(train, 0.01, rng=rng) for _ in range(12)]
     scores = [fit.decision_function(w.queries.features) for fit in fits]
-    value = np.array([judged(one, w.queries, rng) for one in scores])
-    gain = np.array([[-cf.rank_weights(s, w.queries.offsets, metric=m).lam[w.relevant] for s in scores] for m in CHOOSERS])
+    value = np.array([mrr(one, w.queries, rng) for one in scores])
+    weights = [[cf.rank_weights(s, w.queries.offsets, metric=metric) for s in scores] for metric in CHOOSERS]
+    gain = -np.array([[one.lam[w.relevant] for one in of_metric] for of_metric in weights])
     clicks = [run.size.clicks[0] // 10, *run.size.clicks]
     estimates = [gain.sum(axis=2)[..., None], *(gain @ _weighted_clicks(w, n, rng) for n in clicks)]
-    missed = (value.max(axis=0) - value) / value.max(axis=0)
+    missed = (value.max() - value) / value.max()
     return np.array([missed[found.argmax(axis=1)].mean(axis=1) for found in estimates])
 
 
@@ -125,34 +123,27 @@ def _weighted_clicks(w: World, n_clicks: int, rng: np.random.Generator) -> Float
 
 
 @dataclass(frozen=True, eq=False)
-class Budget:
-    """Two rankers that cost the same: scores of a light one for everything, and of a heavy one for ten places.
+class Month:
+    """A log of the shop of chapter 2, the relevance that nobody knows, and three rankers, by their scores.
 
-    ``heavy`` sorts the first ten places of the deployed page anew, and leaves the rest as it is.
+    ``deployed`` filled the log.  ``light`` sorts everything, and has learnt from few labels.  ``heavy`` has learnt from
+    all, but is too slow for more than the first ten places of the deployed page: it sorts these anew.
     """
 
+    log: cf.ClickLog
+    relevance: FloatArray
+    deployed: FloatArray
     light: FloatArray
     heavy: FloatArray
 
 
 @cache
-def budget(run: book.Run, seed: int) -> Budget:
-    """Both rankers of one population."""
-    w, train, rng = world(run, seed), run.load(seed).train, run.rng(seed, 302)
+def month(run: book.Run) -> Month:
+    """The month of the first seed's population: a log at η = 1, ten times as long as that of chapter 2 at scale ci."""
+    w, train, rng = world(run, run.seed), run.load(run.seed).train, run.rng(run.seed, 302)
     light, best = (cf.fit_linear_ranker(train, share, rng=rng) for share in (LIGHT, 1.0))
     scores, place = best.decision_function(w.queries.features), w.policy.displayed_rank
-    heavy = np.where(place <= RERANKED, scores - scores.min() + 1, -place)
-    return Budget(light.decision_function(w.queries.features), heavy)
-
-
-def relevant_above(w: World, scores: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """N(r): relevant documents among the first r, a mean over queries, for each r down to the longest list."""
-    rank = cf.ranks(scores, w.queries.offsets, ties="random", rng=rng)[w.relevant].astype(np.int64)
-    longest = int(np.diff(w.queries.offsets).max())
-    return np.asarray(np.bincount(rank - 1, minlength=longest).cumsum() / w.queries.n_queries)
-
-
-def lead(run: book.Run, seed: int) -> FloatArray:
-    """By how much N(r) of the heavy ranker exceeds that of the light one, r = 1, 2, …: from labels."""
-    both, w, rng = budget(run, seed), world(run, seed), run.rng(seed, 303)
-    return relevant_above(w, both.heavy, rng) - relevant_above(w, both.light, rng)
+    heavy = np.where(place <= RERANKED, scores - scores.min() + 1, -place).astype(np.float64)
+    clicks = run.size.clicks[-1] // 10
+    log = run.simulate(w.policy, user_with(1.0), relevance=w.relevance, n_clicks=clicks, rng=run.rng(run.seed, 303))
+    return Month(log, w.relevance, -place.astype(np.float64), light.decision_function(w.queries.features), heavy)
