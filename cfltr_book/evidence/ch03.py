@@ -302,7 +302,8 @@ GAINS = (1 / np.log2(1 + np.arange(1, 4)))[PAGES]  # ranking × document
 
 def _expected_ips(attraction: list[float]) -> FloatArray:
     """Of all six rankings, as a gain, by enumeration."""
-    user, shop = cf.PositionBasedUser(cf.power_examination(1.0)), cf.DeterministicPolicy(np.array([1, 2, 3]), np.array([0, 3]))
+    user = cf.PositionBasedUser(cf.power_examination(1.0))
+    shop = cf.DeterministicPolicy(np.array([1, 2, 3]), np.array([0, 3]))
     case: dict[str, Any] = {"user": user, "relevance": attraction, "sessions": [1]}
     return np.asarray(cf.expectation(lambda log: [cf.ips(log, lam=lam).value for lam in GAINS], shop, **case))
 
