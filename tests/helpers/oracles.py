@@ -1125,8 +1125,8 @@ SCALES = {
         "sgd_seeds": (4, 0),
         "collection_values": 2_000_000,
         "collection_pairs": float("inf"),
-        "collection_list": float("inf"),
-        "collection_seeds": (2, 2),
+        "collection": {},
+        "large_collection": {},
     },
     "ci": {
         "generated": (3_000, 1_000, 1_000),
@@ -1147,8 +1147,15 @@ SCALES = {
         "sgd_seeds": (20, 0),
         "collection_values": 4_000_000,
         "collection_pairs": 8_000_000,
-        "collection_list": 5_000,
-        "collection_seeds": (5, 3),
+        "collection": {"light_seeds": 5},
+        "large_collection": {
+            "seeds": 3,
+            "light_seeds": 3,
+            "clicks": (1_700, 17_000),
+            "severity_clicks": (4_500, 22_500),
+            "robust_clicks": 17_000,
+            "sgd_steps": 34_000,
+        },
     },
     "paper": {
         "generated": (20_000, 3_000, 7_000),
@@ -1169,8 +1176,8 @@ SCALES = {
         "sgd_seeds": (1, 4),
         "collection_values": float("inf"),
         "collection_pairs": float("inf"),
-        "collection_list": float("inf"),
-        "collection_seeds": (20, 20),
+        "collection": {},
+        "large_collection": {},
     },
 }
 
