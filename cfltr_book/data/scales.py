@@ -79,6 +79,7 @@ class Scale:
 _CURVE = (1_700, 17_000, 170_000, 1_700_000)
 # With the two at which Agarwal et al. (2018), Figure 4, vary η; the others are a decade apart.
 _PAPER_CURVE = (1_700, 17_000, 45_000, 170_000, 225_000, 1_700_000)
+_SMALL_LOGS: dict[str, Any] = {"clicks": (500, 5_000), "severity_clicks": (500, 2_500), "robust_clicks": 1_000}
 _GRID = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2)
 # Those of Jagerman & de Rijke (2020), Table 5.
 _SEVERITIES = (0.5, 0.75, 1.0, 1.25, 1.5)
@@ -112,18 +113,16 @@ SCALES: Mapping[str, Scale] = _Scales(
             istella=(60, 30, 40),
             istella_features=20,
             digits=(100, 50, 100),
-            clicks=(500, 5_000),
             seeds=2,
             light_seeds=2,
             repetitions=40,
             C_grid=(1e-1, 1.0, 1e1),
-            severity_clicks=(500, 2_500),
-            robust_clicks=1_000,
             stride=3,
             sgd_steps=1_000,
             sgd_severities=_SEVERITIES,
             sgd_seeds=(4, 0),
             collection_values=2e6,
+            **_SMALL_LOGS,
         ),
         "ci": Scale(
             name="ci",
@@ -146,14 +145,7 @@ SCALES: Mapping[str, Scale] = _Scales(
             collection_values=4e6,
             collection_pairs=8e6,
             collection={"light_seeds": 5},
-            large_collection={
-                "seeds": 3,
-                "light_seeds": 3,
-                "clicks": _CURVE[:2],
-                "severity_clicks": (4_500, 22_500),
-                "robust_clicks": 17_000,
-                "sgd_steps": 34_000,
-            },
+            large_collection={"seeds": 3, "light_seeds": 3, "sgd_steps": 34_000, **_SMALL_LOGS},
         ),
         "paper": Scale(
             name="paper",

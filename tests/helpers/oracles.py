@@ -1151,9 +1151,9 @@ SCALES = {
         "large_collection": {
             "seeds": 3,
             "light_seeds": 3,
-            "clicks": (1_700, 17_000),
-            "severity_clicks": (4_500, 22_500),
-            "robust_clicks": 17_000,
+            "clicks": (500, 5_000),
+            "severity_clicks": (500, 2_500),
+            "robust_clicks": 1_000,
             "sgd_steps": 34_000,
         },
     },
