@@ -43,16 +43,17 @@ def announcement(seconds: dict[str, float], n_chapters: int, jobs: int, most: st
     minutes = expected_minutes(seconds, n_chapters, jobs)
     if minutes is None:
         return f"how long {n_chapters - len(seconds)} of them take is not known; finished ones are kept"
-    return f"{most}about {minutes:.0f} minutes, if nothing else computes here" if minutes >= 1 else "about a minute"
+    return f"{most}about {minutes:.0f} minutes, if nothing else computes here" if minutes >= 1.5 else "about a minute"
 
 
 def time_so_far(minutes: float, expected: float | None) -> str:
     """Say how many ``minutes`` have passed of those ``expected``, or that they are more."""
     if expected is None:
         return f"{minutes:.0f} min so far"
+    expected = max(expected, 1.0)
     if minutes > expected + 1:
         return f"{minutes:.0f} min so far, longer than the {expected:.0f} expected"
-    return f"{minutes:.0f} of about {max(expected, 1):.0f} min"
+    return f"{minutes:.0f} of about {expected:.0f} min"
 
 
 def machine() -> str:

@@ -178,35 +178,34 @@ def load_corpus(corpus: str, scale: str, *, seed: int, options: ReaderOptions | 
         return generate(GENERATED[corpus], size.generated, n_features=size.features, seed=seed)
     _, fields = _parse_letor(corpus)
     chosen = replace(options or ReaderOptions(), **fields)
-    share, parts = _kept_collection(letor_folder(corpus), seed, chosen, (size.collection_values, size.collection_pairs))
+    share, parts = _kept_collection(letor_folder(corpus), seed, chosen, size)
     _check_relevant(corpus, seed, parts)
     return Corpus(corpus, *parts, share=share)
 
 
-def _kept_collection(folder: Path, seed: int, options: ReaderOptions, most: tuple[float, float]) -> tuple[float, Parts]:
+def _kept_collection(folder: Path, seed: int, options: ReaderOptions, size: Scale) -> tuple[float, Parts]:
     """:func:`_drawn_collection`, from the folder that CFLTR_CACHE names where it is there and the files are as then."""
     place = os.environ.get("CFLTR_CACHE")
     files = [file for group in layout_of(folder, seed).groups for file in group]
     state = [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
     if not place:
-        return _drawn_collection(folder, seed, options, most, state)
+        return _drawn_collection(folder, seed, options, size, state)
     from joblib import Memory
 
     kept = Memory(Path(place).expanduser(), verbose=0).cache(_drawn_collection)
-    found: tuple[float, Parts] = kept(folder, seed, options, most, state)
+    found: tuple[float, Parts] = kept(folder, seed, options, size, state)
     return found
 
 
 def _drawn_collection(
-    folder: Path, seed: int, options: ReaderOptions, most: tuple[float, float], state: list[tuple[str, int, int]]
+    folder: Path, seed: int, options: ReaderOptions, size: Scale, state: list[tuple[str, int, int]]
 ) -> tuple[float, Parts]:
-    """The share of queries that is run, and the parts: of training at ``most`` so many numbers or pairs of documents.
+    """The share of queries that is run, and the parts, of which training at most fills the ``size``.
 
     ``state``, of the files, is what it is kept under.
     """
     parts = read_collection(folder, seed, options=options)
-    values, pairs = parts[0].features.size, float(np.sum(np.diff(parts[0].offsets) ** 2))
-    share = 1 / max(1.0, values / most[0] + pairs / most[1])
+    share = 1 / max(1.0, size.fill(parts[0]))
     if share == 1.0:
         return share, parts
     rng = np.random.default_rng([seed, 30])

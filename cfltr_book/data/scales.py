@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
 
 from cfltr_core.ranking.ragged import RankingData
 
@@ -23,13 +26,11 @@ class Scale:
     ``stride``-th.  Where courses of SGD are compared, ``sgd_steps`` is the number of steps of one click, and of clicks
     in the log, ``sgd_severities`` the η, and ``sgd_seeds`` the number of populations: those on which every learning
     rate is tried, and further ones on which only those about the rate that the first one chose.
-    A collection from disk is run within half an hour on two cores.  Its training part may hold ``collection_values``
-    numbers, documents times features, or ``collection_pairs`` pairs of documents, Σ n² over lists of n, or half as many
-    of both, and so on; of a larger one as many queries are drawn, and it has at most the second of
-    ``collection_seeds`` seeds, any other at most the first.  Where a list holds more than ``collection_list`` numbers
-    in the mean, which is what a step of SGD costs, a fifth of the steps is taken, and logs are smaller, since there
-    every click is compared with a long list: the longest of ``clicks`` is left out, and of ``severity_clicks`` and
-    ``robust_clicks`` there is a tenth.  ``SCALES`` holds the scales by ``name``.
+    A collection from disk is run within half an hour on two cores.  How far its training part *fills* the scale is
+    documents × features / ``collection_values`` + Σ n² / ``collection_pairs``, with Σ n² over lists of n documents; of
+    one that would more than fill it as many queries are drawn as fill it once.  A collection takes the sizes
+    ``collection`` in place of those above, and one that fills more than a fifth, where a step of SGD or a comparison
+    with all documents of a list costs more, takes ``large_collection``.  ``SCALES`` holds the scales by ``name``.
 
     Examples
     --------
@@ -38,9 +39,9 @@ class Scale:
     ['smoke', 'ci', 'paper']
     >>> book.SCALES["smoke"].clicks, book.SCALES["smoke"].seeds
     ((500, 5000), 2)
-    >>> whole, drawn = (book.SCALES["ci"].for_collection(share, list_values=6_000) for share in (1.0, 0.2))
-    >>> (whole.seeds, whole.light_seeds), (drawn.seeds, drawn.light_seeds), drawn.sgd_steps
-    ((5, 5), (3, 3), 34000)
+    >>> train = book.load_corpus("digits", "ci", seed=0).train
+    >>> book.SCALES["ci"].fill(train), book.SCALES["ci"].for_collection(train).seeds
+    (0.474, 3)
     """
 
     name: str
@@ -60,33 +61,25 @@ class Scale:
     sgd_steps: int
     sgd_severities: tuple[float, ...]
     sgd_seeds: tuple[int, int]
-    collection_values: float
-    collection_pairs: float
-    collection_list: float
-    collection_seeds: tuple[int, int]
+    collection_values: float = math.inf
+    collection_pairs: float = math.inf
+    collection: Mapping[str, Any] = field(default_factory=dict)
+    large_collection: Mapping[str, Any] = field(default_factory=dict)
 
-    def for_collection(self, share: float, *, list_values: float) -> Scale:
-        """The sizes for a collection from disk of which ``share`` of the queries is run, in (0, 1].
+    def fill(self, train: RankingData) -> float:
+        """How far ``train``, the training part of a collection, fills this scale; above 1 it is drawn from."""
+        pairs = float(np.sum(np.diff(train.offsets) ** 2))
+        return train.features.size / self.collection_values + pairs / self.collection_pairs
 
-        ``list_values`` is how many numbers, documents times features, a list for training holds in the mean.
-        """
-        most = self.collection_seeds[share < 1]
-        fewer = replace(self, seeds=min(self.seeds, most), light_seeds=min(self.light_seeds, most))
-        if list_values <= self.collection_list:
-            return fewer
-        low, high = self.severity_clicks
-        return replace(
-            fewer,
-            clicks=self.clicks[:-1],
-            severity_clicks=(low // 10, high // 10),
-            robust_clicks=self.robust_clicks // 10,
-            sgd_steps=self.sgd_steps // 5,
-        )
+    def for_collection(self, train: RankingData) -> Scale:
+        """The sizes for a collection from disk with the training part ``train``."""
+        return replace(self, **(self.large_collection if self.fill(train) > 0.2 else self.collection))
 
 
 _CURVE = (1_700, 17_000, 170_000, 1_700_000)
 # With the two at which Agarwal et al. (2018), Figure 4, vary η; the others are a decade apart.
 _PAPER_CURVE = (1_700, 17_000, 45_000, 170_000, 225_000, 1_700_000)
+_SMALL_LOGS: dict[str, Any] = {"clicks": (500, 5_000), "severity_clicks": (500, 2_500), "robust_clicks": 1_000}
 _GRID = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2)
 # Those of Jagerman & de Rijke (2020), Table 5.
 _SEVERITIES = (0.5, 0.75, 1.0, 1.25, 1.5)
@@ -120,21 +113,16 @@ SCALES: Mapping[str, Scale] = _Scales(
             istella=(60, 30, 40),
             istella_features=20,
             digits=(100, 50, 100),
-            clicks=(500, 5_000),
             seeds=2,
             light_seeds=2,
             repetitions=40,
             C_grid=(1e-1, 1.0, 1e1),
-            severity_clicks=(500, 2_500),
-            robust_clicks=1_000,
             stride=3,
             sgd_steps=1_000,
             sgd_severities=_SEVERITIES,
             sgd_seeds=(4, 0),
             collection_values=2e6,
-            collection_pairs=math.inf,
-            collection_list=math.inf,
-            collection_seeds=(2, 2),
+            **_SMALL_LOGS,
         ),
         "ci": Scale(
             name="ci",
@@ -156,8 +144,8 @@ SCALES: Mapping[str, Scale] = _Scales(
             sgd_seeds=(20, 0),
             collection_values=4e6,
             collection_pairs=8e6,
-            collection_list=5e3,
-            collection_seeds=(5, 3),
+            collection={"light_seeds": 5},
+            large_collection={"seeds": 3, "light_seeds": 3, "sgd_steps": 34_000, **_SMALL_LOGS},
         ),
         "paper": Scale(
             name="paper",
@@ -177,10 +165,6 @@ SCALES: Mapping[str, Scale] = _Scales(
             sgd_steps=1_000_000,
             sgd_severities=_SEVERITIES[::2],
             sgd_seeds=(1, 4),
-            collection_values=math.inf,
-            collection_pairs=math.inf,
-            collection_list=math.inf,
-            collection_seeds=(20, 20),
         ),
     }
 )

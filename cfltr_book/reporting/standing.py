@@ -51,13 +51,10 @@ class Standing:
     def size(self) -> Scale:
         """The sizes of this scale: numbers of clicks, seeds and repetitions, the grid of C.
 
-        A collection from disk has fewer seeds than a generated corpus (:meth:`Scale.for_collection`).
+        A collection from disk has sizes of its own (:meth:`cfltr_book.data.scales.Scale.for_collection`).
         """
         size = check_scale(self.scale)
-        if not self.corpus.startswith("letor:"):
-            return size
-        data = self.load(self.seed)
-        return size.for_collection(data.share, list_values=data.train.features.size / data.train.n_queries)
+        return size.for_collection(self.load(self.seed).train) if self.corpus.startswith("letor:") else size
 
     @property
     def seeds(self) -> range:

@@ -11,7 +11,7 @@ from toy import REPOSITORY, Toy
 
 from book_tools.book import Book
 from book_tools.execution import run as runner
-from book_tools.execution.times import SECONDS, announcement, expected_seconds
+from book_tools.execution.times import SECONDS, announcement, expected_seconds, time_so_far
 from book_tools.parameters import Parameters
 
 
@@ -45,7 +45,7 @@ def test_a_collection_takes_longer_than_a_generated_corpus() -> None:
         ({"a": 200.0, "b": 160.0}, 2, 2, "about 3 minutes"),
         ({"a": 300.0, "b": 60.0}, 2, 2, "about 5 minutes"),
         ({"a": 300.0, "b": 60.0}, 2, 1, "about 6 minutes"),
-        ({"a": 10.0}, 1, 1, "about a minute"),
+        ({"a": 85.0}, 1, 1, "about a minute"),
         ({"a": 300.0}, 2, 1, "how long 1 of them take is not known"),
         ({}, 3, 1, "how long 3 of them take is not known"),
     ],
@@ -65,6 +65,21 @@ def test_of_a_collection_the_announcement_is_a_bound(
     for corpus, words in (("letor:mine", "  at most about 3 minutes"), ("digits", "  about 3 minutes")):
         runner.run(Book(toy.root), Parameters("smoke", corpus, 0))
         assert capsys.readouterr().out.splitlines()[1].startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "expected", "words"),
+    [
+        (2.0, None, "2 min so far"),
+        (2.0, 17.2, "2 of about 17 min"),
+        (18.0, 17.2, "18 of about 17 min"),
+        (36.0, 17.2, "36 min so far, longer than the 17 expected"),
+        (1.2, 0.4, "1 of about 1 min"),
+        (2.2, 0.4, "2 min so far, longer than the 1 expected"),
+    ],
+)
+def test_what_is_said_of_the_time_so_far(minutes: float, expected: float | None, words: str) -> None:
+    assert time_so_far(minutes, expected) == words
 
 
 def test_a_long_chapter_says_how_far_it_is(

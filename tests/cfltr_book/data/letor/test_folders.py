@@ -14,7 +14,7 @@ import oracles
 import pytest
 
 from cfltr_book import SCALES, Run, load_corpus
-from cfltr_book.data import corpora
+from cfltr_book.data import corpora, memory
 from cfltr_book.data.letor import ReaderOptions, archives, read_collection, read_svmlight, verify_archive
 from cfltr_book.data.letor.archives import KNOWN, KnownArchive
 from cfltr_book.data.letor.folders import layout_of
@@ -143,17 +143,11 @@ def test_a_large_collection_is_cut_to_whole_queries(tmp_path: Path, monkeypatch:
         assert np.all(np.diff(pairs[:, 0]) > 0)
         np.testing.assert_array_equal(part.relevance, [0, 1] * part.n_queries)
     assert not np.array_equal(cut.train.features, other.train.features)
-    some = Run("ci", "letor:large")
-    assert (len(some.seeds), len(some.learning_seeds)) == (5, 5)
-    fewer = SCALES["ci"].for_collection(share, list_values=2_000.0)
-    assert (fewer.seeds, fewer.light_seeds, fewer.sgd_steps) == (3, 3, SCALES["ci"].sgd_steps)
     assert f"{share:.0%} of the queries)" in Run("smoke", "letor:large").setting_of([0, 1])
 
 
-def test_long_lists_are_drawn_by_their_pairs_and_take_fewer_steps(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Lists of 30, 60 and 90 documents: Σ n² counts; a step of SGD costs a list, however many there are."""
+def test_numbers_and_pairs_say_how_large_a_collection_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists of 30, 60 and 90 documents: what more than fills a scale is drawn from, what is large has smaller logs."""
     monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
     lengths = [30, 60, 90, 60] * 5
     queries = [1 + q for q, n in enumerate(lengths) for _ in range(n)]
@@ -162,22 +156,24 @@ def test_long_lists_are_drawn_by_their_pairs_and_take_fewer_steps(
     for part in ("train", "vali", "test"):
         text = oracles.svmlight_text(rows, [d % 2 for d in range(len(rows))], queries)
         (tmp_path / "long" / f"{part}.txt").write_text(text, encoding="ascii")
-    pairs = sum(n * n for n in lengths)
-    numbers = 2 * sum(lengths)
-    for values, most, share in ((math.inf, pairs, 1.0), (math.inf, pairs / 4, 0.25), (numbers / 2, pairs / 3, 0.2)):
-        size = replace(SCALES["ci"], collection_values=values, collection_pairs=most)
-        monkeypatch.setitem(SCALES._scales, "ci", size)
-        data = load_corpus("letor:long", "ci", seed=0)
-        assert (data.share, data.train.n_queries) == (share, share * len(lengths))
+    pairs, numbers, whole = sum(n * n for n in lengths), 2 * sum(lengths), SCALES["ci"]
+    for filled, values, most, large in (
+        (0.2, math.inf, pairs * 5, False),
+        (0.25, math.inf, pairs * 4, True),
+        (0.25, numbers * 8, pairs * 8, True),
+        (1.0, numbers, math.inf, True),
+        (4.0, math.inf, pairs / 4, True),
+        (5.0, numbers / 2, pairs / 3, True),
+    ):
+        monkeypatch.setitem(SCALES._scales, "ci", replace(whole, collection_values=values, collection_pairs=most))
+        memory._kept.clear()
+        run = Run("ci", "letor:long")
+        data, size = run.load(0), run.size
+        assert (data.share, data.train.n_queries) == (1 / max(1, filled), len(lengths) / max(1, filled))
         assert set(np.diff(data.train.offsets).tolist()) <= {30, 60, 90}
-    run, whole = Run("ci", "letor:long"), SCALES["ci"]
-    assert (len(run.seeds), len(run.learning_seeds), run.size.sgd_steps) == (3, 3, whole.sgd_steps)
-    mean = run.load(0).train.features.size / run.load(0).train.n_queries
-    for longest, steps in ((mean, whole.sgd_steps), (mean * 0.99, whole.sgd_steps // 5)):
-        monkeypatch.setitem(SCALES._scales, "ci", replace(whole, collection_list=longest))
-        assert Run("ci", "letor:long").size.sgd_steps == steps
-    long = Run("ci", "letor:long").size
-    assert (long.clicks, long.severity_clicks, long.robust_clicks) == (whole.clicks[:-1], (4_500, 22_500), 17_000)
+        assert replace(size, **(whole.large_collection if large else whole.collection)) == size
+        assert (size.sgd_steps < whole.sgd_steps, size.light_seeds < 5, size.clicks < whole.clicks) == (large,) * 3
+        assert (len(run.seeds), len(run.learning_seeds)) == (size.light_seeds, size.seeds)
 
 
 # --- archives -----------------------------------------------------------------------------------------
