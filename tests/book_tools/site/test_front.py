@@ -82,7 +82,7 @@ def test_a_page_gets_what_it_includes_and_no_more(measured: Toy) -> None:  # noq
         return sorted(path.name for path in (book.stage / page).parent.iterdir() if path.is_file())
 
     write_accompanying(book, SMOKE)
-    assert not book.stage.exists(), "a book without the pages"
+    assert list(book.stage.rglob("*.md")) == [], "a book without the pages"
     assert written("index") == ["index.md"]
     with pytest.raises(BookError, match=f"index.md: shows {FIGURE}, which no chapter of the book records"):
         written("index", "front.md")
