@@ -58,6 +58,8 @@ class ClaimResult:
     >>> result = book.claim("N-naive-expectation", scale="smoke", corpus="digits", left=[1 / 3], right=[2 / 6])
     >>> result.markdown().startswith("**Claim `N-naive-expectation`: supported.**")
     True
+    >>> result.measured
+    'largest |left − right| 0 in 1 case; must not exceed 1e-12'
     """
 
     id: str

@@ -1,4 +1,7 @@
-"""Figures with a knob: one picture for each of a few values, which a page without a kernel can turn through."""
+"""Figures with a knob: one picture for each of a few values, which a page without a kernel can turn through.
+
+:func:`slider` is a method of :class:`cfltr_book.reporting.run.Run`.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ class _Frame:
 
 
 def slider(
-    run: Standing,
+    self: Standing,
     draw: Callable[[float], tuple[Figure, Any, str, str]],
     id: str,
     *,
@@ -102,7 +105,7 @@ def slider(
     import pandas as pd
 
     if seeds is not None:
-        caption = f"{caption.rstrip()} {run.setting_of(seeds)}."
+        caption = f"{caption.rstrip()} {self.setting_of(seeds)}."
     texts, first = _checked_values(values, start, form, id)
     if not knob.strip() or _MARKUP.search(knob):
         raise ValueError(f"knob of {id} is {knob!r}: expected plain words on one line")
