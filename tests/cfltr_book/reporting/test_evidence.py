@@ -171,7 +171,7 @@ def test_the_table(known: dict[str, Claim]) -> None:
         f"mean {mean:.3g}, {shown[0].level:.1%} interval [{low:.3g}, {high:.3g}] over 3 seeds; must lie within 2 ± 0.5"
     )
     assert first[2:] == ["seen", "control-one (elsewhere in this chapter)"]
-    assert second[1] == "largest |left − right| 0.25; must not exceed 1e-09"
+    assert second[1] == "largest |left − right| 0.25 in 2 cases; must not exceed 1e-09"
     assert table.summary == Evidence(shown, "digits", "ci").summary
     assert not table.open
     of_problems = Table(Evidence([measured(known, "of-problems")], "digits", "ci").html())

@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 
 from cfltr_book import Run, figure
 from cfltr_book.reporting import pictures
-from cfltr_book.reporting.sliders import FEWEST, LONGEST_FACT, MOST, slider
+from cfltr_book.reporting.sliders import FEWEST, LONGEST_FACT, MOST
 
+slider = Run("smoke", "digits").slider
 CAPTION = "Share of the users who look at each rank; no data are involved."
 pytestmark = pytest.mark.usefixtures("canvas")
 

@@ -103,7 +103,7 @@ def test_verdicts_against_loops(seed: int, folded: bool) -> None:
         mean, low, high = oracles.mean_interval(unit_means(sample, units), level)
         np.testing.assert_allclose([found.effect, *found.interval], [mean, low, high], rtol=1e-8, atol=1e-10)
         assert found.verdict == oracles.verdict(low, high, *zone)
-        assert (found.level, found.threshold, found.seeds, found.units) == (level, margin, n, len(set(units)))
+        assert (found.level, found.seeds, found.units) == (level, n, len(set(units)))
     for kind, names, effect in (
         ("identity", ("left", "right"), max(abs(p - q) for p, q in zip(a, b, strict=True))),
         ("inequality", ("lower", "upper"), max(p - q for p, q in zip(a, b, strict=True))),
@@ -112,7 +112,7 @@ def test_verdicts_against_loops(seed: int, folded: bool) -> None:
         found = verdict_of(spec(kind, tolerance=margin), {names[0]: a[:, None], names[1]: b[:, None]})
         assert (found.effect, found.seeds) == (pytest.approx(effect), n)
         assert found.verdict == ("supported" if effect <= margin else "contradicted")
-        assert (found.interval, found.level, found.units, found.threshold) == (None, None, None, margin)
+        assert (found.interval, found.level, found.units) == (None, None, None)
 
 
 # Statistical kinds with two arrays of n equal differences, or n equal values, all far from the margin.
@@ -202,9 +202,7 @@ def test_claim_records_what_the_verdict_rests_on(
     assert written.pop("level") == pytest.approx(level, abs=1e-15)
     assert written == {
         "id": "more",
-        "kind": "ordering",
         "verdict": "supported",
-        "threshold": 0.1,
         "seeds": 5,
         "units": 3 if units else 5,
         "reason": "",
@@ -273,7 +271,7 @@ def test_numbers_that_allow_no_verdict_stop_a_chapter_only_where_the_claim_gates
         claim(one.id, scale="ci", corpus="yahoo-like", **arrays)
     for scale, corpus in (("smoke", "yahoo-like"), ("ci", "digits")):
         result = claim(one.id, scale=scale, corpus=corpus, **arrays)
-        assert (result.verdict, result.interval, result.seeds, result.threshold) == (NO_VERDICT, None, 0, 0.5)
+        assert (result.verdict, result.interval, result.seeds) == (NO_VERDICT, None, 0)
         assert math.isnan(result.effect)
         text = result._repr_markdown_()
         assert text.startswith("**Claim `some-claim`: no verdict.** Something holds. *(somewhere; some-claim")
@@ -312,8 +310,8 @@ def test_a_verdict_depends_on_no_other_field_than_those_it_is_measured_by(
 ) -> None:
     """Each field in turn is changed: the result changes with those of ``MEASURED_BY``, and with no other."""
     fields = {"chapter": "01", "control": "some-claim", "margin": 0.0}
-    other = {"margin": 2.0, "tolerance": 2.0, "value": 7.0, "chapter": "02", "corpora": ("digits",), "control": None}
-    arrays = {"larger": [1.0, 2.0, 3.0], "smaller": [0.0, 0.1, 0.0], "left": [1.0], "right": [0.0]}
+    other = {"margin": 20.0, "tolerance": 2.0, "value": 10.1, "chapter": "02", "corpora": ("digits",), "control": None}
+    arrays = {"larger": [10.0, 10.1, 10.2], "smaller": [0.0, 0.1, 0.0], "left": [1.0], "right": [0.0]}
     wanted = {"identity": ("left", "right"), "ordering": ("larger", "smaller"), "number": ("larger",)}
     companion = spec(id="companion", chapter="02")
 
@@ -336,7 +334,7 @@ def test_the_text_of_a_result(toy: dict[str, Claim]) -> None:
     result = verdict_of(toy["two"], {"values": [2.0, 2.01, 1.99]})
     plain = result.markdown()
     assert plain == (
-        "**Claim `two`: supported.** Something holds. *(somewhere; measured mean: 2, 95.0% interval [1.98, 2.02] "
+        "**Claim `two`: supported.** Something holds. *(somewhere; mean 2, 95.0% interval [1.98, 2.02] "
         "over 3 seeds; must lie within 2 ± 0.1)*"
     )
     bundle, about = result._repr_mimebundle_()
@@ -349,9 +347,9 @@ def test_the_text_of_a_result(toy: dict[str, Claim]) -> None:
     folds = verdict_of(toy["two"], {"values": [2.0, 2.1, 1.8], "units": [0, 1, 0]})
     assert "] over 3 seeds in 2 folds;" in folds.markdown()
     assert verdict_of(toy["same"], {"left": [1.0], "right": [1.5]}).markdown() == (
-        "**Claim `same`: contradicted.** Something holds. *(somewhere; measured largest |left − right|: 0.5; "
+        "**Claim `same`: contradicted.** Something holds. *(somewhere; largest |left − right| 0.5 in 1 case; "
         "must not exceed 1e-12)*"
     )
     open_still = verdict_of(toy["two"], {"values": [2.0, 2.0]}).markdown()
-    assert "measured mean: 2; both seeds gave the same value, so that their spread says nothing; must lie" in open_still
+    assert "mean 2; both seeds gave the same value, so that their spread says nothing; must lie" in open_still
     assert [spec(each="log").counted(values) for values in (1, 2)] == ["1 log", "2 logs"]
