@@ -200,11 +200,8 @@ def dual_learning(
     >>> fit.attraction.round(2)
     array([0.4, 0.2, 0.4])
     """
-    checks.generator(rng, "rng")
-    checks.within(decay, 0, np.finfo(float).max, "decay", "expected γ of the penalty (γ/2)‖weights‖², >= 0")
+    checks.arguments(dual_learning, locals())
     checks.positive_int(steps, "steps", least=4)
-    checks.positive_int(batch, "batch")
-    checks.positive(learning_rate, "learning_rate")
     pages, counts = _Pages(logs), pooled_counts(logs)
     links = joint_links(counts, name="logs")
     documents = counts.document[counts.start[:-1]]  # one stratum each

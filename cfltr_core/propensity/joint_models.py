@@ -118,8 +118,6 @@ def _em(
     tolerance: float,
 ) -> tuple[FloatArray, FloatArray, FloatArray, tuple[str, ...]]:
     """θ, γ, the history of ℓ, and notes; ``m_step`` makes the next γ of the strata's shares of attractive displays."""
-    checks.positive_int(iterations, "iterations")
-    checks.within(tolerance, 0, np.finfo(float).max, "tolerance", "expected the move at which to stop, >= 0")
     likelihood, clicked, history, moved = ClickLikelihood(counts), links.clicks > 0, [0.0] * 0, np.inf
     at_rank, of_stratum = np.maximum(links.impressions, 1), _displays(counts)
     theta, gamma = np.where(links.impressions > 0, start[0], 0.0), start[1]  # a rank that was never shown keeps θ = 0
@@ -187,6 +185,7 @@ def expectation_maximisation(
     >>> alone.curve, alone.components
     (array([ 1., nan]), ((1,), (2,)))
     """
+    checks.arguments(expectation_maximisation, locals())
     links = joint_links(counts)
     begin = _start(start, {"theta": counts.n_ranks, "attraction": len(counts.start) - 1})
     theta, gamma, history, unsettled = _em(
@@ -218,12 +217,8 @@ def _start(start: tuple[ArrayLike, ArrayLike] | None, sizes: dict[str, int]) -> 
     for (name, size), array in zip(sizes.items(), (theta, gamma), strict=True):
         if array.shape != (size,):
             raise ValueError(f"start: {name} has shape {array.shape}, expected ({size},)")
-        bad = ~((array > 0) & (array < 1))
-        if bad.any():
-            i = int(np.argmax(bad))
-            raise ValueError(
-                f"start: {name}[{i}] is {array[i]}, expected strictly between 0 and 1: EM never leaves these two"
-            )
+        why = "expected a number strictly between 0 and 1, which EM never leaves"
+        checks.refuse(~((array > 0) & (array < 1)), f"start: {name}", array, why)
     return theta, gamma
 
 
@@ -280,6 +275,7 @@ def regression_em(
     >>> fit.notes[0]  # doctest: +ELLIPSIS
     "Between the groups rank 1 | rank 2 these ratios are the model's, not the log's: no document was shown in two ..."
     """
+    checks.arguments(regression_em, locals())
     links = joint_links(counts)
     documents, of = _documents(counts)
     x, displays = shown_features(features, documents), _displays(counts)
@@ -424,9 +420,7 @@ def two_towers(
     >>> two_towers(counts, [[1.0], [0.0], [0.0], [1.0]], combine="additive").curve.round(3)  # a ratio of odds
     array([1.   , 0.303])
     """
-    checks.one_of(combine, "combine", ("product", "additive"))
-    checks.within(decay, 0, np.finfo(float).max, "decay", "expected γ of the penalty (γ/2)‖weights‖², >= 0")
-    checks.positive_int(steps, "steps")
+    checks.arguments(two_towers, locals())
     links = joint_links(counts)
     documents, of = _documents(counts)
     model = score_model(features, documents, module=module, seed=seed)

@@ -53,7 +53,7 @@ from cfltr_core import (
     two_layer,
     two_towers,
 )
-from cfltr_core.learning.course import planned
+from cfltr_core.learning.course import Plan
 from cfltr_core.learning.module_training import train_module
 from cfltr_core.learning.torch_sampler import torch_sampler
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
@@ -101,7 +101,7 @@ def five_parts(folder: Path) -> Path:
     return folder
 
 
-PLAN = planned(
+PLAN = Plan(
     learning_rate=0.1, epochs=1, steps=None, weight_decay=0.0, batch_documents=9, patience=None, progress=False,
     metric=dcg(), optimizer="sgd",
 )  # fmt: skip

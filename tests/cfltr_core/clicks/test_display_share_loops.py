@@ -178,9 +178,9 @@ HALF = DisplayShares(**GOOD)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"document": [0, 5]}, "document[1] is 5.0, outside [0, 4]: no such document"),
-        ({"rank": [0, 1]}, "rank[0] is 0.0, outside [1, inf]: displayed ranks start at 1; add 1 to positions"),
-        ({"share": [1.0]}, "share: expected shape (2,), one number a term, got (1,)"),
+        ({"document": [0, 5]}, "document[1] is 5, outside [0, 4]: no such document"),
+        ({"rank": [0, 1]}, "rank[0] is 0, outside [1, inf]: ranks start at 1; add 1 to positions"),
+        ({"share": [1.0]}, "share: expected shape (2,), got (1,)"),
         (
             {"share": [3.0, 0.5]},
             "share[0] is 3.0, outside [0, 1]: a share of the sessions; divide displays",
@@ -212,5 +212,7 @@ def test_messages_of_mixed_and_pages() -> None:
     policy = DeterministicPolicy([1, 2, 3, 1, 2], CUTS)
     rng = np.random.default_rng(0)
     pages = simulate_pages(policy, USER, relevance=[1, 0, 1, 0, 1], sessions=[1, 1], rng=rng)
-    with pytest.raises(ValueError, match=r"^pages\.document\[2\] is 2, of query 1 by offsets and of query 0 by pages"):
+    with pytest.raises(
+        ValueError, match=r"^pages\.document\[2\] is 2: it is of another query by offsets than by pages"
+    ):
         DisplayShares.of_pages(pages, offsets=[0, 2, 5])

@@ -166,8 +166,8 @@ def test_cascade_draws_have_the_law_of_every_click_vector(stop: float, give_up: 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"stop": 1.5}, "stop is 1.5, outside [0, 1]"),
-        ({"give_up": -0.1}, "give_up is -0.1, outside [0, 1]"),
+        ({"stop": 1.5}, "stop is 1.5: expected a number >= 0 and <= 1"),
+        ({"give_up": -0.1}, "give_up is -0.1: expected a number >= 0 and <= 1"),
         ({"epsilon_plus": 0.2, "epsilon_minus": 0.4}, "epsilon_plus=0.2, epsilon_minus=0.4: expected"),
     ],
 )
