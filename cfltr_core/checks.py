@@ -56,7 +56,7 @@ class Bounds:
 WHOLE, POSITIVE = Bounds(1, whole=True), Bounds(0, ends="()")
 # Names of arguments, wherever they occur, with other bounds than these two.
 BOUNDS = {
-    **dict.fromkeys(("half", "query", "seed", "extend"), Bounds(0, whole=True)),
+    **dict.fromkeys(("extend", "seed"), Bounds(0, whole=True)),
     **dict.fromkeys(("folds", "n", "n_displays", "redraws"), Bounds(2, whole=True)),
     **dict.fromkeys(("decay", "eta", "shift", "tolerance", "weight_decay"), Bounds(0)),
     **dict.fromkeys(

@@ -160,7 +160,7 @@ def dual_learning(
     rng : numpy.random.Generator
         Draws the pages of each step, and torch's seed where a ``module`` is made.
     module : torch.nn.Module, or a function that makes one
-        f, as for :func:`~cfltr_core.propensity.joint_models.two_towers`, with steps of length ``learning_rate`` in its
+        f, as for :func:`~cfltr_core.propensity.towers.two_towers`, with steps of length ``learning_rate`` in its
         weights; None: f(x) = w·x.
     decay : float
         γ >= 0 of a penalty (γ/2)‖weights‖² per click in the ranker's loss, as for ``two_towers``.

@@ -198,9 +198,7 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
         DATA.features, LOG, module=lambda: two_layer(3, 4), epochs=1, seed=s
     ).weights["0.weight"],
     "score_models.score_model": lambda s, _: score_model(DATA.features, np.arange(9), module=one_layer, seed=s).start(),
-    "joint_models.two_towers": lambda s, _: (
-        two_towers(COUNTS, DATA.features, module=one_layer, steps=1, seed=s).attraction
-    ),
+    "towers.two_towers": lambda s, _: two_towers(COUNTS, DATA.features, module=one_layer, steps=1, seed=s).attraction,
     "dual_learning.dual_learning": lambda s, _: (
         dual_learning(LOGS, DATA.features, rng=generator(s), module=one_layer, steps=4, batch=9).attraction
     ),

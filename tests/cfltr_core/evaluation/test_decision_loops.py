@@ -395,7 +395,7 @@ UNSURE = curve(covariance=[[0.0, 0.0, 0.0], [0.0, 0.1, 0.0], [0.0, 0.0, math.nan
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"new": np.ones(20)}, TypeError, "new is ndarray: expected RankWeights, what rank_weights(scores, offsets, metric=…)"),
+        ({"new": np.ones(20)}, TypeError, "new is ndarray: expected RankWeights, what rank_weights("),
         ({"production": None}, TypeError, "production is NoneType: expected RankWeights"),
         ({"log": 3}, TypeError, "log is int: expected ClickLog"),
         ({"shares": 3}, TypeError, "shares is int: expected DisplayShares"),

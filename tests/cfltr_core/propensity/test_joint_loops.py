@@ -16,8 +16,9 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
 from cfltr_core.propensity.curves import PropensityCurve
 from cfltr_core.propensity.joint_fits import AssumptionRange, JointFit, assumption_range, joint_fit, joint_links
-from cfltr_core.propensity.joint_models import ClickLikelihood, expectation_maximisation, regression_em, two_towers
+from cfltr_core.propensity.joint_models import ClickLikelihood, expectation_maximisation, regression_em
 from cfltr_core.propensity.strata import DisplayCounts
+from cfltr_core.propensity.towers import two_towers
 
 TERMS = st.dictionaries(
     st.tuples(st.integers(0, 3), st.integers(1, 4)),
@@ -184,7 +185,7 @@ def test_with_one_ranker_nothing_is_identified_and_the_start_decides() -> None:
         assert fit.notes[0].endswith("no document was shown in two of them.")
 
 
-@pytest.mark.oracle("joint_models.regression_em", "joint_models.two_towers")
+@pytest.mark.oracle("joint_models.regression_em", "towers.two_towers")
 @pytest.mark.parametrize("shown_at", [at_three, at_one])
 def test_regression_em_and_the_product_of_towers_rest_where_the_likelihood_is_flat(shown_at: Callable) -> None:
     terms = simulated(1, shown_at, n_strata=12)

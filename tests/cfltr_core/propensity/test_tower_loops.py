@@ -20,9 +20,9 @@ from cfltr_core.clicks.users import PositionBasedUser
 from cfltr_core.learning.networks import two_layer
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
 from cfltr_core.propensity.dual_learning import dual_learning, pooled_counts
-from cfltr_core.propensity.joint_models import two_towers
 from cfltr_core.propensity.score_models import LinearScores, ModuleScores, climb, score_model, shown_features
 from cfltr_core.propensity.strata import DisplayCounts
+from cfltr_core.propensity.towers import two_towers
 
 NUMBERS = st.floats(-3, 3)
 USER = PositionBasedUser([1, 1 / 2, 1 / 3], epsilon_minus=0.2)
