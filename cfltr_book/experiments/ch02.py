@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,6 @@ SEVERITIES = (1.0, 1.5, 2.0)
 REGIMES = ("queries come back", "one session a query")
 # From so many expected effective clicks on the chapter trusts a normal interval.
 ENOUGH = 400
-CAPS = (1, 2, 3, 5, 10, 20, 50)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,33 +245,29 @@ def coverage_groups(run: book.Run) -> pd.DataFrame:
 
 @cache
 def caps(run: book.Run) -> pd.DataFrame:
-    """The clipped estimate of the new ranker's DCG at η = 1, by formula: a row for each seed, log size and cap.
+    """The clipped difference new − logger in DCG, by formula: a row for each seed, ``eta``, log size and cap.
 
-    ``bias`` and ``sd`` are relative to the DCG.  The largest cap is larger than every weight.
+    ``bias``, ``sd`` and ``error``, the root of the sum of their squares, are relative to the true difference.  Each
+    session draws its query.  The caps are powers of two, and the last of each ``eta`` clips nothing.
     """
     smallest = run.size.clicks[0]
+    deepest = max(int(np.diff(world(run, seed).queries.offsets).max()) for seed in run.seeds)
     rows = []
-    for seed in run.seeds:
+    for seed, eta in product(run.seeds, (1.0, 2.0)):
         w = world(run, seed)
-        p, truth = w.policy.exposure(user_with(1.0)), w.truth(w.new)
-        for clicks in (smallest // 100, smallest // 10, *run.size.clicks):
-            total = sessions_for(w, 1.0, clicks)
-            for cap in caps_of(run):
-                weights = np.minimum(1 / p, cap)
-                kept = (weights * p)[w.relevant]
-                bias = (-w.new.lam[w.relevant] * (kept - 1)).sum() / w.queries.n_queries
-                variance = cf.ips_variance(
-                    w.new.lam, p * w.relevance, weights=weights, offsets=w.queries.offsets, sessions=total
-                )
-                rows.append((seed, clicks, cap, bias / truth, np.sqrt(variance) / truth))
-    return pd.DataFrame(rows, columns=["seed", "clicks", "cap", "bias", "sd"])
-
-
-@cache
-def caps_of(run: book.Run) -> tuple[int, ...]:
-    """The caps of :func:`caps`; the last is at least as large as every weight at η = 1."""
-    longest = max(int(np.diff(world(run, seed).queries.offsets).max()) for seed in run.seeds)
-    return (*CAPS, max(100, longest))
+        p, change = w.policy.exposure(user_with(eta)), w.new - w.old
+        truth = w.truth(change)
+        for cap in 2.0 ** np.arange(np.ceil(eta * np.log2(deepest)) + 1):
+            weights = np.minimum(1 / p, cap)
+            bias = (-change.lam * (weights * p - 1))[w.relevant].sum() / w.queries.n_queries
+            of_one = cf.ips_variance(
+                change.lam, p * w.relevance, weights=weights, offsets=w.queries.offsets, sessions=1
+            )
+            for clicks in (smallest // 10, *run.size.clicks):
+                sd = np.sqrt(of_one / sessions_for(w, eta, clicks))
+                rows.append((seed, eta, clicks, cap, bias / truth, sd / truth))
+    table = pd.DataFrame(rows, columns=["seed", "eta", "clicks", "cap", "bias", "sd"])
+    return table.assign(error=np.hypot(table["bias"], table["sd"]))
 
 
 @cache

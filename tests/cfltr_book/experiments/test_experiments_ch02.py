@@ -117,7 +117,7 @@ def test_a_long_log_comes_to_what_coec_is_in_the_long_run() -> None:
     ("frame", "key", "rows"),
     [
         (ch02.errors, ["seed", "clicks", "method"], 2 * 4 * 3),
-        (ch02.caps, ["seed", "clicks", "cap"], 2 * 4 * 8),
+        (ch02.caps, ["seed", "eta", "clicks", "cap"], None),
         (ch02.coverage_groups, ["sorted_by", "regime", "start"], None),
     ],
 )
@@ -150,16 +150,18 @@ def test_groups_hold_the_logs_between_two_marks() -> None:
 
 def test_a_cap_takes_from_every_document_seen_less_often() -> None:
     """Bias by a loop over the relevant documents; the largest cap clips nothing."""
-    frame = ch02.caps(RUN).query("seed == 3").set_index(["cap", "clicks"])
+    frame = ch02.caps(RUN).query("seed == 3 and eta == 1").set_index(["cap", "clicks"])
     bias = 0.0
     for document in W.relevant:
         rank = W.policy.displayed_rank[document]
-        bias -= W.new.lam[document] * (min(rank, 5) / rank - 1)
-    assert frame.loc[(5, 500), "bias"] == pytest.approx(bias / W.queries.n_queries / W.truth(W.new))
-    assert frame.loc[(ch02.caps_of(RUN)[-1], 500), "bias"] == 0
+        bias -= (W.new - W.old).lam[document] * (min(rank, 4) / rank - 1)
+    assert frame.loc[(4, 500), "bias"] == pytest.approx(bias / W.queries.n_queries / W.truth(W.new - W.old))
+    for _, rows in ch02.caps(RUN).groupby("eta"):
+        biased = rows.groupby("cap")["bias"].any()
+        assert biased.tolist() == [True] * (len(biased) - 1) + [False]
     # Four times the sessions halve the standard deviation.
     ratio = ch02.sessions_for(W, 1.0, 5_000) / ch02.sessions_for(W, 1.0, 500)
-    assert frame.loc[(5, 500), "sd"] / frame.loc[(5, 5_000), "sd"] == pytest.approx(sqrt(ratio))
+    assert frame.loc[(4, 500), "sd"] / frame.loc[(4, 5_000), "sd"] == pytest.approx(sqrt(ratio))
 
 
 def test_the_month_is_a_log_of_the_first_seed() -> None:
