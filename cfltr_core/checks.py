@@ -112,9 +112,10 @@ def rules_of(function: Callable[..., Any]) -> dict[str, tuple[Any, bool]]:
     """What each argument of ``function`` must be, and whether it may be None: bounds, one of some words, or a class."""
     found = {}
     for name, parameter in inspect.signature(function).parameters.items():
+        # One by one: typing.get_type_hints gives nothing at all where one type is imported for type checkers only.
         try:
             hint = eval(parameter.annotation, function.__globals__)
-        except (NameError, TypeError):  # a type that only a type checker knows, or none
+        except (NameError, TypeError):
             continue
         kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
         some = [kind for kind in kinds if kind is not NoneType]
