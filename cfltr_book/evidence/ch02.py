@@ -100,7 +100,7 @@ def _by_size(run: Run, method: str) -> Arrays:
 
 @measures("A18-ips-consistent", section="size")
 def ips_consistent(run: Run) -> Arrays:
-    """The error of the new ranker's DCG by IPS, by log size and seed."""
+    """The error of the difference new − logger in DCG by IPS, by log size and seed."""
     return _by_size(run, "ips")
 
 

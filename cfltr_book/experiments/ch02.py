@@ -131,16 +131,17 @@ def coec_in_the_long_run(w: World, gain: FloatArray) -> float:
 
 @cache
 def errors(run: book.Run) -> pd.DataFrame:
-    """How far estimates of the new ranker's DCG are off, at η = 1: a row for each seed, number of clicks and method.
+    """How far estimates of the difference new − logger are off, at η = 1: a row for each seed, log size and method.
 
-    ``error`` is the root mean squared error over many logs of the same queries, divided by the DCG.
+    ``error`` is the root mean squared error over many logs of the same queries, divided by the true difference in
+    DCG.
     """
     smallest, repeats = run.size.clicks[0], max(20, run.size.repetitions // 2)
     sizes = (smallest // 100, smallest // 10, *run.size.clicks)
     rows = []
     for seed in run.seeds:
         w = world(run, seed)
-        gain, truth, n = -w.new.lam, w.truth(w.new), w.queries.n_queries
+        gain, truth, n = (w.old - w.new).lam, w.truth(w.new - w.old), w.queries.n_queries
         for index, clicks in enumerate(sizes):
             rng = run.rng(seed, [205, index])
             asked = rng.multinomial(sessions_for(w, 1.0, clicks), np.full(n, 1 / n), size=repeats)

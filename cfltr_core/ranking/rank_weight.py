@@ -115,6 +115,8 @@ class RankWeights:
     RankWeights(average rank at the ranks of 3 documents)
     >>> (proposed - deployed).lam
     array([ 1.,  1., -2.])
+    >>> (proposed - deployed).gain
+    array([-1., -1.,  2.])
     """
 
     lam: FloatArray
@@ -131,6 +133,11 @@ class RankWeights:
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.lam, dtype=dtype, copy=copy)
+
+    @property
+    def gain(self) -> FloatArray:
+        """What each document adds to the metric if it is relevant, larger being better: −λ."""
+        return -self.lam
 
     def __sub__(self, other: RankWeights) -> RankWeights:
         """λ of this ranker minus λ of another, by the same metric and on the same documents."""

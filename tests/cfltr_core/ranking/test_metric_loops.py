@@ -87,13 +87,15 @@ def test_random_ranks_of_a_list_do_not_depend_on_its_neighbours() -> None:
     assert first[0] == first[1]
 
 
-@pytest.mark.oracle("metrics.rank_weights")
+@pytest.mark.oracle("metrics.rank_weights", "rank_weight.RankWeights.gain")
 @pytest.mark.parametrize("name", WEIGHTS)
 @given(problem=problems())
 def test_rank_weights(name: str, problem: Problem) -> None:
     weight, reference = WEIGHTS[name]
     loops = oracles.rank_weights(problem.scores, problem.offsets, reference)
-    np.testing.assert_allclose(rank_weights(problem.scores, problem.offsets, metric=weight), loops, **CLOSE)
+    found = rank_weights(problem.scores, problem.offsets, metric=weight)
+    np.testing.assert_allclose(found, loops, **CLOSE)
+    np.testing.assert_allclose(found.gain, [-value for value in loops], **CLOSE)
     for ties in ("optimistic", "pessimistic"):
         loops = oracles.rank_weights(problem.scores, problem.offsets, reference, ties)
         np.testing.assert_allclose(
