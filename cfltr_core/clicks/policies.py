@@ -198,6 +198,8 @@ class DeterministicPolicy(LoggingPolicy):
     >>> top_two = cf.DeterministicPolicy.rank_by([0.1, 0.9, 0.5], [0, 3], rng=rng, cutoff=2)
     >>> top_two.displayed_rank, top_two.sample([0], rng), list(top_two.displays(0))
     (array([0, 1, 2]), array([[1, 2]]), [(1.0, (1, 2))])
+    >>> top_two.pages
+    array([[1, 2]])
     """
 
     displayed_rank: IntArray
