@@ -49,8 +49,8 @@ from cfltr_core.propensity.curves import PropensityCurve
 from cfltr_core.propensity.dual_learning import dual_learning, pooled_counts
 from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
-from cfltr_core.propensity.joint_models import two_towers
 from cfltr_core.propensity.strata import DisplayCounts, display_counts
+from cfltr_core.propensity.towers import two_towers
 from cfltr_core.propensity.trust_bias import trust_bias
 
 LOGS, SETS, POPULATIONS = 1_000, 40, 200

@@ -64,9 +64,10 @@ from cfltr_core.propensity.identifiability import rank_links
 from cfltr_core.propensity.interventional_sets import pair_counts
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy, intervention_cost
 from cfltr_core.propensity.joint_fits import AssumptionRange, JointFit, assumption_range
-from cfltr_core.propensity.joint_models import expectation_maximisation, regression_em, two_towers
+from cfltr_core.propensity.joint_models import expectation_maximisation, regression_em
 from cfltr_core.propensity.shrinkage import shrunk_power
 from cfltr_core.propensity.strata import DisplayCounts, count_rows, display_counts
+from cfltr_core.propensity.towers import two_towers
 from cfltr_core.propensity.trust_bias import trust_bias
 from cfltr_core.propensity.trust_curves import TrustCurve
 from cfltr_core.ranking.linear import LinearRanker

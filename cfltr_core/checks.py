@@ -1,14 +1,25 @@
 """Argument checks shared by the public functions.
 
+What an argument must be is said once.  :func:`arguments` reads it from the types of a function: a choice is what its
+``Literal`` lists, an object is of its class, a whole number is at least 1 and another number finite and positive,
+unless ``BOUNDS`` has other bounds for that name.  :func:`fields` does the same for a dataclass.  Arrays are checked one
+by one, since their sizes depend on each other.
+
 A check runs once, at the public function, before any work.  Its message names the argument, the first
 offending index, the value found and the remedy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import fields
-from typing import Any, TypeVar
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, reduce
+from math import inf
+from numbers import Integral, Real
+from operator import or_
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +27,148 @@ from numpy.typing import ArrayLike, NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-Kind = TypeVar("Kind")
+
+
+@dataclasses.dataclass(frozen=True)
+class Bounds:
+    """Numbers from ``low`` to ``high``, each with the end or without it, as in ``"[)"``; or the ``whole`` ones."""
+
+    low: float
+    high: float = inf
+    ends: str = "[)"
+    whole: bool = False
+
+    def __contains__(self, value: Any) -> bool:
+        # The usual types come first: to ask for an abstract one takes a microsecond.
+        kind: Any = (int, Integral) if self.whole else (float, int, Real)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            return False
+        above = value >= self.low if self.ends[0] == "[" else value > self.low
+        return bool(above and (value <= self.high if self.ends[1] == "]" else value < self.high))
+
+    def __str__(self) -> str:
+        if self.whole:
+            return f"a whole number of at least {self.low}"
+        what = "a finite number" if self.high == inf and self.ends[1] == ")" else "a number"
+        below = "" if self.high == inf else f" and {'<=' if self.ends[1] == ']' else '<'} {self.high:g}"
+        return f"{what} {'>=' if self.ends[0] == '[' else '>'} {self.low:g}{below}"
+
+
+WHOLE, POSITIVE = Bounds(1, whole=True), Bounds(0, ends="()")
+# Names of arguments, wherever they occur, with other bounds than these two.
+BOUNDS = {
+    **dict.fromkeys(("extend", "seed"), Bounds(0, whole=True)),
+    **dict.fromkeys(("folds", "n", "n_displays", "redraws"), Bounds(2, whole=True)),
+    **dict.fromkeys(("decay", "eta", "shift", "tolerance", "weight_decay"), Bounds(0)),
+    **dict.fromkeys(
+        ("epsilon_minus", "epsilon_plus", "fraction", "give_up", "stop", "uniform_share"), Bounds(0, 1, "[]")
+    ),
+    **dict.fromkeys(("gap", "level", "persistence"), Bounds(0, 1, "()")),
+    "cap": Bounds(1, ends="[]"),
+    "smoothing": Bounds(0, 2, "[]"),
+    "swap": Bounds(0, 1, "(]"),
+}
+# What several checks say.
+BINARY = "the user model takes binary relevance, as data.binary is"
+CLICK = "expected 1 for a click and 0 for none; count a second click on the same display once"
+FROM_1 = "ranks start at 1; add 1 to positions that start at 0"
+ONCE = "more clicks than impressions; count a display at most once as clicked"
+# Where an object of a class comes from.
+MADE_BY = {
+    "ClickLog": "such as events.log(user), or policy_aware(events.log(), events.displays().exposure(user))",
+    "DisplayCounts": "from display_counts(log) or count_rows(…)",
+    "DisplayShares": "such as DisplayShares.of_policy(policy) or events.displays()",
+    "Events": "from read_events",
+    "PageCounts": "from simulate_pages or count_pages",
+    "PropensityCurve": "as estimators of it return; a curve that is known is given as user=…",
+    "RankWeight": "such as dcg() or average_rank()",
+    "RankWeights": "what rank_weights(scores, offsets, metric=…) returns",
+    "TrustCurve": "the latter from trust_bias(counts)",
+}
+
+
+def arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    """Check what a ``function`` was ``given``, its ``locals()`` before any work, by its types and by ``BOUNDS``."""
+    for name, (rule, optional) in rules_of(function).items():
+        value = given[name]
+        if value is None and optional:
+            continue
+        if isinstance(rule, Bounds):
+            number(value, name, rule)
+        elif isinstance(rule, tuple):
+            one_of(value, name, rule)
+        elif rule is np.random.Generator:
+            generator(value, name)
+        else:
+            of_type(value, name, rule)
+
+
+def fields(thing: Any) -> None:
+    """Check the fields of a dataclass by their types and by ``BOUNDS``."""
+    arguments(type(thing).__init__, vars(thing))
+
+
+@cache
+def rules_of(function: Callable[..., Any]) -> dict[str, tuple[Any, bool]]:
+    """What each argument of ``function`` must be, and whether it may be None: bounds, one of some words, or a class."""
+    found = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        # One by one: typing.get_type_hints gives nothing at all where one type is imported for type checkers only.
+        try:
+            hint = eval(parameter.annotation, function.__globals__)
+        except (NameError, TypeError):
+            continue
+        kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        some = [kind for kind in kinds if kind is not NoneType]
+        rule: Any = None
+        if get_origin(some[0]) is Literal:
+            rule = get_args(some[0])
+        elif some[0] in (int, float) and len(some) == 1:
+            rule = BOUNDS.get(name, WHOLE if some[0] is int else POSITIVE)
+        elif all(isinstance(kind, type) and _is_own(kind) for kind in some):
+            rule = reduce(or_, some)
+        if rule is not None:
+            found[name] = rule, len(some) < len(kinds)
+    return found
+
+
+def _is_own(kind: type) -> bool:
+    protocol = getattr(kind, "_is_protocol", False)
+    return kind is np.random.Generator or (kind.__module__.startswith("cfltr_core.") and not protocol)
+
+
+def refuse(bad: BoolArray, name: str, values: Any, why: str) -> None:
+    """ValueError for the first of ``values`` that is ``bad``: its place in ``name``, what it is, and ``why``."""
+    if np.any(bad):
+        raise ValueError(f"{_first(bad, name, values)}: {why}")
+
+
+def _first(bad: BoolArray, name: str, values: Any) -> str:
+    place = np.unravel_index(int(np.argmax(bad)), np.shape(bad))
+    where = f"[{', '.join(map(str, place))}]" if place else ""
+    return f"{name}{where} is {np.asarray(values)[place]}"
+
+
+def keep(thing: Any, **values: Any) -> None:
+    """Put ``values`` into the fields of a frozen ``thing``, once they are checked."""
+    for name, value in values.items():
+        object.__setattr__(thing, name, value)
+
+
+def increasing(values: ArrayLike, name: str, least: int = 1) -> FloatArray:
+    """Return ``values`` as float64 after checking that they are ``least`` numbers at least, positive and increasing."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or len(array) < least or not (array[0] > 0 and (np.diff(array) > 0).all()):
+        raise ValueError(f"{name} is {array.tolist()}: expected at least {least} numbers, positive and increasing")
+    return array
+
+
+def shapes(thing: Any, **expected: tuple[int, ...]) -> None:
+    """Check the shapes of the fields of ``thing`` that are not None."""
+    for name, shape in expected.items():
+        value = getattr(thing, name)
+        if value is not None and np.shape(value) != shape:
+            raise ValueError(f"{name}: expected shape {shape}, got {np.shape(value)}")
 
 
 def offsets_of(offsets: ArrayLike, n_docs: int | None = None, name: str = "offsets") -> IntArray:
@@ -44,48 +196,59 @@ def offsets_of(offsets: ArrayLike, n_docs: int | None = None, name: str = "offse
     return out
 
 
-def finite_vector(values: ArrayLike, size: int, name: str) -> FloatArray:
-    """Return ``values`` as float64 after checking shape ``(size,)`` and finiteness."""
+def finite_vector(
+    values: ArrayLike, size: int | None, name: str, *, low: float = -inf, high: float = inf, why: str = ""
+) -> FloatArray:
+    """Return ``values`` as float64 after checking shape ``(size,)``, finiteness and ``low <= values <= high``."""
     array = np.asarray(values, dtype=np.float64)
-    if array.shape != (size,):
-        raise ValueError(f"{name}: expected shape ({size},), one number per document, got {array.shape}")
-    if not np.isfinite(array).all():
-        index = int(np.argmin(np.isfinite(array)))
-        raise ValueError(f"{name}[{index}] is {array[index]}: replace or drop non-finite values first")
-    return array
+    if array.shape != (size,) and (size is not None or array.ndim != 1):
+        wanted = "n_docs" if size is None else size
+        raise ValueError(f"{name}: expected shape ({wanted},), got {array.shape}")
+    refuse(~np.isfinite(array), name, array, "replace or drop non-finite values first")
+    return within(array, low, high, name, why) if why else array
 
 
-def feature_matrix(values: Any, n_features: int | None = None) -> NDArray[Any]:
+def feature_matrix(
+    values: Any,
+    n_features: int | None = None,
+    *,
+    n_docs: int | None = None,
+    name: str = "features",
+    finite: bool = True,
+) -> NDArray[Any]:
     """Return ``values`` as a matrix of numbers (n_docs, n_features), float32 or float64 as they come, else float64."""
-    width = "n_features" if n_features is None else n_features
     if hasattr(values, "toarray"):
-        raise ValueError(f"features is a {type(values).__name__}: pass an array, as features.toarray() gives it")
+        raise ValueError(f"{name} is a {type(values).__name__}: pass an array, as {name}.toarray() gives it")
     array = np.asarray(values)
-    if array.ndim != 2 or array.shape[1] == 0 or (n_features is not None and array.shape[1] != n_features):
-        raise ValueError(f"features: expected shape (n_docs, {width}), got {array.shape}")
-    if array.dtype in (np.float32, np.float64):
-        return array
-    try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError):
-        for (row, column), value in np.ndenumerate(array):
-            try:
-                float(value)
-            except (TypeError, ValueError):
-                shown = repr(value.item() if isinstance(value, np.generic) else value)
-                raise ValueError(
-                    f"features[{row}, {column}] is {shown}, which is no number: encode or drop this column"
-                ) from None
-        raise
+    shape = ("n_docs" if n_docs is None else n_docs, "n_features" if n_features is None else n_features)
+    fits = [not isinstance(wanted, int) or wanted == n for wanted, n in zip(shape, array.shape, strict=False)]
+    if array.ndim != 2 or array.shape[1] == 0 or not all(fits):
+        rows = "" if n_docs is None else ": give a row for each document of the lists"
+        rows += "; a single feature is a column, values[:, None]" if array.ndim == 1 else ""
+        raise ValueError(f"{name}: expected shape ({shape[0]}, {shape[1]}), got {array.shape}{rows}")
+    if array.dtype not in (np.float32, np.float64):
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            for (row, column), value in np.ndenumerate(array):
+                try:
+                    float(value)
+                except (TypeError, ValueError):
+                    shown = repr(value.item() if isinstance(value, np.generic) else value)
+                    raise ValueError(
+                        f"{name}[{row}, {column}] is {shown}, which is no number: encode or drop this column"
+                    ) from None
+            raise
+    # Few rows at once: a mask of all of them would be large.
+    if finite and not all(np.isfinite(array[row : row + 4096]).all() for row in range(0, len(array), 4096)):
+        refuse(~np.isfinite(array), name, array, "replace or drop non-finite values first")
+    return array
 
 
 def finite_scores(scores: FloatArray, features: NDArray[Any]) -> FloatArray:
     """Return ``scores`` of the rows of ``features``; ValueError for one that comes of a value which is not finite."""
-    for row in np.flatnonzero(~np.isfinite(scores)):
-        for column in np.flatnonzero(~np.isfinite(features[row])):
-            raise ValueError(
-                f"features[{row}, {column}] is {features[row, column]}: replace or drop non-finite values first"
-            )
+    if not np.isfinite(scores).all():
+        refuse(~np.isfinite(features), "features", features, "replace or drop non-finite values first")
     return scores
 
 
@@ -94,27 +257,25 @@ def within(values: ArrayLike, low: float, high: float, name: str, why: str) -> F
     array = np.asarray(values, dtype=np.float64)
     bad = ~((array >= low) & (array <= high))
     if bad.any():
-        index = int(np.argmax(bad.ravel()))
-        where = f"{name}[{index}]" if array.ndim else name
-        raise ValueError(f"{where} is {array.ravel()[index]}, outside [{low:g}, {high:g}]: {why}")
+        raise ValueError(f"{_first(bad, name, array)}, outside [{low:g}, {high:g}]: {why}")
     return array
 
 
-def counts(values: ArrayLike, size: int, name: str) -> IntArray:
-    """Return ``values`` as int64 after checking shape ``(size,)``, whole numbers and no negative one."""
+def counts(
+    values: ArrayLike, size: int, name: str, *, low: float = 0, high: float = inf, why: str = "expected 0 or more"
+) -> IntArray:
+    """Return ``values`` as int64 after checking shape ``(size,)``, whole numbers and ``low <= values <= high``."""
     array = np.asarray(values)
     if array.shape != (size,):
         raise ValueError(f"{name}: expected shape ({size},), got {array.shape}")
     array = numbers(array, name, "a whole number")
-    if not np.issubdtype(array.dtype, np.integer):
+    if array.dtype.kind == "f":
         whole = np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2.0**63)
-        if not whole.all():
-            index = int(np.argmin(whole))
-            raise ValueError(f"{name}[{index}] is {array[index]}: expected a whole number")
+        refuse(~whole, name, array, "expected a whole number")
     out = array.astype(np.int64, copy=False)
-    if (out < 0).any():
-        index = int(np.argmax(out < 0))
-        raise ValueError(f"{name}[{index}] is {out[index]}: expected 0 or more")
+    bad, span = (out < low) | (out > high), "" if (low, high) == (0, inf) else f", outside [{low:g}, {high:g}]"
+    if bad.any():
+        raise ValueError(f"{_first(bad, name, out)}{span}: {why}")
     return out
 
 
@@ -132,29 +293,34 @@ def numbers(values: ArrayLike, name: str, expected: str) -> NDArray[Any]:
     return array.astype(np.int64)
 
 
-def indices(values: ArrayLike, name: str) -> IntArray:
-    """Return ``values`` as int64 after checking that they are a 1-d list of whole numbers (no mask)."""
+def indices(values: ArrayLike, name: str, size: int | None = None, why: str = "") -> IntArray:
+    """Return ``values`` as int64 after checking that they are a 1-d list of whole numbers (no mask), below ``size``."""
     array = np.asarray(values)
     if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
         raise ValueError(
             f"{name}: expected a 1-d integer array of indices, got shape {array.shape} and dtype {array.dtype}; "
             "turn a mask into indices with np.flatnonzero"
         )
+    if size is not None:
+        within(array, 0, size - 1, name, why or f"no such {name.removesuffix('s')}")
     return array.astype(np.int64, copy=False)
+
+
+def number(value: Any, name: str, bounds: Bounds) -> Any:
+    """Return ``value`` as int or float after checking that it lies within ``bounds``."""
+    if value not in bounds:
+        raise ValueError(f"{name} is {value!r}: expected {bounds}")
+    return int(value) if bounds.whole else float(value)
 
 
 def positive_int(value: Any, name: str, least: int = 1) -> int:
     """Return ``value`` as int after checking that it is a whole number ``>= least``."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(f"{name} is {value!r}: expected a whole number of at least {least}")
-    return int(value)
+    return int(number(value, name, Bounds(least, whole=True)))
 
 
 def positive(value: float, name: str) -> float:
     """Return ``value`` as float after checking that it is a finite number > 0."""
-    if not (np.isfinite(value) and value > 0):
-        raise ValueError(f"{name} is {value}: expected a finite number > 0")
-    return float(value)
+    return float(number(value, name, POSITIVE))
 
 
 def one_of(value: Any, name: str, choices: Iterable[Any]) -> Any:
@@ -165,12 +331,23 @@ def one_of(value: Any, name: str, choices: Iterable[Any]) -> Any:
     return value
 
 
-def of_type(value: Any, name: str, kind: type[Kind], such_as: str = "") -> Kind:
-    """Return ``value`` after checking that it is a ``kind``, ``such_as`` these."""
+def of_type(value: Any, name: str, kind: Any) -> Any:
+    """Return ``value`` after checking that it is of class ``kind``, or of one of several, ``A | B``."""
     if not isinstance(value, kind):
         found = repr(value) if isinstance(value, str) else type(value).__name__
-        raise TypeError(f"{name} is {found}: expected {kind.__name__}{such_as and f', {such_as}'}")
+        known = [one.__name__ for one in get_args(kind) or (kind,)]
+        made = "".join(f", {MADE_BY[one]}" for one in known if one in MADE_BY)
+        raise TypeError(f"{name} is {found}: expected {' or '.join(known)}{made}")
     return value
+
+
+def noise(plus: float, minus: float, *, apart: bool = False) -> None:
+    """Check that 0 <= ``minus`` <= ``plus`` <= 1 and ``plus`` > 0, or ``minus`` < ``plus`` where they are ``apart``."""
+    if not (0.0 <= minus <= plus <= 1.0 and plus > (minus if apart else 0.0)):
+        order = (
+            "epsilon_minus < epsilon_plus <= 1" if apart else "epsilon_minus <= epsilon_plus <= 1 and epsilon_plus > 0"
+        )
+        raise ValueError(f"epsilon_plus={plus}, epsilon_minus={minus}: expected 0 <= {order}")
 
 
 def one_line(thing: Any) -> str:
@@ -184,7 +361,7 @@ def one_line(thing: Any) -> str:
             return f"{table:g}"
         return f"[{', '.join(f'{one:.3g}' for one in table[:4])}{', …' * (len(table) > 4)}]"
 
-    shown = ", ".join(f"{one.name}={words(getattr(thing, one.name))}" for one in fields(thing))
+    shown = ", ".join(f"{one.name}={words(getattr(thing, one.name))}" for one in dataclasses.fields(thing))
     return f"{type(thing).__name__}({shown})"
 
 

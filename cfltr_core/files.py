@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
@@ -44,6 +46,8 @@ def write_json(path: Path, record: Mapping[str, Any]) -> None:
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):

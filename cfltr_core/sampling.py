@@ -52,14 +52,11 @@ class AliasTable:
     alias: IntArray
 
     def __post_init__(self) -> None:
-        keep = np.asarray(self.keep, dtype=np.float64)
-        if keep.ndim != 1 or keep.size == 0:
-            raise ValueError(f"keep: expected one probability per category, got shape {keep.shape}")
-        checks.within(keep, 0, 1, "keep", "the share of a column that is its own")
-        alias = checks.counts(self.alias, len(keep), "alias")
-        checks.within(alias, 0, len(keep) - 1, "alias", "no such category")
-        object.__setattr__(self, "keep", keep)
-        object.__setattr__(self, "alias", alias)
+        keep = checks.finite_vector(self.keep, None, "keep", low=0, high=1, why="the share of a column that is its own")
+        if keep.size == 0:
+            raise ValueError("keep: expected one probability per category, got none")
+        alias = checks.counts(self.alias, len(keep), "alias", high=len(keep) - 1, why="no such category")
+        checks.keep(self, keep=keep, alias=alias)
 
     def __repr__(self) -> str:
         return f"AliasTable({len(self.keep)} categories)"
@@ -73,10 +70,7 @@ class AliasTable:
         ValueError
             For weights that are negative, not finite, or all 0.
         """
-        array = np.asarray(weights, dtype=np.float64)
-        if array.ndim != 1 or array.size == 0:
-            raise ValueError(f"weights: expected one number per category, got shape {array.shape}")
-        checks.within(array, 0, np.finfo(np.float64).max, "weights", "a weight is a finite number >= 0")
+        array = checks.finite_vector(weights, None, "weights", low=0, why="a weight is a finite number >= 0")
         total = float(array.sum())
         if not (np.isfinite(total) and total > 0):
             raise ValueError(f"weights sum to {total}: expected a finite sum > 0")
@@ -131,7 +125,7 @@ class Deck:
         counts = checks.counts(self.counts, np.size(self.counts), "counts")
         if not counts.any():
             raise ValueError("counts: there is no card of any category, so that nothing can be drawn")
-        object.__setattr__(self, "counts", counts)
+        checks.keep(self, counts=counts)
 
     def __repr__(self) -> str:
         return f"Deck({self.counts.sum()} cards of {len(self.counts)} categories)"

@@ -91,14 +91,10 @@ class DisplayShares:
     def __post_init__(self) -> None:
         offsets = checks.offsets_of(self.offsets)
         n_terms = len(np.asarray(self.document))
-        document = checks.counts(self.document, n_terms, "document")
-        checks.within(document, 0, int(offsets[-1]) - 1, "document", "no such document")
-        rank = checks.counts(self.rank, n_terms, "rank")
-        checks.within(rank, 1, np.inf, "rank", "displayed ranks start at 1; add 1 to positions that start at 0")
-        share = np.asarray(self.share, dtype=np.float64)
-        if share.shape != (n_terms,):
-            raise ValueError(f"share: expected shape ({n_terms},), one number a term, got {share.shape}")
-        checks.within(share, 0, 1 + ROUNDING, "share", "a share of the sessions; divide displays by sessions")
+        document = checks.counts(self.document, n_terms, "document", high=int(offsets[-1]) - 1, why="no such document")
+        rank = checks.counts(self.rank, n_terms, "rank", low=1, why=checks.FROM_1)
+        why = "a share of the sessions; divide displays by sessions"
+        share = checks.finite_vector(self.share, n_terms, "share", low=0, high=1 + ROUNDING, why=why)
         width = int(rank.max(initial=0)) + 1
         _, first, count = np.unique(document * width + rank, return_index=True, return_counts=True)
         if (count > 1).any():
@@ -119,8 +115,7 @@ class DisplayShares:
                     f"share: those of {where} add up to {total[worst]:g}: a session shows one document at a place, and "
                     "a document once; divide displays by the sessions of the query"
                 )
-        for name, value in (("document", document), ("rank", rank), ("share", share), ("offsets", offsets)):
-            object.__setattr__(self, name, value)
+        checks.keep(self, document=document, rank=rank, share=share, offsets=offsets)
 
     def __repr__(self) -> str:
         shown = len(np.unique(self.document[self.share > 0]))
@@ -181,12 +176,8 @@ class DisplayShares:
         cuts = checks.offsets_of(offsets)
         checks.within(pages.document, 0, int(cuts[-1]) - 1, "pages.document", "no such document in offsets")
         wrong = query_of(pages.document, cuts) != pages.query
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise ValueError(
-                f"pages.document[{row}] is {pages.document[row]}, of query {query_of(pages.document, cuts)[row]} by "
-                f"offsets and of query {pages.query[row]} by pages: number documents by their rows among the features"
-            )
+        remedy = "it is of another query by offsets than by pages: number documents by their rows among the features"
+        checks.refuse(wrong, "pages.document", pages.document, remedy)
         times = pages.impressions.sum(axis=1)
         sessions = np.bincount(pages.query[pages.rank == 1], times[pages.rank == 1], minlength=len(cuts) - 1)
         width = int(pages.rank.max())

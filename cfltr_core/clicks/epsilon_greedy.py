@@ -71,16 +71,13 @@ class EpsilonGreedyPolicy(LoggingPolicy):
     def __post_init__(self) -> None:
         greedy = DeterministicPolicy(self.greedy_rank, self.offsets)
         rank, offsets = greedy.displayed_rank, greedy.offsets
-        if (rank == 0).any():
-            raise ValueError(f"greedy_rank[{int(np.argmin(rank))}] is 0: rank every document, it can be explored")
-        epsilon = checks.within(self.epsilon, 0, 1, "epsilon", "a probability for each place")
-        if epsilon.ndim != 1 or epsilon.size == 0:
-            raise ValueError(f"epsilon: expected one probability per place, got shape {epsilon.shape}")
+        checks.refuse(rank == 0, "greedy_rank", rank, "rank every document, it can be explored")
+        epsilon = checks.finite_vector(self.epsilon, None, "epsilon", low=0, high=1, why="a probability for each place")
+        if epsilon.size == 0:
+            raise ValueError("epsilon: expected one probability per place, got none")
         order = np.empty_like(rank)
         order[np.repeat(offsets[:-1], np.diff(offsets)) + rank - 1] = np.arange(len(rank))
-        for name, value in (("greedy_rank", rank), ("offsets", offsets), ("epsilon", epsilon), ("_order", order)):
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "cutoff", len(epsilon))
+        checks.keep(self, greedy_rank=rank, offsets=offsets, epsilon=epsilon, cutoff=len(epsilon), _order=order)
 
     @classmethod
     def rank_by(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,26 +103,21 @@ class Events:
 
     def __post_init__(self) -> None:
         n_docs = len(self.features)
-        object.__setattr__(self, "offsets", checks.offsets_of(self.offsets, n_docs))
-        n_terms = len(np.asarray(self.document))
-        for name in ("document", "rank", "ranker", "period", "part_number", "impressions", "clicks"):
-            object.__setattr__(self, name, checks.counts(getattr(self, name), n_terms, name))
-        for name, low, high in (
-            ("document", 0, n_docs - 1),
-            ("rank", 1, np.inf),
-            ("ranker", 0, len(self.rankers) - 1),
-            ("period", 0, len(self.periods) - 1),
-            ("part_number", 0, len(self.parts) - 1),
-            ("impressions", 1, np.inf),
-        ):
-            checks.within(getattr(self, name), low, high, name, "no event has it; make Events with read_events")
-        more = self.clicks > self.impressions
-        if more.any():
-            row = int(np.argmax(more))
-            raise ValueError(
-                f"clicks[{row}] is {self.clicks[row]}: more than {self.impressions[row]} impressions; "
-                "count a display at most once as clicked"
+        n_terms, why = len(np.asarray(self.document)), "no event has it; make Events with read_events"
+        columns = {
+            name: checks.counts(getattr(self, name), n_terms, name, low=low, high=high, why=why)
+            for name, low, high in (
+                ("document", 0, n_docs - 1),
+                ("rank", 1, np.inf),
+                ("ranker", 0, len(self.rankers) - 1),
+                ("period", 0, len(self.periods) - 1),
+                ("part_number", 0, len(self.parts) - 1),
+                ("impressions", 1, np.inf),
+                ("clicks", 0, np.inf),
             )
+        }
+        checks.refuse(columns["clicks"] > columns["impressions"], "clicks", columns["clicks"], checks.ONCE)
+        checks.keep(self, offsets=checks.offsets_of(self.offsets, n_docs), **columns)
 
     def __repr__(self) -> str:
         rankers = "" if self.rankers == (None,) else f", {len(np.unique(self.ranker))} rankers"
@@ -268,7 +263,7 @@ class Events:
             examined=user is not None,
         )
 
-    def displays(self, *, traffic: str = "query") -> DisplayShares:
+    def displays(self, *, traffic: Literal["query", "log"] = "query") -> DisplayShares:
         """In which share of the sessions of its query each document stood at each rank.
 
         With ``traffic="query"`` impressions are divided by the sessions of the query.  With ``traffic="log"`` each
@@ -281,7 +276,7 @@ class Events:
         ValueError
             For another ``traffic``.
         """
-        checks.one_of(traffic, "traffic", ("query", "log"))
+        checks.arguments(Events.displays, locals())
         if traffic == "query":
             return DisplayShares.of_log(self.log())
         query = query_of(self.document, self.offsets)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cfltr_core import checks
 from cfltr_core.clicks.event_lists import EventLists
 from cfltr_core.clicks.event_parts import part_of
 from cfltr_core.clicks.event_sources import import_ibis
@@ -82,7 +83,7 @@ def row_faults(table: Any) -> dict[str, tuple[str, Any, str]]:
         out["clicked is neither 0 nor 1"] = (
             "clicked",
             (clicked != 0) & (clicked != 1),
-            "expected 1 for a click and 0 for none; count a second click on the same display once",
+            checks.CLICK,
         )
     return out
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def read_events(
     *,
     columns: Mapping[str, str] | None = None,
     split: Sequence[float] | None = (0.6, 0.2, 0.2),
-    unknown: str = "error",
+    unknown: Literal["error", "drop"] = "error",
     memory: str = "1GB",
 ) -> Events:
     """Check and count raw events, one row for each displayed document: clicked or not.
@@ -99,8 +99,8 @@ def read_events(
     ValueError: source: none of 1 sessions is without a click: the log was filtered, and what is examined cannot be \
 told from it; take it again with the pages on which nothing was clicked
     """
+    checks.arguments(read_events, locals())
     shares = _shares(split)
-    checks.one_of(unknown, "unknown", ("error", "drop"))
     import_ibis()
     with without_deprecations():
         lists = event_lists(features, columns)

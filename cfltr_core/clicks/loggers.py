@@ -58,10 +58,9 @@ def fit_linear_ranker(
     >>> cf.ranks(ranker.decision_function(data.features), data.offsets)
     array([1., 3., 2.])
     """
-    checks.within(fraction, 0, 1, "fraction", "a share of the queries")
-    checks.positive(ridge, "ridge")
-    size = min(data.n_queries, max(checks.positive_int(min_queries, "min_queries"), round(fraction * data.n_queries)))
-    chosen = np.sort(checks.generator(rng).choice(data.n_queries, size=size, replace=False))
+    checks.arguments(fit_linear_ranker, locals())
+    size = min(data.n_queries, max(min_queries, round(fraction * data.n_queries)))
+    chosen = np.sort(rng.choice(data.n_queries, size=size, replace=False))
     rows = document_index(chosen, data.offsets)
     x = data.features[rows].astype(np.float64)
     y = data.binary[rows]

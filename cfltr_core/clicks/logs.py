@@ -27,12 +27,8 @@ def _rows(documents: ArrayLike, n_docs: int, name: str) -> np.ndarray:
     array = checks.numbers(documents, name, f"{row}; {remedy}")
     if array.dtype.kind != "f":
         return array
-    whole = (np.isfinite(array) & (array == np.floor(array))).ravel()
-    if not whole.all():
-        first = int(np.argmin(whole))
-        raise ValueError(
-            f"{name}[{first}] is {array.ravel()[first]}: expected a whole number, {row}; drop missing ones"
-        )
+    bad = ~(np.isfinite(array) & (array == np.floor(array)))
+    checks.refuse(bad, name, array, f"expected a whole number, {row}; drop missing ones")
     return array.astype(np.int64)
 
 
@@ -107,60 +103,29 @@ class ClickLog:
     def __post_init__(self) -> None:
         offsets = checks.offsets_of(self.offsets)
         n_terms = len(np.asarray(self.document))
-        document = checks.counts(_rows(self.document, int(offsets[-1]), "document"), n_terms, "document")
-        checks.within(document, 0, int(offsets[-1]) - 1, "document", "no such document")
-        rank = checks.counts(self.rank, n_terms, "rank")
-        checks.within(rank, 1, np.inf, "rank", "displayed ranks start at 1; add 1 to positions that start at 0")
+        given, n_docs = _rows(self.document, int(offsets[-1]), "document"), int(offsets[-1])
+        document = checks.counts(given, n_terms, "document", high=n_docs - 1, why="no such document")
+        rank = checks.counts(self.rank, n_terms, "rank", low=1, why=checks.FROM_1)
         impressions = checks.counts(self.impressions, n_terms, "impressions")
         clicks = checks.counts(self.clicks, n_terms, "clicks")
         sessions = checks.counts(self.sessions, len(offsets) - 1, "sessions")
-        propensity = np.asarray(self.propensity, dtype=np.float64)
-        if propensity.shape != (n_terms,):
-            raise ValueError(f"propensity: expected shape ({n_terms},), got {propensity.shape}")
-        checks.within(propensity, 0, 1, "propensity", "a propensity is a probability; clip ratios above 1")
-        self._first(
-            clicks > impressions,
-            "clicks",
-            clicks,
-            "more clicks than impressions; count a display at most once as clicked",
-        )
-        self._first(
-            (clicks > 0) & (propensity == 0),
-            "propensity",
-            propensity,
-            "the document was clicked, so it can be examined: correct the examination curve",
-        )
-        query = query_of(document, offsets)
-        self._first(
-            impressions > sessions[query],
-            "impressions",
-            impressions,
-            "more impressions than sessions of the query",
-        )
+        why = "a propensity is a probability; clip ratios above 1"
+        propensity = checks.finite_vector(self.propensity, n_terms, "propensity", low=0, high=1, why=why)
+        checks.refuse(clicks > impressions, "clicks", clicks, checks.ONCE)
+        why = "the document was clicked, so it can be examined: correct the examination curve"
+        checks.refuse((clicks > 0) & (propensity == 0), "propensity", propensity, why)
+        many = impressions > sessions[query_of(document, offsets)]
+        checks.refuse(many, "impressions", impressions, "more impressions than sessions of the query")
         again = _again(document, rank)
         if again is not None:
             raise ValueError(
                 f"rank[{again[1]}] is {rank[again[1]]}, but term {again[0]} is of the same document and rank: add up "
                 "impressions and clicks of the two terms"
             )
-        for name, value in (
-            ("document", document),
-            ("rank", rank),
-            ("impressions", impressions),
-            ("clicks", clicks),
-            ("propensity", propensity),
-            ("sessions", sessions),
-            ("offsets", offsets),
-            # Other propensities than 1 are known from somewhere.
-            ("examined", bool(self.examined or (propensity != 1).any())),
-        ):
-            object.__setattr__(self, name, value)
-
-    @staticmethod
-    def _first(bad: np.ndarray, name: str, values: np.ndarray, why: str) -> None:
-        if bad.any():
-            index = int(np.argmax(bad))
-            raise ValueError(f"{name}[{index}] is {values[index]}: {why}")
+        checks.keep(self, document=document, rank=rank, impressions=impressions, clicks=clicks, offsets=offsets)
+        # Other propensities than 1 are known from somewhere.
+        examined = bool(self.examined or (propensity != 1).any())
+        checks.keep(self, propensity=propensity, sessions=sessions, examined=examined)
 
     def __repr__(self) -> str:
         return f"ClickLog({self.n_clicks} clicks in {self.n_sessions} sessions, {len(self.document)} terms)"
@@ -218,11 +183,7 @@ def require_examined(log: Any) -> None:
     Traceback (most recent call last):
     ValueError: log: nobody said who examines its ranks, so that its clicks cannot be weighted: ...
     """
-    if not isinstance(log, ClickLog):
-        counted = "; its clicks are events.log(user), or policy_aware(events.log(), events.displays().exposure(user))"
-        raise TypeError(
-            f"log is {type(log).__name__}: expected ClickLog{counted if type(log).__name__ == 'Events' else ''}"
-        )
+    checks.of_type(log, "log", ClickLog)
     if not log.examined:
         raise ValueError(
             "log: nobody said who examines its ranks, so that its clicks cannot be weighted: give the exposure of its "
@@ -281,10 +242,8 @@ def aggregate_clicks(documents: ArrayLike, policy: DeterministicPolicy, *, user:
     offsets = policy.offsets
     n_docs = int(offsets[-1])
     per_query = checks.counts(sessions, len(offsets) - 1, "sessions")
-    clicked = checks.indices(_rows(documents, n_docs, "documents"), "documents")
-    checks.within(
-        clicked, 0, n_docs - 1, "documents", "no such document; −1 is what a look-up gives for a name that is not there"
-    )
+    why = "no such document; −1 is what a look-up gives for a name that is not there"
+    clicked = checks.indices(_rows(documents, n_docs, "documents"), "documents", n_docs, why)
     clicks = np.bincount(clicked, minlength=n_docs)
     hidden = (clicks > 0) & (policy.displayed_rank == 0)
     if hidden.any():

@@ -65,7 +65,7 @@ class TrustUser:
     epsilon_minus: ByRank = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "examination", PositionBasedUser(self.examination).examination)
+        checks.keep(self, examination=PositionBasedUser(self.examination).examination)
         sizes = []
         for name in ("epsilon_plus", "epsilon_minus"):
             value = getattr(self, name)
@@ -75,7 +75,7 @@ class TrustUser:
             if table.ndim > 1 or table.size == 0:
                 raise ValueError(f"{name}: expected a number, or one for each rank, e.g. [0.6, 0.3, 0.2]")
             checks.within(table, 0, 1, name, "it is a probability")
-            object.__setattr__(self, name, tuple(table.tolist()) if table.ndim else float(table))
+            checks.keep(self, **{name: tuple(table.tolist()) if table.ndim else float(table)})
             sizes += [table.size] * table.ndim
         if not (callable(self.epsilon_plus) or callable(self.epsilon_minus)):
             self._noise(np.arange(1.0, min(sizes, default=1) + 1))
@@ -126,7 +126,7 @@ class TrustUser:
 
         Rank 0 means *not shown*; the two have one shape, and so has the result.
         """
-        rel = checks.within(relevance, 0, 1, "relevance", "the user model takes binary relevance, as data.binary is")
+        rel = checks.within(relevance, 0, 1, "relevance", checks.BINARY)
         slope, intercept = self.line(displayed_rank)
         return np.asarray(slope * rel + intercept)
 
@@ -175,19 +175,14 @@ class CascadeUser:
     epsilon_minus: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("stop", "give_up"):
-            checks.within(getattr(self, name), 0, 1, name, "it is a probability")
-        if not 0.0 <= self.epsilon_minus <= self.epsilon_plus <= 1.0:
-            raise ValueError(
-                f"epsilon_plus={self.epsilon_plus}, epsilon_minus={self.epsilon_minus}: expected "
-                "0 <= epsilon_minus <= epsilon_plus <= 1"
-            )
+        checks.fields(self)
+        checks.noise(self.epsilon_plus, self.epsilon_minus)
 
     def _attraction(self, relevance: ArrayLike) -> FloatArray:
         rel = np.asarray(relevance, dtype=np.float64)
         if rel.ndim == 0:
             raise ValueError("relevance: expected the relevances of a page, place 1 first, got a single number")
-        checks.within(rel, 0, 1, "relevance", "the user model takes binary relevance, as data.binary is")
+        checks.within(rel, 0, 1, "relevance", checks.BINARY)
         return np.asarray(self.epsilon_minus * (1.0 - rel) + self.epsilon_plus * rel)
 
     def page_click_probability(self, relevance: ArrayLike) -> FloatArray:

@@ -84,7 +84,7 @@ class PageCounts:
         order = np.lexsort((columns["document"], number))
         twice = np.zeros(n_rows, dtype=bool)
         twice[order[1:]] = ~np.diff(number[order]).astype(bool) & ~np.diff(columns["document"][order]).astype(bool)
-        same = np.append(False, (columns["impressions"][1:] != columns["impressions"][:-1]).any(axis=1))
+        other = np.append([[False, False]], np.diff(columns["impressions"], axis=0) != 0, axis=0)
         for bad, name, why in (
             (page != number, "page", "number pages 0, 1, 2, … and keep the rows of a page together"),
             (
@@ -94,18 +94,15 @@ class PageCounts:
             ),
             (query != query[start][number], "query", "a page is of one query"),
             (twice, "document", "the document stands on its page already; keep one of its places"),
-            (same & ~first, "impressions", "all places of a page are shown alike; a page that was cut is another page"),
             (
-                (columns["clicks"] > columns["impressions"]).any(axis=1),
-                "clicks",
-                "more clicks than impressions; count a display at most once as clicked",
+                other & ~first[:, None],
+                "impressions",
+                "places of a page are shown alike; a page that was cut is another",
             ),
+            (columns["clicks"] > columns["impressions"], "clicks", checks.ONCE),
         ):
-            if bad.any():
-                row = int(np.argmax(bad))
-                raise ValueError(f"{name}[{row}] is {columns[name][row].tolist()}: {why}")
-        for name, value in columns.items():
-            object.__setattr__(self, name, value)
+            checks.refuse(bad, name, columns[name], why)
+        checks.keep(self, **columns)
 
     def __repr__(self) -> str:
         sessions = int(self.impressions[self.rank == 1].sum())
@@ -169,16 +166,10 @@ def count_pages(query: ArrayLike, shown: ArrayLike, *, clicked: ArrayLike) -> Pa
         (ranking < -1, "shown", "expected the number of a document, or −1 where the page has ended"),
         (there & ~np.logical_and.accumulate(there, axis=1), "shown", "it stands below an empty place; close the gap"),
         (_again(ranking) & there, "shown", "the document stands on this page already; keep one of its places"),
-        (
-            ~np.isin(clicks, (0, 1)),
-            "clicked",
-            "expected 1 for a click and 0 for none; count a second click on the same display once",
-        ),
+        (~np.isin(clicks, (0, 1)), "clicked", checks.CLICK),
         ((clicks != 0) & ~there, "clicked", "nothing is shown there"),
     ):
-        if bad.any():
-            row, place = (int(i) for i in np.argwhere(bad)[0])
-            raise ValueError(f"{name}[{row}, {place}] is {(ranking if name == 'shown' else clicks)[row, place]}: {why}")
+        checks.refuse(bad, name, ranking if name == "shown" else clicks, why)
     full = there.any(axis=1)
     if not full.any():
         raise ValueError("shown: no session was shown anything")
@@ -285,10 +276,9 @@ def simulate_pages(
     >>> rates.mean(axis=1).round(2), user.page_click_probability([1, 0, 1]).round(2)
     (array([0.8 , 0.04, 0.13]), array([0.8 , 0.04, 0.13]))
     """
-    rel = checks.finite_vector(relevance, int(policy.offsets[-1]), "relevance")
-    checks.within(rel, 0, 1, "relevance", "the user model takes binary relevance, as data.binary is")
+    checks.arguments(simulate_pages, locals())
+    rel = checks.finite_vector(relevance, int(policy.offsets[-1]), "relevance", low=0, high=1, why=checks.BINARY)
     per_query = checks.counts(sessions, len(policy.offsets) - 1, "sessions")
-    checks.generator(rng)
     query = np.repeat(np.arange(len(per_query)), per_query)
     if len(query) == 0:
         raise ValueError("sessions: there is no session, so nothing can be counted")

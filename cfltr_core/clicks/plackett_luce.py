@@ -71,8 +71,7 @@ class PlackettLucePolicy(LoggingPolicy):
     def __post_init__(self) -> None:
         offsets = checks.offsets_of(self.offsets)
         scores = checks.finite_vector(self.scores, int(offsets[-1]), "scores")
-        checks.positive_int(self.cutoff, "cutoff")
-        checks.positive(self.temperature, "temperature")
+        checks.fields(self)
         sizes = np.diff(offsets)
         logits = (scores - np.repeat(np.maximum.reduceat(scores, offsets[:-1]), sizes)) / self.temperature
         if logits.min() < -600:
@@ -86,10 +85,8 @@ class PlackettLucePolicy(LoggingPolicy):
         # next to every document, however small its weight.
         order = np.lexsort((weight, np.repeat(np.arange(len(sizes)), sizes)))
         up = np.concatenate([np.cumsum(part) for part in np.split(weight[order], offsets[1:-1])])
-        for name, value in (("scores", scores), ("offsets", offsets), ("_weight", weight), ("_order", order)):
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "_up", up)
-        object.__setattr__(self, "_alias", alias_tables(weight[order], offsets))
+        checks.keep(self, scores=scores, offsets=offsets, _weight=weight, _order=order, _up=up)
+        checks.keep(self, _alias=alias_tables(weight[order], offsets))
 
     def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
         """Mean of ``value`` by quadrature, exact to about 1e-12 for any list; O(cutoff) a document and node."""
@@ -119,8 +116,8 @@ class PlackettLucePolicy(LoggingPolicy):
         -------
         exposure, standard_error : (n_docs,)
         """
-        m = checks.positive_int(n_displays, "n_displays", least=2)
-        checks.generator(rng)
+        checks.arguments(PlackettLucePolicy.estimate_exposure, locals())
+        m = n_displays
         theta = user.propensity(np.arange(1.0, self.cutoff + 1))
         mean, square, loss, shown_on = np.zeros((4, len(self._weight)))
         for query, (low, high) in enumerate(zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist(), strict=True)):

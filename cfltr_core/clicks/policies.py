@@ -89,9 +89,7 @@ class LoggingPolicy(ABC):
 
     def _check_queries(self, queries: ArrayLike, rng: np.random.Generator) -> IntArray:
         checks.generator(rng)
-        chosen = checks.indices(queries, "queries")
-        checks.within(chosen, 0, len(self.offsets) - 2, "queries", "no such query")
-        return chosen
+        return checks.indices(queries, "queries", len(self.offsets) - 1, "no such query")
 
     def _documents(self, query: int) -> tuple[int, int]:
         """First flat document of a query, and the first of the next one."""
@@ -200,6 +198,8 @@ class DeterministicPolicy(LoggingPolicy):
     >>> top_two = cf.DeterministicPolicy.rank_by([0.1, 0.9, 0.5], [0, 3], rng=rng, cutoff=2)
     >>> top_two.displayed_rank, top_two.sample([0], rng), list(top_two.displays(0))
     (array([0, 1, 2]), array([[1, 2]]), [(1.0, (1, 2))])
+    >>> top_two.pages
+    array([[1, 2]])
     """
 
     displayed_rank: IntArray
@@ -229,9 +229,7 @@ class DeterministicPolicy(LoggingPolicy):
                 "0, add 1 to them",
                 stacklevel=3,
             )
-        object.__setattr__(self, "offsets", offsets)
-        object.__setattr__(self, "displayed_rank", rank)
-        object.__setattr__(self, "cutoff", int(rank.max()))
+        checks.keep(self, offsets=offsets, displayed_rank=rank, cutoff=int(rank.max()))
 
     def __repr__(self) -> str:
         shown = int((self.displayed_rank > 0).sum())
@@ -246,10 +244,9 @@ class DeterministicPolicy(LoggingPolicy):
 
         ``offsets`` (n_queries + 1,) are the lists; without a ``cutoff`` all are shown.
         """
+        checks.arguments(DeterministicPolicy.rank_by, locals())
         place = ranks(scores, offsets, ties="random", rng=rng).astype(np.int64)
-        if cutoff is not None:
-            place = np.where(place <= checks.positive_int(cutoff, "cutoff"), place, 0)
-        return cls(place, np.asarray(offsets))
+        return cls(place if cutoff is None else np.where(place <= cutoff, place, 0), np.asarray(offsets))
 
     def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
         """``value`` at the displayed rank of each document, 0 if it is not shown, shape (n_docs,)."""
@@ -265,11 +262,15 @@ class DeterministicPolicy(LoggingPolicy):
 
     def sample(self, queries: ArrayLike, rng: np.random.Generator) -> IntArray:
         """The one display of each query, −1 where the page is longer than the list."""
-        chosen = self._check_queries(queries, rng)
+        return self.pages[self._check_queries(queries, rng)]
+
+    @property
+    def pages(self) -> IntArray:
+        """The page of each query, (n_queries, cutoff): the flat document at each place, −1 below the last one."""
         shown = np.flatnonzero(self.displayed_rank)
         table = np.full((len(self.offsets) - 1, self.cutoff), -1)
         table[query_of(shown, self.offsets), self.displayed_rank[shown] - 1] = shown
-        return table[chosen]
+        return table
 
     def displays(self, query: int) -> Iterator[tuple[float, tuple[int, ...]]]:
         """The one display of the query."""
@@ -320,10 +321,8 @@ class MixturePolicy(LoggingPolicy):
         for i, policy in enumerate(policies):
             if not np.array_equal(policy.offsets, policies[0].offsets):
                 raise ValueError(f"policies[{i}] has other offsets than policies[0]: mix policies on the same lists")
-        object.__setattr__(self, "policies", policies)
-        object.__setattr__(self, "shares", tuple((shares / shares.sum()).tolist()))
-        object.__setattr__(self, "offsets", policies[0].offsets)
-        object.__setattr__(self, "cutoff", max(policy.cutoff for policy in policies))
+        checks.keep(self, policies=policies, shares=tuple((shares / shares.sum()).tolist()))
+        checks.keep(self, offsets=policies[0].offsets, cutoff=max(policy.cutoff for policy in policies))
 
     def display_mean(self, value: Callable[[FloatArray], ArrayLike]) -> FloatArray:
         """Σ_i shares[i] · (display mean of ``value`` under policy i), shape (n_docs,)."""

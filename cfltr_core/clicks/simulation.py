@@ -69,9 +69,8 @@ def sessions_for_clicks(policy: LoggingPolicy, user: User, *, relevance: ArrayLi
     >>> cf.sessions_for_clicks(policy, user, relevance=[1, 0, 1], n_clicks=8)  # 8 / (1 + 1/3)
     6
     """
-    checks.positive(n_clicks, "n_clicks")
-    rel = checks.finite_vector(relevance, int(policy.offsets[-1]), "relevance")
-    checks.within(rel, 0, 1, "relevance", "the user model takes binary relevance, as data.binary is")
+    checks.arguments(sessions_for_clicks, locals())
+    rel = checks.finite_vector(relevance, int(policy.offsets[-1]), "relevance", low=0, high=1, why=checks.BINARY)
     # P(click) is affine in relevance at every rank: the means for irrelevant and for relevant documents are enough.
     low = policy.display_mean(lambda rank: user.click_probability(rank, np.zeros_like(rank)))
     high = policy.display_mean(lambda rank: user.click_probability(rank, np.ones_like(rank)))
@@ -99,9 +98,8 @@ def draw_sessions(n_sessions: int, n_queries: int, *, rng: np.random.Generator) 
     >>> sessions.shape, int(sessions.sum())
     ((4,), 100)
     """
-    n = checks.positive_int(n_sessions, "n_sessions")
-    m = checks.positive_int(n_queries, "n_queries")
-    return checks.generator(rng).multinomial(n, np.full(m, 1.0 / m)).astype(np.int64)
+    checks.arguments(draw_sessions, locals())
+    return rng.multinomial(n_sessions, np.full(n_queries, 1.0 / n_queries)).astype(np.int64)
 
 
 def simulate_clicks(
@@ -154,9 +152,9 @@ def simulate_clicks(
     >>> (log.clicks / log.impressions).round(1)  # θ_r where relevant, up to chance
     array([1. , 0. , 0.3])
     """
-    rel = checks.finite_vector(relevance, int(policy.offsets[-1]), "relevance")
+    checks.arguments(simulate_clicks, locals())
+    rel = checks.finite_vector(relevance, int(policy.offsets[-1]), "relevance", low=0, high=1, why=checks.BINARY)
     per_query = checks.counts(sessions, len(policy.offsets) - 1, "sessions")
-    checks.within(rel, 0, 1, "relevance", "the user model takes binary relevance, as data.binary is")
     document, rank, impressions = policy.impressions(per_query, rng)
     clicks = rng.binomial(impressions, user.click_probability(rank, rel[document]))
     return ClickLog(
@@ -201,7 +199,7 @@ def expand_clicks(log: ClickLog, rng: np.random.Generator) -> ClickRecords:
     >>> clicks.document, clicks.session[:6]  # A was clicked in all six sessions, C in two of them
     (array([0, 0, 0, 0, 0, 0, 2, 2]), array([0, 1, 2, 3, 4, 5]))
     """
-    checks.generator(rng)
+    checks.arguments(expand_clicks, locals())
     require_single_display(log)
     # Of the two complementary subsets draw the smaller; rejection then ends after a few rounds.
     flip = 2 * log.clicks > log.impressions

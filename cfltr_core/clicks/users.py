@@ -54,10 +54,7 @@ def power_examination(eta: float, shift: float = 0.0) -> Examination:
     >>> cf.power_examination(1.0)(np.array([1, 2, 3])).round(3)
     array([1.   , 0.5  , 0.333])
     """
-    if not (np.isfinite(eta) and eta >= 0):
-        raise ValueError(f"eta is {eta}: the exponent of position bias is a finite number >= 0")
-    if not (np.isfinite(shift) and shift >= 0):
-        raise ValueError(f"shift is {shift}: expected a finite number >= 0")
+    checks.arguments(power_examination, locals())
     return lambda rank: (shift + rank) ** -float(eta)
 
 
@@ -100,17 +97,12 @@ class PositionBasedUser:
     epsilon_minus: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
-        if not (0.0 <= self.epsilon_minus <= self.epsilon_plus <= 1.0 and self.epsilon_plus > 0):
-            raise ValueError(
-                f"epsilon_plus={self.epsilon_plus}, epsilon_minus={self.epsilon_minus}: expected "
-                "0 <= epsilon_minus <= epsilon_plus <= 1 and epsilon_plus > 0"
-            )
+        checks.noise(self.epsilon_plus, self.epsilon_minus)
         if not callable(self.examination):
-            curve = np.asarray(self.examination, dtype=np.float64)
+            curve = checks.within(self.examination, 0, 1, "examination", "examination is a probability")
             if curve.ndim != 1 or curve.size == 0:
                 raise ValueError("examination: expected one probability per rank, e.g. [1.0, 0.5, 0.3]")
-            checks.within(curve, 0, 1, "examination", "examination is a probability")
-            object.__setattr__(self, "examination", tuple(curve.tolist()))
+            checks.keep(self, examination=tuple(curve.tolist()))
 
     def __repr__(self) -> str:
         return checks.one_line(self)
@@ -134,7 +126,7 @@ class PositionBasedUser:
 
     def attraction(self, relevance: ArrayLike) -> FloatArray:
         """P(click given examined) = ε₊ · relevance + ε₋ · (1 − relevance), ``relevance`` in [0, 1]; same shape."""
-        rel = checks.within(relevance, 0, 1, "relevance", "the user model takes binary relevance, as data.binary is")
+        rel = checks.within(relevance, 0, 1, "relevance", checks.BINARY)
         return np.asarray(self.epsilon_plus * rel + self.epsilon_minus * (1.0 - rel))
 
     def click_probability(self, displayed_rank: ArrayLike, relevance: ArrayLike) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cfltr_core import checks
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.clicks.other_users import TrustUser
 from cfltr_core.evaluation.estimates import Estimate, Unit
@@ -64,10 +65,7 @@ def affine(
     IPS 1.743
     affine 1.631
     """
-    if not isinstance(trust, (TrustUser, TrustCurve)):
-        raise TypeError(
-            f"trust is {type(trust).__name__}: expected a TrustUser, or the TrustCurve of trust_bias(counts)"
-        )
+    checks.arguments(affine, locals())
     slope, intercept = trust.line(log.rank)
     usable = (slope != 0) | (log.impressions == 0)
     if not usable.all():

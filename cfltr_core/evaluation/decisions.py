@@ -226,19 +226,13 @@ def decide(
     >>> print(few.summary.splitlines()[1].split(",")[0])
     Not enough data: some 175 sessions more would show a difference of δ with probability 0.8
     """
+    checks.arguments(decide, locals())
     _require_alike(new, production, log, shares)
     if (curve is None) == (user is None):
         raise TypeError("curve, user: give one of the two, an estimated θ with its covariance, or one taken as known")
-    if not (np.isfinite(smallest) and smallest > 0):
-        raise ValueError(
-            f"smallest is {smallest}: expected a finite number > 0, the smallest difference of {new.metric.name} a "
-            "session that matters to you"
-        )
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}: expected a probability strictly between 0 and 1")
 
     n_docs = int(log.offsets[-1])
-    deepest = n_docs if cutoff is None else checks.positive_int(cutoff, "cutoff")
+    deepest = n_docs if cutoff is None else cutoff
     shown = (shares.share > 0) & (shares.rank <= deepest)
     document, rank, share = shares.document[shown], shares.rank[shown], shares.share[shown]
     theta, spread = _examination(int(rank.max(initial=0)), curve, user)
@@ -302,14 +296,6 @@ def decide(
 
 def _require_alike(new: RankWeights, production: RankWeights, log: ClickLog, shares: DisplayShares) -> None:
     """Raise what :func:`decide` promises unless both rankers, the log and the shares are of the same lists."""
-    for name, weights in (("new", new), ("production", production)):
-        if not isinstance(weights, RankWeights):
-            raise TypeError(
-                f"{name} is {type(weights).__name__}: expected what rank_weights(scores, offsets, metric=…) returns"
-            )
-    for name, thing, kind in (("log", log, ClickLog), ("shares", shares, DisplayShares)):
-        if not isinstance(thing, kind):
-            raise TypeError(f"{name} is {type(thing).__name__}: expected {kind.__name__}")
     if new.metric.name != production.metric.name:
         raise ValueError(
             f"new: its metric is {new.metric.name}, that of production {production.metric.name}: compare by one"
@@ -329,8 +315,6 @@ def _examination(n_ranks: int, curve: PropensityCurve | None, user: User | None)
     if user is not None:
         return np.asarray(user.propensity(np.arange(1, n_ranks + 1))), np.zeros((n_ranks, n_ranks))
     assert curve is not None
-    if not isinstance(curve, PropensityCurve):
-        raise TypeError(f"curve is {type(curve).__name__}: expected PropensityCurve; a curve that is known is user=…")
     theta, spread = curve.curve[:n_ranks], curve.covariance[:n_ranks, :n_ranks]
     known = np.append(np.isfinite(theta), np.zeros(max(0, n_ranks - len(theta)), dtype=bool))
     if not known.all():

@@ -62,11 +62,7 @@ def doubly_robust(
     1.498
     1.631
     """
-    if not isinstance(rank_weights, RankWeights):
-        raise TypeError(
-            f"rank_weights is {type(rank_weights).__name__}: expected what rank_weights(scores, offsets, metric=…) "
-            "returns"
-        )
+    checks.arguments(doubly_robust, locals())
     gains = robust_gains(log, guess=guess, shares=shares, user=user, cap=cap)
     if len(rank_weights) != len(gains):
         raise ValueError(f"rank_weights: it has {len(rank_weights)} documents, the log has {len(gains)}: rank those")
@@ -119,13 +115,11 @@ def robust_gains(
     >>> robust_gains(log, guess=[0.9, 0.2, 0.5], shares=cf.DisplayShares.of_policy(page), user=user)
     array([6., 4., 3.])
     """
+    checks.arguments(robust_gains, locals())
     n_docs = int(log.offsets[-1])
-    g = checks.finite_vector(guess, n_docs, "guess")
-    checks.within(g, 0, 1, "guess", "clicks a look; clip what a model predicts")
+    g = checks.finite_vector(guess, n_docs, "guess", low=0, high=1, why="clicks a look; clip what a model predicts")
     if not np.array_equal(shares.offsets, log.offsets):
         raise ValueError("shares: its offsets are not those of the log: use the same lists in the same order")
-    if not cap >= 1:
-        raise ValueError(f"cap is {cap}: expected a largest weight >= 1")
     exposure = shares.exposure(user)
     blind = (log.clicks > 0) & (exposure[log.document] == 0)
     if blind.any():
@@ -184,22 +178,16 @@ def cross_fitted(
     >>> cf.cross_fitted(features, log, user=user, ridge=0.1)[:3].round(2)  # of A, B and C in the first query
     array([1., 0., 1.])
     """
+    checks.arguments(cross_fitted, locals())
     n_docs, n_queries = int(log.offsets[-1]), len(log.offsets) - 1
-    x = np.ascontiguousarray(features, dtype=np.float32)
-    if x.ndim != 2 or len(x) != n_docs:
-        raise ValueError(f"features: expected shape ({n_docs}, n_features), a row for each document, got {x.shape}")
-    if not np.isfinite(x).all():
-        row = int(np.argmin(np.isfinite(x).all(axis=1)))
-        raise ValueError(f"features[{row}] is not finite: replace or drop non-finite values first")
-    parts = checks.positive_int(folds, "folds", least=2)
-    if parts > n_queries:
-        raise ValueError(f"folds is {parts}: the log has {n_queries} queries, and each fold needs one")
-    checks.positive(ridge, "ridge")
+    x = checks.feature_matrix(np.ascontiguousarray(features, dtype=np.float32), n_docs=n_docs)
+    if folds > n_queries:
+        raise ValueError(f"folds is {folds}: the log has {n_queries} queries, and each fold needs one")
     clicks, looks = _by_document(log, user)
-    fold = query_index(log.offsets) % parts
+    fold = query_index(log.offsets) % folds
     guess = np.zeros(n_docs)
     learn = fit if fit is not None else _least_squares(x, ridge)
-    for number in range(parts):
+    for number in range(folds):
         mine = fold == number
         if not looks[~mine].any():
             raise ValueError(f"log: of the queries outside fold {number} nothing was examined: take fewer folds")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -57,8 +57,7 @@ class Estimate:
         It covers R with probability ``level`` if R̂ is normal.
         ValueError for a level that is not strictly between 0 and 1.
         """
-        if not 0 < level < 1:
-            raise ValueError(f"level is {level}: expected a probability strictly between 0 and 1")
+        checks.arguments(Estimate.interval, locals())
         half = NormalDist().inv_cdf(0.5 + level / 2) * self.standard_error
         return self.value - half, self.value + half
 
@@ -135,7 +134,7 @@ def ratio_error(
     >>> mean, round(error, 3), round(cf.ips(log, lam=[1, 1, 1], unit="session").standard_error, 3)
     (2.0, 0.632, 0.632)
     """
-    checks.one_of(unit, "unit", ("query", "session"))
+    checks.one_of(unit, "unit", get_args(Unit))
     query = log.query
     n_queries = len(log.sessions)
     totals = np.bincount(query, log.clicks * coefficient + fixed, minlength=n_queries)

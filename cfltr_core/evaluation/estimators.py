@@ -55,9 +55,9 @@ def policy_aware(log: ClickLog, exposure: ArrayLike) -> ClickLog:
     >>> log.propensity, cf.policy_aware(log, policy.exposure(user)).propensity  # C is seen by one user in four
     (array([1. , 0.5, 0.5]), array([1.  , 0.25, 0.25]))
     """
-    checks.of_type(log, "log", ClickLog)
-    chance = checks.finite_vector(exposure, int(log.offsets[-1]), "exposure")
-    checks.within(chance, 0, 1, "exposure", "exposure is a probability")
+    checks.arguments(policy_aware, locals())
+    n_docs, why = int(log.offsets[-1]), "exposure is a probability"
+    chance = checks.finite_vector(exposure, n_docs, "exposure", low=0, high=1, why=why)
     impossible = (log.clicks > 0) & (chance[log.document] == 0)
     if impossible.any():
         document = int(log.document[np.argmax(impossible)])
@@ -158,8 +158,7 @@ def clipped(
     >>> round(cf.clipped(log, proposed, cap=2).report(), 3)  # a click on C counts 2, not 3
     1.298
     """
-    if not (np.isfinite(cap) and cap >= 1):
-        raise ValueError(f"cap is {cap}: expected a largest weight >= 1")
+    checks.arguments(clipped, locals())
     return _per_session(log, _lam(log, rank_weights, lam), np.minimum(log.weights, cap), unit)
 
 
@@ -246,12 +245,7 @@ class _Lam:
 
 
 def _lam(log: ClickLog, rank_weights: RankWeights | None, lam: ArrayLike | None) -> _Lam:
-    checks.of_type(log, "log", ClickLog)
-    if rank_weights is not None and not isinstance(rank_weights, RankWeights):
-        raise TypeError(
-            f"rank_weights is {type(rank_weights).__name__}: expected what rank_weights(scores, offsets, metric=…) "
-            "returns; numbers that are λ already are given by name, as lam=…"
-        )
+    checks.arguments(_lam, locals())
     if (rank_weights is None) == (lam is None):
         raise TypeError("rank_weights, lam: give one of the two")
     n_docs = int(log.offsets[-1])
@@ -262,7 +256,7 @@ def _lam(log: ClickLog, rank_weights: RankWeights | None, lam: ArrayLike | None)
 
 def _terms(log: ClickLog, given: _Lam, unit: Unit) -> FloatArray:
     """λ of each term's document."""
-    checks.one_of(unit, "unit", ("query", "session"))
+    checks.arguments(_terms, locals())
     if log.n_sessions == 0:
         raise ValueError("log: there is no session in the log, so nothing can be estimated")
     return given.values[log.document]

@@ -105,7 +105,7 @@ def choose_safely(
     SafeChoice(production stays, of 2 candidates) worse
     SafeChoice('A C B', of 2 candidates) worse
     """
-    checks.one_of(rule, "rule", ("interval", "exposure"))
+    checks.arguments(choose_safely, locals())
     if not candidates:
         raise ValueError("candidates: expected at least one ranker, by its name, got none")
     each = 1 - (1 - level) / len(candidates)

@@ -59,8 +59,7 @@ def ips_variance(
     n_docs = int(cuts[-1])
     values = checks.finite_vector(lam, n_docs, "lam")
     w = checks.finite_vector(weights, n_docs, "weights")
-    rho = checks.finite_vector(click_probability, n_docs, "click_probability")
-    checks.within(rho, 0, 1, "click_probability", "a probability")
+    rho = checks.finite_vector(click_probability, n_docs, "click_probability", low=0, high=1, why="a probability")
     within = np.add.reduceat(rho * (1 - rho) * (values * w) ** 2, cuts[:-1])
     if np.ndim(sessions) == 0:
         total = checks.positive_int(np.asarray(sessions).item(), "sessions")

@@ -140,16 +140,12 @@ def bound_loss(
     >>> bound.value, bound.gradient  # .75 · 1 + .75 · 6 above .75 · 1 + .75 · 3; C ought to rise
     (5.25, array([ 0.75,  0.75, -1.5 ]))
     """
-    cuts = checks.offsets_of(offsets)
+    checks.arguments(bound_loss, locals())
+    cuts, lam = checks.offsets_of(offsets), metric or average_rank()
     values = checks.finite_vector(scores, int(cuts[-1]), "scores")
-    terms = checks.indices(documents, "documents")
-    checks.within(terms, 0, len(values) - 1, "documents", "no such document")
-    c = np.ones(len(terms)) if weights is None else checks.finite_vector(weights, len(terms), "weights")
-    checks.within(c, 0, np.inf, "weights", "a negative weight would turn the bound round")
-    lam = checks.of_type(metric or average_rank(), "metric", RankWeight, "such as dcg() or average_rank()")
-    checks.one_of(surrogate, "surrogate", ("hinge", "logistic"))
-    checks.positive(sigma, "sigma")
-    checks.within(smoothing, 0, 2, "smoothing", "0 is the hinge itself; beyond 2 a document would compete with itself")
+    terms = checks.indices(documents, "documents", len(values), "no such document")
+    given, why = np.ones(len(terms)) if weights is None else weights, "a negative weight would turn the bound round"
+    c = checks.finite_vector(given, len(terms), "weights", low=0, why=why)
     step = logistic(sigma) if surrogate == "logistic" else smooth_hinge(smoothing) if smoothing > 0 else hinge
     s, force = _sums(cuts, terms, values, step, lambda rows, total: c[rows] * lam.slope(1.0 + total))
     return Bound(float((c * lam(1.0 + s)).sum()), -force, 1.0 + s)

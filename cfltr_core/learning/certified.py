@@ -54,7 +54,8 @@ class CertifiedOptimum:
         ValueError
             For a radius that is not > 0.
         """
-        square = float(self.weights @ self.weights) if radius is None else checks.positive(radius, "radius") ** 2
+        checks.arguments(CertifiedOptimum.floor, locals())
+        square = float(self.weights @ self.weights) if radius is None else radius**2
         return self.mean_weight + (self.fit.dual - square / 2) / self.fit.C
 
 
@@ -107,9 +108,8 @@ def certified_optimum(
     >>> bool(best.floor() > 2.99), bool(best.floor(radius=5.0) > 2.99)
     (True, True)
     """
-    values = np.asarray(strengths, dtype=np.float64)
-    if values.ndim != 1 or not (len(values) and values[0] > 0 and (np.diff(values) > 0).all()):
-        raise ValueError(f"strengths are {list(strengths)}: expected at least one value of C, positive and increasing")
+    checks.arguments(certified_optimum, locals())
+    values = checks.increasing(strengths, "strengths")
     fit = fit_proprank(features, log, C=float(values[0]), gap=gap, max_passes=max_passes)
     for c in values[1:].tolist():
         try:

@@ -100,9 +100,9 @@ def convergence_bound(radius: float, gradient_bound: float, *, weight: float, st
     >>> convergence_bound(1.0, 2.0, weight=3.0, steps=[1, 100])
     array([6. , 0.6])
     """
-    b, s = checks.positive(radius, "radius"), _scaled(gradient_bound, weight)
+    checks.arguments(convergence_bound, locals())
     t = checks.within(steps, 1, np.inf, "steps", "a number of iterations")
-    return np.asarray(b * s / np.sqrt(t))
+    return np.asarray(radius * gradient_bound * weight / np.sqrt(t))
 
 
 def learning_rate_for(radius: float, gradient_bound: float, *, weight: float, steps: int) -> float:
@@ -116,8 +116,8 @@ def learning_rate_for(radius: float, gradient_bound: float, *, weight: float, st
     >>> round(learning_rate_for(1.0, 2.0, weight=3.0, steps=100), 4)
     0.0167
     """
-    b, s = checks.positive(radius, "radius"), _scaled(gradient_bound, weight)
-    return float(b / (s * np.sqrt(checks.positive_int(steps, "steps"))))
+    checks.arguments(learning_rate_for, locals())
+    return float(radius / (gradient_bound * weight * np.sqrt(steps)))
 
 
 def steps_for_accuracy(radius: float, gradient_bound: float, *, weight: float, accuracy: float) -> float:
@@ -133,8 +133,8 @@ def steps_for_accuracy(radius: float, gradient_bound: float, *, weight: float, a
     >>> steps_for_accuracy(1.0, 2.0, weight=3.0, accuracy=0.5)
     144.0
     """
-    b, s = checks.positive(radius, "radius"), _scaled(gradient_bound, weight)
-    return (b * s / checks.positive(accuracy, "accuracy")) ** 2
+    checks.arguments(steps_for_accuracy, locals())
+    return (radius * gradient_bound * weight / accuracy) ** 2
 
 
 def second_moment(
@@ -167,21 +167,14 @@ def second_moment(
     >>> [round(second_moment(**log, sampling=s), 1) for s in ("uniform", "weighted")]  # the second is not always less
     [75.0, 288.8]
     """
-    w = np.asarray(weights, dtype=np.float64)
-    if w.ndim != 1:
-        raise ValueError(f"weights: expected one number per term, got shape {w.shape}")
-    checks.within(w, np.finfo(np.float64).tiny, np.inf, "weights", "a weight is one over a propensity")
-    norms = checks.finite_vector(gradient_norms, len(w), "gradient_norms")
-    checks.within(norms, 0, np.inf, "gradient_norms", "a norm")
+    checks.arguments(second_moment, locals())
+    least = float(np.finfo(np.float64).tiny)
+    w = checks.finite_vector(weights, None, "weights", low=least, why="a weight is one over a propensity")
+    norms = checks.finite_vector(gradient_norms, len(w), "gradient_norms", low=0, why="a norm")
     n = checks.counts(counts, len(w), "counts")
     checks.positive_int(int(n.sum()), "the sum of counts")
-    checks.one_of(sampling, "sampling", ("uniform", "weighted"))
     factor = w if sampling == "uniform" else np.average(w, weights=n)
     return float(np.average(factor * w * norms**2, weights=n))
-
-
-def _scaled(gradient_bound: float, weight: float) -> float:
-    return checks.positive(gradient_bound, "gradient_bound") * checks.positive(weight, "weight")
 
 
 def click_gradients(features: ArrayLike, offsets: ArrayLike, *, documents: ArrayLike, w: ArrayLike) -> FloatArray:
@@ -242,11 +235,8 @@ def gradient_bounds(features: ArrayLike, offsets: ArrayLike, *, documents: Array
 
 
 def _lists(features: ArrayLike, offsets: ArrayLike, documents: ArrayLike) -> tuple[FloatArray, IntArray, IntArray]:
-    x = np.asarray(features, dtype=np.float64)
-    if x.ndim != 2:
-        raise ValueError(f"features: expected shape (n_docs, n_features), got {x.shape}")
-    terms = checks.indices(documents, "documents")
-    checks.within(terms, 0, len(x) - 1, "documents", "no such document")
+    x = checks.feature_matrix(features, finite=False).astype(np.float64, copy=False)
+    terms = checks.indices(documents, "documents", len(x), "no such document")
     return x, checks.offsets_of(offsets, len(x)), terms
 
 

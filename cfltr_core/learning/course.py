@@ -10,7 +10,7 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -41,24 +41,50 @@ class TrainingDiverged(RuntimeError):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How to train: ``length`` epochs, or steps if ``by_steps``, at ``rates``, each with the length that it has.
+    """How to train: the arguments of :func:`cfltr_core.learning.deep.fit_deep`, which are checked here.
 
-    The others are the arguments of :func:`cfltr_core.learning.deep.fit_deep`; :func:`planned` checks them and makes it.
+    From them follow ``length``, in epochs or in steps, and ``rates``, each with the length that it has.
     """
 
-    length: int
-    by_steps: bool
-    rates: tuple[tuple[float, float], ...]
     metric: RankWeight
+    learning_rate: Rates
     weight_decay: float
     batch_documents: int
     patience: int | None
-    progress: bool
+    progress: bool | None
+    epochs: int | None = None
+    steps: int | None = None
     sigma: float = 1.0
     surrogate: Surrogate = "hinge"
     method: DeepMethod = "direct"
     round_epochs: int = 1
     optimizer: DeepOptimizer = "adam"
+    length: int = field(init=False)
+    rates: tuple[tuple[float, float], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
+        if self.epochs is not None and self.steps is not None:
+            raise ValueError(f"epochs is {self.epochs} and steps is {self.steps}: give one of the two")
+        given, usual, rates = self.learning_rate, 50, []
+        if not isinstance(given, Sequence):
+            rates = [(np.inf, checks.positive(given, "learning_rate"))]
+        elif not given:
+            raise ValueError("learning_rate: expected a rate, or (length, rate) one after the other, got none")
+        else:
+            for i, pair in enumerate(given):
+                if not isinstance(pair, Sequence) or len(pair) != 2:
+                    raise ValueError(f"learning_rate[{i}] is {pair!r}: expected (length, rate)")
+                length = checks.positive_int(pair[0], f"learning_rate[{i}][0]")
+                rates.append((length, checks.positive(pair[1], f"learning_rate[{i}][1]")))
+            usual = int(sum(length for length, _ in rates))
+        progress = sys.stderr.isatty() if self.progress is None else self.progress
+        checks.keep(self, length=self.epochs or self.steps or usual, rates=tuple(rates), progress=progress)
+
+    @property
+    def by_steps(self) -> bool:
+        """Whether the length is a number of steps."""
+        return self.steps is not None
 
     def rate(self, epoch: int, step: int) -> float:
         """The learning rate of a step; both are counted from 1, and the last rate goes on."""
@@ -74,61 +100,15 @@ class Plan:
         return (step if self.by_steps else epoch) >= self.length
 
 
-def planned(
-    *,
-    learning_rate: Rates,
-    epochs: int | None,
-    steps: int | None,
-    weight_decay: float,
-    batch_documents: int,
-    patience: int | None,
-    progress: bool | None,
-    **others: Any,
-) -> Plan:
-    """The plan of these arguments of a learner; a ValueError for one that is out of range."""
-    checks.within(weight_decay, 0, np.finfo(float).max, "weight_decay", "expected γ of the penalty (γ/2)‖θ‖², >= 0")
-    checks.positive_int(batch_documents, "batch_documents")
-    if epochs is not None and steps is not None:
-        raise ValueError(f"epochs is {epochs} and steps is {steps}: give one of the two")
-    given = [(name, n) for name, n in (("epochs", epochs), ("steps", steps)) if n is not None]
-    for name, n in given:
-        checks.positive_int(n, name)
-    rates: tuple[tuple[float, float], ...]
-    if isinstance(learning_rate, Sequence):
-        for i, pair in enumerate(learning_rate):
-            if not isinstance(pair, Sequence) or len(pair) != 2:
-                raise ValueError(f"learning_rate[{i}] is {pair!r}: expected (length, rate)")
-        if not learning_rate:
-            raise ValueError("learning_rate: expected a rate, or (length, rate) one after the other, got none")
-        rates = tuple(
-            (checks.positive_int(length, f"learning_rate[{i}][0]"), checks.positive(rate, f"learning_rate[{i}][1]"))
-            for i, (length, rate) in enumerate(learning_rate)
-        )
-        usual = int(sum(length for length, _ in rates))
-    else:
-        rates, usual = ((np.inf, checks.positive(learning_rate, "learning_rate")),), 50
-    return Plan(
-        length=given[0][1] if given else usual,
-        by_steps=steps is not None,
-        rates=rates,
-        weight_decay=weight_decay,
-        batch_documents=batch_documents,
-        patience=patience,
-        progress=sys.stderr.isatty() if progress is None else progress,
-        **others,
-    )
-
-
 def validation_pair(given: Any, n_features: int, patience: int | None = None) -> tuple[NDArray[Any], ClickLog] | None:
     """Features and log of other queries, or None where none are ``given``; a ValueError for what does not match.
 
     They belong together and have ``n_features`` columns.  To stop after ``patience`` epochs one needs them.
     """
-    if patience is not None:
-        checks.positive_int(patience, "patience")
-        if given is None:
-            raise ValueError("patience: there is no validation to watch; give validation=(features, log)")
+    checks.arguments(validation_pair, locals())
     if given is None:
+        if patience is not None:
+            raise ValueError("patience: there is no validation to watch; give validation=(features, log)")
         return None
     if not (isinstance(given, Sequence) and len(given) == 2 and isinstance(given[1], ClickLog)):
         raise ValueError("validation: expected (features, log) of other queries")

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from cfltr_core import checks
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.learning.bounds import Surrogate
-from cfltr_core.learning.course import DeepMethod, DeepOptimizer, Rates, planned, validation_pair
+from cfltr_core.learning.course import DeepMethod, DeepOptimizer, Plan, Rates, validation_pair
 from cfltr_core.learning.module_training import train_module
 from cfltr_core.learning.networks import DeepFit
 from cfltr_core.learning.propdcg import curvature
@@ -148,21 +148,17 @@ def fit_deep(
     >>> paper.history["rate"]
     array([1.e-06, 1.e-06, 1.e-06, 1.e-07, 1.e-07])
     """
-    lam = checks.of_type(metric or dcg(), "metric", RankWeight, "such as dcg() or average_rank()")
+    checks.arguments(fit_deep, locals())
+    lam = metric or dcg()
     x, clicked, mass = training_problem(features, log, C=1.0)
     if not np.isfinite(mass).all():
         raise ValueError(f"log: the propensity of document {clicked.documents[~np.isfinite(mass)][0]} is 0, but it was "
                          "clicked, so it can be examined: correct the examination curve")  # fmt: skip
     _no_jump(lam, int(np.diff(log.offsets).max()))
-    checks.one_of(surrogate, "surrogate", ("hinge", "logistic"))
-    checks.positive(sigma, "sigma")
-    checks.one_of(method, "method", ("direct", "majorise"))
-    checks.positive_int(round_epochs, "round_epochs")
-    checks.one_of(optimizer, "optimizer", ("adam", "sgd"))
     if method == "majorise" and curvature(lam, int(np.diff(log.offsets).max())) == "convex":
         raise ValueError(f"method is 'majorise', but rank weight {lam.name!r} is convex and lies above its tangents: "
                          "choose 'direct'")  # fmt: skip
-    plan = planned(
+    plan = Plan(
         learning_rate=learning_rate, epochs=epochs, steps=steps, weight_decay=weight_decay,
         batch_documents=batch_documents, patience=patience, progress=progress, metric=lam, surrogate=surrogate,
         sigma=sigma, method=method, round_epochs=round_epochs, optimizer=optimizer,

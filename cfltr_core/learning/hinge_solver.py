@@ -112,18 +112,6 @@ class _Point:
     force: FloatArray  # ρ, one number per document: v = Xᵀρ
 
 
-class _Enclosure:
-    """The best weights so far, their objective, and the best lower bound on the objective of all weights."""
-
-    def __init__(self, at_zero: float, least: float, weights: FloatArray) -> None:
-        self.at_zero, self.least = at_zero, least
-        self.weights, self.primal, self.dual = weights, np.inf, -np.inf
-
-    def unit(self, primal: float) -> float:
-        """What a gap above the lower bound is measured against, see :attr:`Solution.gap`."""
-        return gap_unit(primal, self.dual, self.at_zero, self.least)
-
-
 class _Solver:
     """A solution on its way: weights ``w``, the smoothing ``mu``, the scores ``s`` = Xw, what a sweep yields there.
 
@@ -169,7 +157,8 @@ class _Solver:
 
     def begin(self) -> None:
         """Look at the weights in the present precision, with bounds of which nothing is known yet."""
-        self.best = _Enclosure(self.at_zero, self.least, self.w)
+        # The best weights so far, their objective, and the best lower bound on the objective of all weights.
+        self.best, self.lowest, self.bound = self.w, np.inf, -np.inf
         self.fresh, self.stalled = True, False
         self.s = self.scores(self.w)
         self.sweep()
@@ -179,29 +168,33 @@ class _Solver:
         self.point = self.at(self.s, self.mu)
         self.v = self.pull(self.point.force)
 
+    def unit(self, primal: float) -> float:
+        """What a gap above the lower bound is measured against, see :attr:`Solution.gap`."""
+        return gap_unit(primal, self.bound, self.at_zero, self.least)
+
     def run(self, max_passes: int) -> Solution:
         """Search until the gap is closed; new centres wherever the smoothing keeps it open."""
         while True:
             primal, dual, gradient = self.bounds()
             error = float(0.5 * gradient @ gradient)
-            best, rounding = self.best, self.rounding()
-            wanted = self.gap * best.unit(best.primal)
-            crossed = best.dual - best.primal > ROUNDING * rounding
+            best, bound, rounding = self.lowest, self.bound, self.rounding()
+            wanted = self.gap * self.unit(best)
+            crossed = bound - best > ROUNDING * rounding
             if (crossed or self.stalled or wanted < SPARE * rounding) and self.matrix.dtype != np.float64:
                 self.matrix = Matrix(self.matrix.x, double=True)
                 self.begin()
                 continue
             if crossed:
                 raise RuntimeError(
-                    f"the lower bound {best.dual!r} is above the objective {best.primal!r}: such features leave "
+                    f"the lower bound {bound!r} is above the objective {best!r}: such features leave "
                     "double precision no digits; subtract their means and scale them"
                 )
             # With a tiny C rounding hides what can be gained; w = 0 ranks nothing, and one step from it does.
-            if best.primal - best.dual <= max(wanted, ROUNDING * rounding) and (self.w.any() or self.moved):
+            if best - bound <= max(wanted, ROUNDING * rounding) and (self.w.any() or self.moved):
                 return self.solution(rounding)
             if self.passes >= max_passes:
                 raise RuntimeError(
-                    f"relative gap {(best.primal - best.dual) / best.unit(best.primal):.1e} after {self.passes:.0f} "
+                    f"relative gap {(best - bound) / self.unit(best):.1e} after {self.passes:.0f} "
                     f"passes, not the {self.gap:.1e} asked for: raise gap or max_passes, or lower C"
                 )
             if self.held_open(primal, dual, error):
@@ -214,14 +207,14 @@ class _Solver:
         w, v, point = self.w, self.v, self.point
         primal = float(0.5 * w @ w + point.exact)
         dual = float(point.dual - 0.5 * v @ v)
-        self.best.dual = max(self.best.dual, dual)
-        if self.fresh and primal < self.best.primal:
-            self.best.weights, self.best.primal = w, primal
+        self.bound = max(self.bound, dual)
+        if self.fresh and primal < self.lowest:
+            self.best, self.lowest = w, primal
         return primal, dual, w - v
 
     def held_open(self, primal: float, dual: float, error: float) -> bool:
         """Whether the smoothing, not the search, is what keeps the gap open."""
-        closed = primal - self.best.dual <= self.gap * self.best.unit(primal)
+        closed = primal - self.bound <= self.gap * self.unit(primal)
         return not self.fresh and (closed or error < 0.5 * (primal - dual - error))
 
     def recentre(self, gap: float) -> None:
@@ -255,12 +248,12 @@ class _Solver:
         """The best weights with their bounds, and the slopes for a warm start."""
         self.settle()
         slopes = Slopes(self.lists.offsets, self.lists.documents, self.mu, tuple(self.rectangles))
-        best, double = self.best, self.matrix.dtype == np.float64
-        same = best.primal - best.dual <= (ROUNDING * rounding if double else 0.0)
+        double = self.matrix.dtype == np.float64
+        same = self.lowest - self.bound <= (ROUNDING * rounding if double else 0.0)
         return Solution(
-            best.weights,
-            primal=best.primal,
-            dual=best.primal if same else best.dual,
+            self.best,
+            primal=self.lowest,
+            dual=self.lowest if same else self.bound,
             at_zero=self.at_zero,
             least=self.least,
             passes=self.passes,

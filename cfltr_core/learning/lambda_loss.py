@@ -46,7 +46,7 @@ from numpy.typing import ArrayLike
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.logs import ClickLog
-from cfltr_core.learning.lambda_pairs import TRUNCATIONS, Form, LambdaLists, LambdaLoss, Truncation
+from cfltr_core.learning.lambda_pairs import Form, LambdaLists, LambdaLoss, Truncation
 from cfltr_core.ranking.rank_weight import RankWeight
 
 
@@ -163,8 +163,8 @@ def lambda_metric(*, cutoff: int | None = None, truncation: Truncation = "at_lea
     [0.    0.369 0.    0.    0.   ]
     [0.    0.369 1.    1.    1.   ]
     """
-    k = None if cutoff is None else checks.positive_int(cutoff, "cutoff")
-    checks.one_of(truncation, "truncation", TRUNCATIONS)
+    checks.arguments(lambda_metric, locals())
+    k = cutoff
     if k is None:
         return RankWeight("1 − D", lambda r: 1.0 - 1.0 / np.log2(1.0 + r), larger_is_better=False)
 

@@ -30,7 +30,6 @@ from cfltr_core.ranking.ragged import document_index, length_groups
 
 Truncation = Literal["at_least_one", "both", "beyond"]
 Form = Literal["linear", "difference"]
-TRUNCATIONS = ("at_least_one", "both", "beyond")
 # Documents whose lists are held at once: so few stay in the processor's cache.
 BLOCK = 1 << 13
 LOG_2 = float(np.log(2.0))
@@ -65,12 +64,10 @@ class LambdaLists:
         form: Form = "linear",
         sigma: float = 1.0,
     ) -> None:
-        self.gains = checks.finite_vector(gains, int(offsets[-1]), "gains")
-        checks.within(self.gains, 0, np.inf, "gains", "a negative gain would turn the bound round")
-        k = None if cutoff is None else checks.positive_int(cutoff, "cutoff")
-        checks.one_of(truncation, "truncation", TRUNCATIONS)
-        self.linear = checks.one_of(form, "form", ("linear", "difference")) == "linear"
-        self.sigma = checks.positive(sigma, "sigma")
+        checks.arguments(LambdaLists.__init__, locals())
+        why = "a negative gain would turn the bound round"
+        self.gains = checks.finite_vector(gains, int(offsets[-1]), "gains", low=0, why=why)
+        self.linear, self.sigma, k = form == "linear", sigma, cutoff
         chosen = np.flatnonzero(np.maximum.reduceat(self.gains, offsets[:-1]) > 0)
         self.rows = document_index(chosen, offsets)
         self.offsets = np.concatenate([[0], np.cumsum(np.diff(offsets)[chosen])])

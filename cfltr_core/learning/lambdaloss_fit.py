@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,8 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.logs import ClickLog
-from cfltr_core.files import write_json
-from cfltr_core.learning.course import Course, Plan, Rates, Validation, planned, validation_pair
+from cfltr_core.learning.course import Course, Plan, Rates, Validation, validation_pair
 from cfltr_core.learning.lambda_pairs import Form, LambdaLists, Truncation, far_apart
 from cfltr_core.learning.module_training import train_module
 from cfltr_core.learning.networks import DeepFit
@@ -64,13 +62,6 @@ class LambdaFit(LinearRanker):
 
     def __repr__(self) -> str:
         return f"LambdaFit({len(self.weights)} weights, epoch {self.best_epoch} of {len(self.history['objective'])})"
-
-    def save(self, path: str | Path) -> None:
-        """Keep the scorer and its history at ``path`` as JSON, whole or not at all; ``load`` gives the same digits."""
-        history = {name: values.tolist() for name, values in self.history.items()}
-        beside = {"history": history, "best_epoch": self.best_epoch, "risk": self.risk}
-        record = {"format": self.FORMAT, "weights": self.weights.tolist(), **self._names_kept()}
-        write_json(Path(path), {**record, **beside})
 
 
 def fit_lambdaloss(
@@ -159,8 +150,8 @@ def fit_lambdaloss(
     if learning_rate is None:
         learning_rate = 0.05 if module is None else 1e-3
         epochs = (100 if module is None else 50) if epochs is None else epochs
-    plan = planned(
-        learning_rate=learning_rate, epochs=epochs, steps=None, weight_decay=weight_decay,
+    plan = Plan(
+        learning_rate=learning_rate, epochs=epochs, weight_decay=weight_decay,
         batch_documents=batch_documents, patience=patience, progress=progress, metric=dcg(cutoff), sigma=sigma,
     )  # fmt: skip
     judged = validation_pair(validation, x.shape[1], patience)
@@ -218,6 +209,7 @@ def lambda_objective(
     >>> gradient.round(3), hessian.round(3)
     (array([-0.209,  0.418, -0.209]), array([0.313, 0.209, 0.313]))
     """
+    checks.arguments(lambda_objective, locals())
     if log.n_clicks == 0:
         raise ValueError("log: there is no click in the log, so nothing can be learnt")
     n_docs = int(log.offsets[-1])

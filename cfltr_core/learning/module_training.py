@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.learning.course import Course, Plan, Validation
-from cfltr_core.learning.networks import DeepFit, built, dtype_of, flat, score
+from cfltr_core.learning.networks import DeepFit
 from cfltr_core.learning.torch_lists import ListBatch, TorchLists, list_sums
+from cfltr_core.ranking.modules import built, dtype_of, flat, score
 
 if TYPE_CHECKING:
     import torch

@@ -16,14 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray
 from cfltr_core.files import whole_file
+from cfltr_core.ranking.modules import built, score
 
 if TYPE_CHECKING:
     import torch
 
 Activation = Literal["sigmoid", "tanh", "relu"]
 ACTIVATIONS: dict[str, str] = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "ReLU"}
-# Documents that are scored at once.
-ROWS = 1 << 13
 HISTORY = ("objective", "validation", "rate", "steps")
 
 
@@ -60,9 +59,7 @@ def two_layer(n_features: int, hidden: int = 200, *, activation: Activation = "s
     >>> net(torch.zeros(4, 3)).shape, sum(p.numel() for p in net.parameters())  # 3 · 5 + 5 + 5 + 1 weights
     (torch.Size([4, 1]), 26)
     """
-    checks.positive_int(n_features, "n_features")
-    checks.positive_int(hidden, "hidden")
-    checks.one_of(activation, "activation", ACTIVATIONS)
+    checks.arguments(two_layer, locals())
     from torch import nn
 
     return nn.Sequential(nn.Linear(n_features, hidden), getattr(nn, ACTIVATIONS[activation])(), nn.Linear(hidden, 1))
@@ -82,44 +79,6 @@ def _described(module: torch.nn.Module) -> dict[str, Any] | None:
     if any(p.dtype != first.weight.dtype or str(p.dtype) != "torch.float32" for p in module.parameters()):
         return None
     return {"n_features": first.in_features, "hidden": first.out_features, "activation": names[0]}
-
-
-def dtype_of(module: torch.nn.Module) -> torch.dtype:
-    """The precision of the first weights of a module, in which it wants its features; single if it has none."""
-    import torch
-
-    return next((p.dtype for p in module.parameters() if p.dtype.is_floating_point), torch.float32)
-
-
-def score(module: torch.nn.Module, features: NDArray[Any]) -> FloatArray:
-    """The scores of all documents, block by block, in double precision: the module must be in ``eval`` mode.
-
-    Raises ValueError when the module returns another shape than (n_docs,) or (n_docs, 1).
-    """
-    import torch
-
-    out = np.empty(len(features))
-    weight = next(module.parameters(), torch.empty(0))
-    kind = str(dtype_of(module)).removeprefix("torch.")
-    with torch.no_grad():
-        for i in range(0, len(features), ROWS):
-            block = np.ascontiguousarray(features[i : i + ROWS], dtype=kind)
-            # A copy where the array cannot be written: torch has no tensors of that kind.
-            rows = torch.from_numpy(block if block.flags.writeable else block.copy()).to(weight.device)
-            out[i : i + ROWS] = flat(module(rows), len(rows)).double().cpu().numpy()
-    return out
-
-
-def flat(scores: Any, n_docs: int) -> torch.Tensor:
-    """``scores`` in the shape (n_docs,); ValueError unless they are one number for each document."""
-    shape = tuple(getattr(scores, "shape", ()))
-    if shape not in ((n_docs,), (n_docs, 1)):
-        found = f"shape {shape}" if hasattr(scores, "shape") else type(scores).__name__
-        raise ValueError(
-            f"module: returned {found} for {n_docs} documents: it must map (n_docs, n_features) to one score for each "
-            "document, (n_docs,) or (n_docs, 1)"
-        )
-    return scores.reshape(-1)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -159,7 +118,7 @@ class DeepFit:
         ValueError
             For features of another width, or values that are no finite numbers.
         """
-        x = checks.feature_matrix(features, self.n_features)
+        x = checks.feature_matrix(features, self.n_features, finite=False)
         return checks.finite_scores(score(self.module, x), x)
 
     def save(self, path: str | Path) -> None:
@@ -214,14 +173,3 @@ class DeepFit:
         except RuntimeError as error:
             raise ValueError(f"module: has other weights than {file.name} ({error})") from error
         return cls(module=net.eval(), history=history, risk=risk, **beside)
-
-
-def built(module: Any) -> torch.nn.Module:
-    """``module`` itself, or what it makes, after a check that this is a network."""
-    from torch import nn
-
-    net = module if isinstance(module, nn.Module) else module() if callable(module) else None
-    if not isinstance(net, nn.Module):
-        found = type(module).__name__ if net is None else f"a function that returns {type(net).__name__}"
-        raise TypeError(f"module is {found}: give a torch.nn.Module, or a function that makes one")
-    return net

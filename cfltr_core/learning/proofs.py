@@ -87,16 +87,13 @@ def exact_runs(
     >>> runs.iterates.shape, (runs.probability @ runs.average).round(3)  # 2³ runs of 3 steps with 1 feature
     ((8, 3, 1), array([-0.1]))
     """
-    chance = np.asarray(probability, dtype=np.float64)
-    if chance.ndim != 1:
-        raise ValueError(f"probability: expected one number per click, got shape {chance.shape}")
-    checks.within(chance, 0, 1, "probability", "the chance that a click is drawn")
+    checks.arguments(exact_runs, locals())
+    why = "the chance that a click is drawn"
+    chance = checks.finite_vector(probability, None, "probability", low=0, high=1, why=why)
     if abs(chance.sum() - 1) > 1e-9:
         raise ValueError(f"probability sums to {chance.sum()}: one click is drawn in each step")
-    n, t = len(chance), checks.positive_int(steps, "steps")
+    n, t, d, rate = len(chance), steps, n_features, learning_rate
     multiplier = checks.finite_vector(factor, n, "factor")
-    rate = checks.positive(learning_rate, "learning_rate")
-    d = checks.positive_int(n_features, "n_features")
     if n**t > LIMIT:
         raise ValueError(f"steps is {t}: {n}^{t} sequences are too many (limit {LIMIT}); take fewer steps or clicks")
     iterates, sampled = np.empty((n**t, t, d)), np.empty((n**t, t, d))
@@ -208,10 +205,11 @@ def proof_steps(
     >>> proof.ladder.round(2)  # from the excess risk to the bound of the paper
     array([0.9 , 0.9 , 0.9 , 0.9 , 1.92, 1.92, 2.12])
     """
+    checks.arguments(proof_steps, locals())
     n, t, d = runs.iterates.shape
     star = checks.finite_vector(optimum, d, "optimum")
-    b, top = checks.positive(radius, "radius"), checks.positive(gradient_bound, "gradient_bound")
-    moment = top**2 if moment_bound is None else checks.positive(moment_bound, "moment_bound")
+    b, top = radius, gradient_bound
+    moment = top**2 if moment_bound is None else moment_bound
     alpha, flat = runs.learning_rate, runs.iterates.reshape(-1, d)
     at = risk(flat).reshape(n, t)
     best = float(risk(star[None])[0])

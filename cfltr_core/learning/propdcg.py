@@ -134,12 +134,9 @@ def fit_propdcg(
     >>> fit.effective_weights.round(2), cf.dcg().slope([2, 2]).round(2)  # at w = 1 the bounds on the ranks are 2
     (array([0.19, 0.19]), array([0.19, 0.19]))
     """
-    lam = checks.of_type(metric or dcg(), "metric", RankWeight, "such as dcg() or average_rank()")
+    checks.arguments(fit_propdcg, locals())
+    lam = metric or dcg()
     x, lists, mass = training_problem(features, log, C=C, start=start)
-    checks.positive(decrease, "decrease")
-    if not 0 < gap < 1:
-        raise ValueError(f"gap is {gap}: expected a share of what can be gained, > 0 and < 1")
-    checks.positive_int(max_rounds, "max_rounds")
     shape = curvature(lam, int(np.diff(lists.offsets).max()))
 
     def at(fit: LinearFit) -> tuple[float, FloatArray]:

@@ -97,6 +97,7 @@ def fit_proprank(
     >>> fit.decision_function([[0.5], [3.0]]).round(2)
     array([0.5, 3. ])
     """
+    checks.arguments(fit_proprank, locals())
     x, lists, mass = training_problem(features, log, C=C, start=start)
     return minimise(x, lists, mass, C, gap, start, max_passes).named(names_of(features))
 
@@ -106,22 +107,9 @@ def training_problem(
 ) -> tuple[NDArray[np.floating], ClickedLists, FloatArray]:
     """Check the arguments of a learner; return features, lists of the clicked documents, and c_t = (C/n) Σ clicks/p."""
     require_examined(log)
-    x = checks.feature_matrix(features)
+    x = checks.feature_matrix(features, n_docs=int(log.offsets[-1]))
     if start is not None and len(start.weights) != x.shape[1]:
         raise ValueError(f"start has {len(start.weights)} weights, but there are {x.shape[1]} features")
-    if len(x) != log.offsets[-1]:
-        raise ValueError(
-            f"features: there are {len(x)} documents, but the log has {len(log.offsets) - 1} lists of "
-            f"{log.offsets[-1]} documents: features and log must describe the same lists"
-        )
-    for begin in range(0, len(x), 4096):
-        finite = np.isfinite(x[begin : begin + 4096])
-        if not finite.all():
-            row, column = np.argwhere(~finite)[0]
-            raise ValueError(
-                f"features[{begin + row}, {column}] is {x[begin + row, column]}: replace or drop non-finite values"
-            )
-    checks.positive(C, "C")
     if log.n_clicks == 0:
         raise ValueError("log: there is no click in the log, so nothing can be learnt")
     clicked = log.clicks > 0
@@ -141,6 +129,4 @@ def minimise(
     cost: Cost = HINGE_SUM,
 ) -> LinearFit:
     """The fit of :func:`cfltr_core.learning.hinge_solver.solve`; checked arguments from :func:`training_problem`."""
-    if not 0 < gap < 1:
-        raise ValueError(f"gap is {gap}: expected a share of what can be gained, > 0 and < 1")
     return LinearFit(**vars(solve(x, lists, mass, gap, max_passes, cost, start)), C=C)

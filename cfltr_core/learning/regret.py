@@ -76,7 +76,8 @@ class Regret:
         ValueError
             For another part, or if nothing was recorded after the first step.
         """
-        values = {"total": self.total, "training": self.training}[checks.one_of(part, "part", ("total", "training"))]
+        checks.arguments(Regret.average, locals())
+        values = {"total": self.total, "training": self.training}[part]
         if self.steps[-1] == 0:
             raise ValueError("steps: only the weights before the first step were recorded, which have no average")
         gaps = np.ones(len(self.steps)) if records else np.diff(self.steps, prepend=0)
@@ -138,11 +139,11 @@ def regret(
     >>> found.average().round(3), found.average(records=True).round(3)  # the start counts in the second only
     (array([[0.]]), array([[0.043]]))
     """
-    checks.positive_int(cutoff, "cutoff")
-    weights = _iterates(path, iterate, test.features.shape[1])
-    width = weights.shape[-1]
-    optima = [_of_width(label_optimum, "label_optimum", width), _of_width(log_optimum, "log_optimum", width)]
-    rows = np.concatenate([np.stack(optima), weights.reshape(-1, width)])
+    checks.arguments(regret, locals())
+    weights, width = path.average if iterate == "average" else path.last, test.features.shape[1]
+    optima = {"label_optimum": label_optimum.weights, "log_optimum": log_optimum.weights}
+    _of_width(width, path=weights, **optima)
+    rows = np.concatenate([np.stack([*optima.values()]), weights.reshape(-1, width)])
     values = np.empty(len(rows))
     for i, scores in enumerate(_scores(test.features, rows)):
         values[i] = ndcg(scores, test.offsets, relevance=test.relevance, cutoff=cutoff).mean
@@ -215,11 +216,10 @@ def excess_risk(
     >>> excess.above.ravel().round(1) + 0, bool(excess.slack.max() < 0.01)
     (array([1.5, 0.7, 0. ]), True)
     """
-    x = np.asarray(features)
-    if x.ndim != 2 or len(x) != log.offsets[-1]:
-        raise ValueError(f"features: expected shape ({log.offsets[-1]}, n_features), got {x.shape}")
-    weights = _iterates(path, iterate, x.shape[1])
-    _of_width(optimum, "optimum", x.shape[1])
+    checks.arguments(excess_risk, locals())
+    x = checks.feature_matrix(features, n_docs=int(log.offsets[-1]))
+    weights = path.average if iterate == "average" else path.last
+    _of_width(x.shape[1], path=weights, optimum=optimum.weights)
     rows = weights.reshape(-1, x.shape[1])
     risk, least = np.empty(len(rows)), np.empty(len(rows))
     own = float(np.linalg.norm(optimum.weights))
@@ -264,10 +264,9 @@ def evaluation_steps(n_clicks: int, *, batch: int = 1, epochs: int = 5, every: i
     >>> len(cf.evaluation_steps(1_000_000))
     501
     """
-    total = checks.positive_int(n_clicks, "n_clicks") * checks.positive_int(epochs, "epochs")
-    each = checks.positive_int(batch, "batch")
-    drawn = np.append(np.arange(0, total, checks.positive_int(every, "every")), total)
-    return np.asarray(np.unique(-(-drawn // each)), dtype=np.int64)
+    checks.arguments(evaluation_steps, locals())
+    drawn = np.append(np.arange(0, n_clicks * epochs, every), n_clicks * epochs)
+    return np.asarray(np.unique(-(-drawn // batch)), dtype=np.int64)
 
 
 def _scores(features: NDArray[Any], rows: FloatArray) -> Iterator[FloatArray]:
@@ -280,15 +279,8 @@ def _scores(features: NDArray[Any], rows: FloatArray) -> Iterator[FloatArray]:
         yield from scores
 
 
-def _iterates(path: SGDPath, iterate: Iterate, width: int) -> FloatArray:
-    checks.one_of(iterate, "iterate", ("average", "last"))
-    weights = path.average if iterate == "average" else path.last
-    if weights.shape[-1] != width:
-        raise ValueError(f"path: it has {weights.shape[-1]} weights for {width} features")
-    return weights
-
-
-def _of_width(optimum: CertifiedOptimum, name: str, width: int) -> FloatArray:
-    if len(optimum.weights) != width:
-        raise ValueError(f"{name}: it has {len(optimum.weights)} weights for {width} features")
-    return optimum.weights
+def _of_width(width: int, **weights: FloatArray) -> None:
+    """ValueError for ``weights`` that are not of ``width`` features."""
+    for name, values in weights.items():
+        if values.shape[-1] != width:
+            raise ValueError(f"{name}: it has {values.shape[-1]} weights for {width} features")

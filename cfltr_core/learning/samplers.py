@@ -93,16 +93,13 @@ class ClickSampler:
     offsets: IntArray = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        document = checks.indices(self.document, "document")
-        factor = checks.finite_vector(self.factor, len(document), "factor")
         offsets = checks.offsets_of(self.offsets)
-        checks.within(document, 0, int(offsets[-1]) - 1, "document", "no such document")
+        document = checks.indices(self.document, "document", int(offsets[-1]), "no such document")
+        factor = checks.finite_vector(self.factor, len(document), "factor")
         size = len(self.table.counts if isinstance(self.table, Deck) else self.table.keep)
         if size != len(document):
             raise ValueError(f"table: it has {size} categories for {len(document)} terms")
-        object.__setattr__(self, "document", document)
-        object.__setattr__(self, "factor", factor)
-        object.__setattr__(self, "offsets", offsets)
+        checks.keep(self, document=document, factor=factor, offsets=offsets)
 
     def __repr__(self) -> str:
         return f"ClickSampler({len(self.document)} terms)"
@@ -158,15 +155,11 @@ class QuerySampler:
 
     def __post_init__(self) -> None:
         offsets = checks.offsets_of(self.offsets)
-        mass = checks.finite_vector(self.mass, int(offsets[-1]), "mass")
-        checks.within(mass, 0, np.inf, "mass", "what a document counts for")
-        law = checks.finite_vector(self.law, len(offsets) - 1, "law")
-        checks.within(law, 0, np.inf, "law", "proportional to a probability")
+        mass = checks.finite_vector(self.mass, int(offsets[-1]), "mass", low=0, why="what a document counts for")
+        law = checks.finite_vector(self.law, len(offsets) - 1, "law", low=0, why="proportional to a probability")
         if not law.any():
             raise ValueError("law: it is 0 for every query, so that none can be drawn")
-        object.__setattr__(self, "mass", mass)
-        object.__setattr__(self, "offsets", offsets)
-        object.__setattr__(self, "law", law)
+        checks.keep(self, mass=mass, offsets=offsets, law=law)
 
     def __repr__(self) -> str:
         return f"QuerySampler({len(self.law)} queries)"
@@ -194,9 +187,7 @@ class QuerySampler:
 
 def matched(features: ArrayLike, offsets: IntArray, name: str, own_name: str = "features") -> NDArray[Any]:
     """The features as a matrix; a ValueError unless they are finite and match the ``offsets`` of that ``name``."""
-    x = np.asarray(features)
-    if x.ndim != 2 or not np.isfinite(x).all():
-        raise ValueError(f"{own_name}: expected shape (n_docs, n_features) and finite numbers, got shape {x.shape}")
+    x = checks.feature_matrix(features, name=own_name)
     checks.offsets_of(offsets, len(x), name)
     return x
 
@@ -260,8 +251,8 @@ def click_sampler(
     >>> mixed.table.probabilities(), mixed.factor  # P · factor is clicks · w / n as before: ¾ and ¾
     (array([0.625, 0.375]), array([1.2, 2. ]))
     """
+    checks.arguments(click_sampler, locals())
     log = _capped(log, cap)
-    checks.within(uniform_share, 0, 1, "uniform_share", "a share of the draws")
     summary = weight_summary(log)
     clicked = np.flatnonzero(log.clicks)
     counts, weights = log.clicks[clicked], log.weights[clicked]
@@ -270,7 +261,7 @@ def click_sampler(
         "ips": (counts, weights),
         "countersample": (counts * weights, np.full(len(clicked), summary.mean)),
     }
-    law, factor = laws[checks.one_of(method, "method", laws)]
+    law, factor = laws[method]
     if not replacement and method == "countersample":
         raise ValueError(
             "replacement is False: CounterSample draws a click in proportion to its weight, but without replacement "
@@ -286,10 +277,7 @@ def click_sampler(
 
 def _capped(log: ClickLog, cap: float | None) -> ClickLog:
     """The log with its weights 1/p capped."""
-    if cap is None:
-        return log
-    checks.within(cap, 1, np.inf, "cap", "the largest weight of a click")
-    return replace(log, propensity=np.maximum(log.propensity, 1 / cap))
+    return log if cap is None else replace(log, propensity=np.maximum(log.propensity, 1 / cap))
 
 
 def _mixed(law: NDArray[Any], plain: NDArray[Any], share: float) -> FloatArray:
@@ -357,8 +345,8 @@ def query_sampler(
     >>> bool(path.last[-1, 0, 0, 0] > 0)  # the feature speaks for what was clicked
     True
     """
+    checks.arguments(query_sampler, locals())
     log = _capped(log, cap)
-    checks.within(uniform_share, 0, 1, "uniform_share", "a share of the draws")
     weight_summary(log)  # which says so if there is no click
     mass: FloatArray = np.bincount(log.document, log.mass, minlength=int(log.offsets[-1])).astype(np.float64)
     each = mass

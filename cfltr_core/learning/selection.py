@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from numpy.typing import ArrayLike
 
+from cfltr_core import checks
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.evaluation.estimators import self_normalised
 from cfltr_core.learning.proprank import LinearFit, training_problem
@@ -83,10 +83,8 @@ def select_C(
     >>> chosen.fit.C, chosen.at_edge
     (10.0, False)
     """
-    values = np.asarray(grid, dtype=np.float64)
-    if values.ndim != 1 or len(values) < 2 or not (values[0] > 0 and (np.diff(values) > 0).all()):
-        raise ValueError(f"grid is {list(grid)}: expected at least two values of C, positive and increasing")
-    lam = dcg() if metric is None else metric
+    checks.arguments(select_C, locals())
+    values, lam = checks.increasing(grid, "grid", least=2), metric or dcg()
     x, _, _ = training_problem(features, log, C=1.0)
     fits: dict[float, LinearFit] = {}
     estimates: dict[float, float] = {}

@@ -110,35 +110,34 @@ def train_sgd(
     >>> int(np.argmin(features @ path.average[-1, 0, 0]))  # B, which nobody clicked, comes last
     1
     """
+    checks.arguments(train_sgd, locals())
     x = matched(features, sampler.offsets, "sampler.offsets")
     alpha = np.atleast_1d(np.asarray(learning_rates, dtype=np.float64))
     checks.within(alpha, np.finfo(np.float64).tiny, 1e100, "learning_rates", "a learning rate is a number > 0")
-    total = checks.positive_int(steps, "steps")
-    shape = (checks.positive_int(runs, "runs"), checks.positive_int(batch, "batch"))
-    kept = _record(record, total)
+    shape, kept = (runs, batch), _record(record, steps)
     w = np.zeros((shape[0], x.shape[1], alpha.size))
     move = optimizer_of(optimizer, w)
     summed, scored = np.zeros_like(w), 0
-    last, average, documents = [], [], []
+    records: list[tuple[FloatArray, FloatArray, Any]] = []
+
+    def note(mean: FloatArray) -> None:
+        records.append((w.swapaxes(1, 2).copy(), mean.swapaxes(1, 2).copy(), np.broadcast_to(scored, shape[:1])))
+
     if 0 in kept:
-        last.append(w.swapaxes(1, 2).copy())
-        average.append(w.swapaxes(1, 2).copy())
-        documents.append(scored)
+        note(w)
     draws = sampler.draws
     alone = bool((np.diff(draws.first) == 1).all())
     gradients = _by_query if not alone else _singly if shape == (1, 1) else _together
-    for step, (gradient, count) in enumerate(gradients(x, draws, shape, w, checks.generator(rng)), start=1):
+    for step, (gradient, count) in enumerate(gradients(x, draws, shape, w, rng), start=1):
         summed += w
         move(gradient, step, alpha.ravel())
         scored = scored + count  # a number, or one for each run
         if step in kept:
-            last.append(w.swapaxes(1, 2).copy())
-            average.append(summed.swapaxes(1, 2) / step)
-            documents.append(scored)
-        if step == total:
+            note(summed / step)
+        if step == steps:
             break
-    counts = np.array([np.broadcast_to(one, shape[:1]) for one in documents], dtype=np.int64)
-    return SGDPath(np.array(sorted(kept)), np.array(last), np.array(average), counts)
+    last, average, documents = (np.array(values) for values in zip(*records, strict=True))
+    return SGDPath(np.array(sorted(kept)), last, average, documents.astype(np.int64))
 
 
 def _record(record: Sequence[int] | None, steps: int) -> set[int]:
@@ -233,8 +232,6 @@ def optimizer_of(name: str, w: FloatArray) -> Callable[[FloatArray, int, float |
             np.subtract(w, alpha * g / (np.sqrt(second) + 1e-10), out=w)
 
         return adagrad
-    if name != "adam":
-        raise ValueError(f"optimizer is {name!r}: choose sgd, adam or adagrad")
 
     def adam(g: FloatArray, step: int, alpha: float | FloatArray) -> None:
         np.add(0.9 * first, 0.1 * g, out=first)

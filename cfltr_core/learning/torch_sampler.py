@@ -76,22 +76,22 @@ def torch_sampler(
     """
     from torch.utils.data import Sampler
 
-    total, each = checks.positive_int(steps, "steps"), checks.positive_int(batch, "batch")
+    checks.arguments(torch_sampler, locals())
     given = seed if isinstance(seed, np.random.Generator) else checks.positive_int(seed, "seed", least=0)
     rng = np.random.default_rng(given)  # a generator is taken as it is
     table = sampler.draws.table
 
     class Steps(Sampler[list[int]]):
         def __iter__(self) -> Iterator[list[int]]:
-            left = total
-            for chunk in term_draws(table, (1, each), rng):
+            left = steps
+            for chunk in term_draws(table, (1, batch), rng):
                 yield from chunk[:left].tolist()
                 left -= len(chunk)
                 if left <= 0:
                     return
 
         def __len__(self) -> int:
-            return total
+            return steps
 
     return Steps()
 
@@ -165,7 +165,7 @@ class ClickLists:
 
     def __init__(self, features: ArrayLike, sampler: ClickSampler | QuerySampler) -> None:
         x = matched(features, sampler.offsets, "sampler.offsets")
-        self.features = x if x.dtype in (np.float32, np.float64) else x.astype(np.float64)
+        self.features = x
         self._draws = sampler.draws
 
     def __len__(self) -> int:

@@ -102,12 +102,7 @@ def check_log(
     >>> report.frame.set_index("check").loc["pages without a click", "status"]
     'red'
     """
-    if not isinstance(events, Events):
-        raise TypeError(f"events is {type(events).__name__}: expected Events, from read_events")
-    checks.generator(rng)
-    checks.positive_int(redraws, "redraws", least=2)
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}: expected a probability strictly between 0 and 1")
+    checks.arguments(check_log, locals())
     alpha = level / TESTS
     counts = display_counts(events)
     settings = Redraws(number=redraws, alpha=alpha, rng=rng)

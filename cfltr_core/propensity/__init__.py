@@ -35,10 +35,11 @@ answer to one question: *what becomes of the γ_d, of which there are as many as
    numbers bend the curve.
 
 4. **They are a function of features**: γ_d = g(x_d), with few parameters for all documents, so that ranks are compared
-   also where no document moved, by an assumption.  ``regression_em`` and ``two_towers`` climb the likelihood of 3, by
-   EM and by its slope; ``dual_learning`` (:mod:`~cfltr_core.propensity.dual_learning`) looks at the order of clicks
-   within a page only.  What they return is a :class:`~cfltr_core.propensity.joint_fits.JointFit`, which says what it
-   assumes; ``assumption_range`` puts several side by side.
+   also where no document moved, by an assumption.  ``regression_em`` and ``two_towers``
+   (:mod:`~cfltr_core.propensity.towers`) climb the likelihood of 3, by EM and by its slope; ``dual_learning``
+   (:mod:`~cfltr_core.propensity.dual_learning`) looks at the order of clicks within a page only.  What they return is a
+   :class:`~cfltr_core.propensity.joint_fits.JointFit`, which says what it assumes; ``assumption_range`` puts several
+   side by side.
 
 ``trust_bias`` (:mod:`~cfltr_core.propensity.trust_bias`) adds a second number for each rank: clicks at rank k are a
 line β_k γ_d + α_k of the attraction, since a trusted rank is clicked also for what does not attract.

@@ -14,6 +14,7 @@ Source: derived in chapter 10.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class ClicksAboveTest:
     curve: PropensityCurve
 
 
-def page_displays(pages: PageCounts, *, half: int | None = None) -> DisplayCounts:
+def page_displays(pages: PageCounts, *, half: Literal[0, 1] | None = None) -> DisplayCounts:
     """Strata of pages: impressions and clicks of each document at each rank, over all pages.
 
     Parameters
@@ -64,14 +65,15 @@ def page_displays(pages: PageCounts, *, half: int | None = None) -> DisplayCount
     >>> counts.document, counts.rank, counts.impressions, counts.clicks
     (array([4, 4, 7, 7]), array([1, 2, 1, 2]), array([2, 1, 1, 2]), array([2, 0, 0, 1]))
     """
-    halves = [0, 1] if half is None else [int(checks.one_of(half, "half", (0, 1)))]
+    checks.arguments(page_displays, locals())
+    halves = [h for h in (0, 1) if half in (None, h)]
     seen = pages.impressions[:, halves].sum(axis=1) > 0
     if not seen.any():
         raise ValueError(f"half is {half}: there is no session in it; show pages more than once")
     return _displays(pages, seen, halves)
 
 
-def clicks_above_test(pages: PageCounts, *, half: int = 0) -> ClicksAboveTest:
+def clicks_above_test(pages: PageCounts, *, half: Literal[0, 1] = 0) -> ClicksAboveTest:
     """Wald test of δ = 0 in the log rate u_k + δ z, z the mean clicks above on the page in the other half's sessions.
 
     Pages that only one half was shown are left out.  Then the maximum of the conditional Poisson likelihood
@@ -120,9 +122,8 @@ def clicks_above_test(pages: PageCounts, *, half: int = 0) -> ClicksAboveTest:
     PositionBasedUser: δ = 0.13, z = 1.2, p = 0.25
     CascadeUser: δ = -1.84, z = -9.9, p = 3.1e-12
     """
-    if not isinstance(pages, PageCounts):
-        raise TypeError(f"pages is {type(pages).__name__}: expected PageCounts, from simulate_pages or count_pages")
-    fitted = 1 - int(checks.one_of(half, "half", (0, 1)))
+    checks.arguments(clicks_above_test, locals())
+    fitted = 1 - half
     use = np.asarray((pages.impressions > 0).all(axis=1))
     if not use.any():
         raise ValueError("pages: no page was shown in both halves; show pages more than once, or take fewer queries")

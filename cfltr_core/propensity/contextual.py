@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.propensity.conditional_poisson import by_rank
 from cfltr_core.propensity.curves import PropensityCurve, curve_of
@@ -54,9 +55,7 @@ class ContextualCurve:
 
     def at(self, context: ArrayLike) -> PropensityCurve:
         """The curve of a query with features ``context``, (n_features,)."""
-        x = np.asarray(context, dtype=np.float64)
-        if x.shape != (self.coefficients.shape[1] - 1,) or not np.isfinite(x).all():
-            raise ValueError(f"context: expected {self.coefficients.shape[1] - 1} finite numbers, got shape {x.shape}")
+        x = checks.finite_vector(context, self.coefficients.shape[1] - 1, "context")
         design = np.kron(np.eye(len(self.ranks)), np.append(1.0, x))
         return curve_of(
             "contextual",
@@ -117,14 +116,9 @@ def contextual_curve(counts: DisplayCounts, context: ArrayLike) -> ContextualCur
     ranks = np.flatnonzero(links.log == links.log[0]) + 1
     if len(ranks) < 2:
         raise ValueError(f"counts: no rank can be compared with rank 1. {' '.join(links.diagnosis)}")
-    x = np.asarray(context, dtype=np.float64)
-    if x.ndim != 2 or len(x) <= counts.query[-1] or x.shape[1] == 0:
-        raise ValueError(
-            f"context: expected a row for each query up to {counts.query[-1]}, and a column at least, got {x.shape}"
-        )
-    if not np.isfinite(x).all():
-        row, column = np.argwhere(~np.isfinite(x))[0]
-        raise ValueError(f"context[{row}, {column}] is {x[row, column]}: replace or drop non-finite values first")
+    x = checks.feature_matrix(context, name="context").astype(np.float64, copy=False)
+    if len(x) <= counts.query[-1]:
+        raise ValueError(f"context: expected a row for each query up to {counts.query[-1]}, got {x.shape}")
     regression, width = by_rank(counts, ranks, x[counts.query]), 1 + x.shape[1]
     for column in range(1, width):
         if np.linalg.matrix_rank(regression.value[:, : column + 1]) <= column:

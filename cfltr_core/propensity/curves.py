@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.users import PositionBasedUser
+from cfltr_core.propensity.identifiability import parts_of
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -75,9 +76,7 @@ class PropensityCurve:
 
     def __post_init__(self) -> None:
         n = len(self.log_ratio)
-        for name, shape in (("covariance", (n, n)), ("component", (n,)), ("clicks", (n,)), ("queries", (n,))):
-            if getattr(self, name) is not None and np.shape(getattr(self, name)) != shape:
-                raise ValueError(f"{name}: expected shape {shape}, got {np.shape(getattr(self, name))}")
+        checks.shapes(self, covariance=(n, n), component=(n,), clicks=(n,), queries=(n,))
 
     def __repr__(self) -> str:
         known = int(np.isfinite(self.curve).sum())
@@ -86,9 +85,7 @@ class PropensityCurve:
     @property
     def components(self) -> tuple[tuple[int, ...], ...]:
         """The ranks, from 1, that can be compared with each other: groups of at least one."""
-        return tuple(
-            tuple((np.flatnonzero(self.component == group) + 1).tolist()) for group in range(self.component.max() + 1)
-        )
+        return tuple(map(tuple, parts_of(self.component)))
 
     @property
     def curve(self) -> FloatArray:
@@ -115,6 +112,7 @@ class PropensityCurve:
 
         ValueError for a level that is not strictly between 0 and 1.
         """
+        checks.arguments(PropensityCurve.interval, locals())
         error = self.standard_error
         half = np.array([self._half(k, 0, level) for k in range(len(error))])
         width = np.where(error > 0, half * np.where(error > 0, error, 1.0), error)
@@ -124,8 +122,6 @@ class PropensityCurve:
         """The quantile by which a standard error of ranks ``k`` and ``other``, from 0, is multiplied."""
         from scipy.special import ndtri, stdtrit
 
-        if not 0 < level < 1:
-            raise ValueError(f"level is {level}: expected a probability strictly between 0 and 1")
         degrees = np.inf if self.queries is None else min(self.queries[k], self.queries[other]) - 1.0
         if degrees == np.inf:
             return float(ndtri(0.5 + level / 2))
@@ -136,6 +132,7 @@ class PropensityCurve:
 
         ValueError, with what can be compared, for two ranks of different groups.
         """
+        checks.arguments(PropensityCurve.ratio, locals())
         k, j = (self._index(value, name) for value, name in ((rank, "rank"), (other, "other")))
         if self.component[k] != self.component[j]:
             raise ValueError(f"rank {rank} cannot be compared with rank {other}: {self.diagnosis}")
@@ -146,7 +143,6 @@ class PropensityCurve:
         return value, value * float(np.exp(-half)), value * float(np.exp(half))
 
     def _index(self, value: int, name: str) -> int:
-        checks.positive_int(value, name)
         if value > len(self.log_ratio):
             raise ValueError(f"{name} is {value}: the log goes down to rank {len(self.log_ratio)}")
         return value - 1
@@ -179,6 +175,7 @@ class PropensityCurve:
         ValueError
             Naming the first rank up to ``cutoff`` that cannot be compared with rank 1.
         """
+        checks.arguments(PropensityCurve.user, locals())
         known = np.isfinite(self.curve)
         last = len(known) if cutoff is None else self._index(cutoff, "cutoff") + 1
         if not known[:last].all():

@@ -160,7 +160,7 @@ def dual_learning(
     rng : numpy.random.Generator
         Draws the pages of each step, and torch's seed where a ``module`` is made.
     module : torch.nn.Module, or a function that makes one
-        f, as for :func:`~cfltr_core.propensity.joint_models.two_towers`, with steps of length ``learning_rate`` in its
+        f, as for :func:`~cfltr_core.propensity.towers.two_towers`, with steps of length ``learning_rate`` in its
         weights; None: f(x) = w·x.
     decay : float
         γ >= 0 of a penalty (γ/2)‖weights‖² per click in the ranker's loss, as for ``two_towers``.
@@ -200,11 +200,8 @@ def dual_learning(
     >>> fit.attraction.round(2)
     array([0.4, 0.2, 0.4])
     """
-    checks.generator(rng, "rng")
-    checks.within(decay, 0, np.finfo(float).max, "decay", "expected γ of the penalty (γ/2)‖weights‖², >= 0")
+    checks.arguments(dual_learning, locals())
     checks.positive_int(steps, "steps", least=4)
-    checks.positive_int(batch, "batch")
-    checks.positive(learning_rate, "learning_rate")
     pages, counts = _Pages(logs), pooled_counts(logs)
     links = joint_links(counts, name="logs")
     documents = counts.document[counts.start[:-1]]  # one stratum each

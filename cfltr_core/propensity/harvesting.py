@@ -23,7 +23,7 @@ from cfltr_core.propensity.interventional_sets import (
     query_influence,
     summed_pairs,
 )
-from cfltr_core.propensity.strata import DisplayCounts, require_counts
+from cfltr_core.propensity.strata import DisplayCounts
 
 
 def pivot(
@@ -57,7 +57,7 @@ def pivot(
     >>> pivot(DisplayCounts(**terms, clicks=[6, 3, 3, 2]), 2).curve.round(3)  # by way of rank 2
     array([1.   , 0.5  , 0.333])
     """
-    checks.positive_int(rank, "rank")
+    checks.arguments(pivot, locals())
     terms = pair_terms(counts, weighting=weighting, design=design)
     checks.within(rank, 1, terms.n_ranks, "rank", "ranks of the log")
     return _along(f"pivot at rank {rank}", counts, terms, np.full(terms.n_ranks, rank - 1))
@@ -161,13 +161,13 @@ def click_rates(counts: DisplayCounts, *, places: int | None = None) -> Propensi
     >>> click_rates(counts).curve, click_rates(counts, places=2).clicks
     (array([1. , 0.5]), array([2., 1.]))
     """
-    require_counts(counts)
+    checks.arguments(click_rates, locals())
     n = counts.n_ranks
     n_clusters = int(counts.cluster[-1]) + 1
     cell, size = counts.cluster * n + counts.rank - 1, n_clusters * n
     shown = np.bincount(cell, counts.impressions, minlength=size).reshape(n_clusters, n)
     clicks = np.bincount(cell, counts.clicks, minlength=size).reshape(n_clusters, n)
-    deepest = n if places is None else checks.positive_int(places, "places")
+    deepest = n if places is None else places
     checks.within(deepest, 1, n, "places", "ranks of the log")
     if places is not None:
         whole = (shown[:, :deepest] > 0).all(axis=1)

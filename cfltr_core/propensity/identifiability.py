@@ -23,7 +23,7 @@ import numpy as np
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.propensity.strata import DisplayCounts, require_counts
+from cfltr_core.propensity.strata import DisplayCounts
 
 # Fewer clicks than these across a cut are worth a warning.
 FEW = 10
@@ -138,12 +138,7 @@ def words_for(ranks: Iterable[int]) -> str:
     values = list(ranks)
     if not values:
         raise ValueError("ranks: expected at least one rank, got none")
-    runs: list[list[int]] = []
-    for value in values:
-        if runs and value == runs[-1][-1] + 1:
-            runs[-1].append(value)
-        else:
-            runs.append([value])
+    runs = np.split(values, np.flatnonzero(np.diff(values) != 1) + 1)
     text = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
     return f"rank {text}" if len(values) == 1 else f"ranks {text}"
 
@@ -158,10 +153,8 @@ def parts_of(component: IntArray) -> list[list[int]]:
     >>> parts_of(np.array([0, 1, 0]))
     [[1, 3], [2]]
     """
-    found: dict[int, list[int]] = {}
-    for rank, group in enumerate(np.asarray(component).tolist(), start=1):
-        found.setdefault(group, []).append(rank)
-    return list(found.values())
+    label = np.asarray(component)
+    return [(np.flatnonzero(label == group) + 1).tolist() for group in dict.fromkeys(label.tolist())]
 
 
 def components_of(arcs: IntArray | FloatArray, strong: bool) -> IntArray:
@@ -259,7 +252,7 @@ def rank_links(counts: DisplayCounts) -> RankLinks:
     >>> rank_links(DisplayCounts(query=[0, 0], document=[0, 0], rank=[1, 3], impressions=[9, 9], clicks=[5, 3])).gaps
     ('Never shown: rank 2; check that ranks are numbered 1, 2, … without a gap.',)
     """
-    require_counts(counts)
+    checks.arguments(rank_links, locals())
     patterns = _patterns(counts)
     shown, clicked = (
         link_table(patterns.place, patterns.start, values, n_ranks=counts.n_ranks)

@@ -26,7 +26,7 @@ import numpy as np
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.policies import LoggingPolicy
-from cfltr_core.propensity.strata import DisplayCounts, require_counts
+from cfltr_core.propensity.strata import DisplayCounts
 
 Weighting = Literal["harmonic", "documents", "design"]
 
@@ -77,8 +77,7 @@ def pair_terms(counts: DisplayCounts, *, weighting: Weighting, design: LoggingPo
     >>> terms.place, terms.start  # one stratum, of two terms
     (array([0, 1]), array([0, 2]))
     """
-    require_counts(counts)
-    checks.one_of(weighting, "weighting", ("harmonic", "documents", "design"))
+    checks.arguments(pair_terms, locals())
     if (weighting == "design") != (design is not None):
         raise TypeError('design: give the policy that filled the log with weighting="design", and only then')
     n = counts.n_ranks

@@ -150,7 +150,7 @@ class RandTopPolicy(PlacePolicy):
 
     def __post_init__(self) -> None:
         _take_over(self, self.base)
-        if checks.positive_int(self.n, "n", least=2) > self.cutoff:
+        if self.n > self.cutoff:
             raise ValueError(f"n is {self.n}: the longest page has {self.cutoff} places; take at most these")
 
     def place_law(self, size: int) -> FloatArray:
@@ -240,15 +240,13 @@ class SwapPolicy(PlacePolicy):
                 )
             if sorted(pair) in [sorted(other) for other in pairs[:i]]:
                 raise ValueError(f"pairs[{i}] is {pair}, which was given before: give every pair once")
-        if not (np.isfinite(self.swap) and 0 < self.swap <= 1):
-            raise ValueError(f"swap is {self.swap}: expected the share of sessions that swap, in (0, 1]")
         ordered = tuple((int(min(pair)), int(max(pair))) for pair in pairs)
-        object.__setattr__(self, "pairs", ordered)
+        checks.keep(self, pairs=ordered)
 
     @classmethod
     def landmark(cls, base: DeterministicPolicy, rank: int, *, swap: float = 0.5) -> SwapPolicy:
         """The landmark ``rank`` with every other rank of the longest page of ``base``; ``swap`` as in the class."""
-        checks.positive_int(rank, "rank")
+        checks.arguments(SwapPolicy.landmark, locals())
         checks.within(rank, 1, base.cutoff, "rank", "the landmark is a rank of the page")
         return cls(base, pairs=tuple((rank, k) for k in range(1, base.cutoff + 1) if k != rank), swap=swap)
 
@@ -291,7 +289,7 @@ class SwapPolicy(PlacePolicy):
         counts = np.zeros((int(self.offsets[-1]), self.cutoff), dtype=np.int64)
         for m in np.unique(sizes[sizes > 0]).tolist():
             queries = np.flatnonzero(sizes == m)
-            page = _pages(self.base)[queries, :m]
+            page = self.base.pages[queries, :m]
             law, arranged = zip(*self.arrangements(m), strict=True)
             dealt = rng.multinomial(per_query[queries], np.array(law) / sum(law))
             for column, places in enumerate(arranged):
@@ -299,22 +297,12 @@ class SwapPolicy(PlacePolicy):
         return nonzero_counts(counts)
 
 
-def _pages(base: DeterministicPolicy) -> IntArray:
-    """The page of every query, (n_queries, cutoff), −1 where it is longer than its list."""
-    shown = np.flatnonzero(base.displayed_rank)
-    table = np.full((len(base.offsets) - 1, base.cutoff), -1)
-    table[query_of(shown, base.offsets), base.displayed_rank[shown] - 1] = shown
-    return table
-
-
 def _take_over(policy: PlacePolicy, base: DeterministicPolicy) -> None:
     """Lists and length of page are those of the base."""
-    if not isinstance(base, DeterministicPolicy):
-        raise TypeError(f"base is {type(base).__name__}: expected a DeterministicPolicy, whose page is changed")
+    checks.fields(policy)
     if base.cutoff < 2:
         raise ValueError(f"base shows {base.cutoff} places: with fewer than 2 there is nothing to exchange")
-    object.__setattr__(policy, "offsets", base.offsets)
-    object.__setattr__(policy, "cutoff", base.cutoff)
+    checks.keep(policy, offsets=base.offsets, cutoff=base.cutoff)
 
 
 def intervention_cost(policy: PlacePolicy, user: PositionBasedUser, *, relevance: ArrayLike) -> InterventionCost:
@@ -347,15 +335,14 @@ def intervention_cost(policy: PlacePolicy, user: PositionBasedUser, *, relevance
     -0.39 -0.67
     -0.12 -0.50
     """
-    rel = checks.finite_vector(relevance, int(policy.offsets[-1]), "relevance")
-    attraction = user.attraction(
-        checks.within(rel, 0, 1, "relevance", "the user model takes binary relevance, as data.binary is")
-    )
+    checks.arguments(intervention_cost, locals())
+    rel = checks.finite_vector(relevance, int(policy.offsets[-1]), "relevance", low=0, high=1, why=checks.BINARY)
+    attraction = user.attraction(rel)
     n_queries = len(policy.offsets) - 1
     before = float(policy.base.exposure(user) @ attraction) / n_queries
     if before == 0:
         raise ValueError("relevance: no document can be clicked under this policy and user")
-    page = _pages(policy.base)
+    page = policy.base.pages
     sizes, worst = (page >= 0).sum(axis=1), 0.0
     for m in np.unique(sizes[sizes > 0]).tolist():
         shown = page[sizes == m][:, :m]

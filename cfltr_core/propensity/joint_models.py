@@ -21,7 +21,8 @@ What differs between the models is where f comes from, and how ℓ is climbed:
   The step of γ_s is alike, with the displays of the stratum.
 
 * :func:`regression_em`: the same, but a scorer γ(x) is fitted to the shares of attractive displays of the documents.
-* :func:`two_towers`: a scorer f(x) again, with L-BFGS on ℓ; the product has θ_k = σ(a_k) and γ_s = σ(f(x_s)).
+* :func:`~cfltr_core.propensity.towers.two_towers`: a scorer f(x) again,
+  with L-BFGS on ℓ; the product has θ_k = σ(a_k) and γ_s = σ(f(x_s)).
 
 Source: Wang et al. 2018, "Position Bias Estimation for Unbiased Learning to Rank in Personal Search" (EM and
 regression-EM); Guo et al. 2019, "PAL: a position-bias aware learning framework for CTR prediction in live recommender
@@ -40,13 +41,11 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.propensity.identifiability import RankLinks
 from cfltr_core.propensity.joint_fits import JointFit, joint_fit, joint_links
-from cfltr_core.propensity.score_models import LinearScores, climb, score_model, shown_features
+from cfltr_core.propensity.score_models import LinearScores, shown_features
 from cfltr_core.propensity.strata import DisplayCounts
 from cfltr_core.ranking.linear import LinearRanker
 
 Combine = Literal["product", "additive"]
-# a_k of a rank without a click, for which the likelihood would have −∞.
-NEVER = -700.0
 TINY = np.finfo(float).tiny
 # An iteration of EM that moves no log θ by more has settled.
 SETTLED = 1e-7
@@ -94,10 +93,6 @@ def _log(p: FloatArray) -> FloatArray:
     return np.asarray(np.log(np.maximum(p, TINY)))
 
 
-def _log_sigmoid(z: FloatArray) -> FloatArray:
-    return np.asarray(-np.logaddexp(0.0, -z))
-
-
 def _displays(counts: DisplayCounts) -> FloatArray:
     """Displays of each stratum."""
     return np.add.reduceat(counts.impressions, counts.start[:-1]).astype(np.float64)
@@ -118,8 +113,6 @@ def _em(
     tolerance: float,
 ) -> tuple[FloatArray, FloatArray, FloatArray, tuple[str, ...]]:
     """θ, γ, the history of ℓ, and notes; ``m_step`` makes the next γ of the strata's shares of attractive displays."""
-    checks.positive_int(iterations, "iterations")
-    checks.within(tolerance, 0, np.finfo(float).max, "tolerance", "expected the move at which to stop, >= 0")
     likelihood, clicked, history, moved = ClickLikelihood(counts), links.clicks > 0, [0.0] * 0, np.inf
     at_rank, of_stratum = np.maximum(links.impressions, 1), _displays(counts)
     theta, gamma = np.where(links.impressions > 0, start[0], 0.0), start[1]  # a rank that was never shown keeps θ = 0
@@ -187,6 +180,7 @@ def expectation_maximisation(
     >>> alone.curve, alone.components
     (array([ 1., nan]), ((1,), (2,)))
     """
+    checks.arguments(expectation_maximisation, locals())
     links = joint_links(counts)
     begin = _start(start, {"theta": counts.n_ranks, "attraction": len(counts.start) - 1})
     theta, gamma, history, unsettled = _em(
@@ -218,12 +212,8 @@ def _start(start: tuple[ArrayLike, ArrayLike] | None, sizes: dict[str, int]) -> 
     for (name, size), array in zip(sizes.items(), (theta, gamma), strict=True):
         if array.shape != (size,):
             raise ValueError(f"start: {name} has shape {array.shape}, expected ({size},)")
-        bad = ~((array > 0) & (array < 1))
-        if bad.any():
-            i = int(np.argmax(bad))
-            raise ValueError(
-                f"start: {name}[{i}] is {array[i]}, expected strictly between 0 and 1: EM never leaves these two"
-            )
+        why = "expected a number strictly between 0 and 1, which EM never leaves"
+        checks.refuse(~((array > 0) & (array < 1)), f"start: {name}", array, why)
     return theta, gamma
 
 
@@ -280,6 +270,7 @@ def regression_em(
     >>> fit.notes[0]  # doctest: +ELLIPSIS
     "Between the groups rank 1 | rank 2 these ratios are the model's, not the log's: no document was shown in two ..."
     """
+    checks.arguments(regression_em, locals())
     links = joint_links(counts)
     documents, of = _documents(counts)
     x, displays = shown_features(features, documents), _displays(counts)
@@ -325,10 +316,12 @@ class _Linear:
         self.parameters = self.model.start()
 
     def fitted(self, share: FloatArray) -> FloatArray:
+        from scipy.special import expit
+
         for _ in range(SCORER_STEPS):
-            residual = self.weight * (share - np.exp(_log_sigmoid(self.model.of(self.parameters))))
+            residual = self.weight * (share - expit(self.model.of(self.parameters)))
             self.parameters = self.parameters + self.inverse @ self.model.pulled_back(residual)
-        return np.asarray(np.exp(_log_sigmoid(self.model.of(self.parameters))))
+        return np.asarray(expit(self.model.of(self.parameters)))
 
     def ranker(self) -> LinearRanker | None:
         return self.model.finish(self.parameters)
@@ -367,105 +360,3 @@ class _Fitted:
 
     def ranker(self) -> LinearRanker | None:
         return None
-
-
-def two_towers(
-    counts: DisplayCounts,
-    features: ArrayLike,
-    *,
-    combine: Combine = "product",
-    module: Any = None,
-    decay: float = 0.0,
-    steps: int = 500,
-    seed: int = 0,
-) -> JointFit:
-    """Examination and a scorer of documents at once, by L-BFGS on the mean log-likelihood of all displays.
-
-    The maximum has one θ_k for each rank and one f for all documents, so that ranks are compared also where no document
-    was shown at two of them: these ratios are right only if f can be, and a note says so.  ``curve`` is σ(a_k)/σ(a_1)
-    for the product, and the *odds ratio* exp(a_k − a_1) for the additive form, which is not a ratio of examinations.
-    ``attraction`` is the fitted chance of a click at rank 1, or at the first rank with a click.
-
-    Source: Guo et al. 2019; Yan et al. 2022; here every step is taken on all the counts, not on batches of clicks.
-
-    Parameters
-    ----------
-    counts : DisplayCounts
-    features : (n_rows, n_features)
-        Row d are the features of the documents with number d.
-    combine : "product" or "additive"
-    module : torch.nn.Module, or a function that makes one
-        f, from (n_docs, n_features) to (n_docs,) or (n_docs, 1).  A module is trained where it is, in double precision
-        and in ``eval`` mode; a function is called with torch's generator seeded by ``seed``.  None: f(x) = b + w·x.
-    decay : float
-        γ >= 0 of the penalty (γ/2)‖weights‖² per display: of the module's weights, or of w in units in which each
-        feature has standard deviation 1.
-    steps : int
-        At most as many steps of L-BFGS.
-    seed : int
-
-    Raises
-    ------
-    ValueError
-        For counts without clicks at two ranks, features without a row for each document or that are not finite, a
-        module of another shape, or settings out of range.
-    TypeError
-        For a ``module`` that is no network.
-
-    Examples
-    --------
-    >>> from cfltr_core.propensity.strata import DisplayCounts
-    >>> from cfltr_core.propensity.joint_models import two_towers
-    >>> terms = dict(query=[0] * 4, document=[0, 1, 2, 3], rank=[1, 2, 1, 2], impressions=[90] * 4)
-    >>> counts = DisplayCounts(**terms, clicks=[60, 10, 20, 30])  # no document was shown at two ranks
-    >>> fit = two_towers(counts, [[1.0], [0.0], [0.0], [1.0]])
-    >>> fit.curve.round(3), fit.attraction.round(3)  # but two have the features of the other two
-    (array([1. , 0.5]), array([0.667, 0.222, 0.222, 0.667]))
-    >>> two_towers(counts, [[1.0], [0.0], [0.0], [1.0]], combine="additive").curve.round(3)  # a ratio of odds
-    array([1.   , 0.303])
-    """
-    checks.one_of(combine, "combine", ("product", "additive"))
-    checks.within(decay, 0, np.finfo(float).max, "decay", "expected γ of the penalty (γ/2)‖weights‖², >= 0")
-    checks.positive_int(steps, "steps")
-    links = joint_links(counts)
-    documents, of = _documents(counts)
-    model = score_model(features, documents, module=module, seed=seed)
-    likelihood, free = ClickLikelihood(counts, combine), np.flatnonzero(links.clicks)
-    displays, product = float(counts.impressions.sum()), combine == "product"
-
-    def parted(x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        bias = np.full(counts.n_ranks, NEVER)
-        bias[free] = x[: len(free)]
-        return bias, x[len(free) :]
-
-    def objective(x: FloatArray) -> tuple[float, FloatArray]:
-        bias, parameters = parted(x)
-        scores = model.of(parameters)[of]
-        if product:
-            seen, liked = _log_sigmoid(bias), _log_sigmoid(scores)
-            value, by_bias, by_score = likelihood(seen, liked)
-            by_bias, by_score = by_bias * -np.expm1(seen), by_score * -np.expm1(liked)
-        else:
-            value, by_bias, by_score = likelihood(bias, scores)
-        size, by_size = model.penalty(parameters)
-        slope = model.pulled_back(np.bincount(of, by_score, minlength=len(documents)).astype(np.float64))
-        gradient = np.concatenate([by_bias[free], slope - displays * decay * by_size])
-        return (value - displays * decay * size) / displays, gradient / displays
-
-    best, history, converged = climb(objective, np.concatenate([np.zeros(len(free)), model.start()]), steps=steps)
-    bias, parameters = parted(best)
-    scores, first = model.of(parameters)[of], 0.0 if product else bias[free[0]]
-    notes = () if product else ("The curve is the odds ratio exp(a_k − a_1) of a click, not a ratio of examinations.",)
-    if not converged:
-        notes = (*notes, f"Not converged in {steps} steps: give more.")
-    form = "σ(a_k) σ(f(x))" if product else "σ(a_k + f(x))"
-    return joint_fit(
-        f"{combine} two-tower",
-        links,
-        theta=np.exp(_log_sigmoid(bias) if product else bias - first),
-        attraction=np.exp(_log_sigmoid(scores + first)),
-        history=history * displays,
-        assumption=f"a click has the chance {form}, with f {model.words}",
-        notes=notes,
-        ranker=model.finish(parameters),
-    )

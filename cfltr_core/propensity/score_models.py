@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.ranking.linear import LinearRanker
+from cfltr_core.ranking.modules import built, flat
 
 if TYPE_CHECKING:
     import torch
@@ -43,12 +44,7 @@ def shown_features(features: ArrayLike, documents: IntArray) -> FloatArray:
     array([[1., 2.],
            [5., 6.]])
     """
-    table = checks.numbers(features, "features", "a number")
-    if table.ndim != 2 or table.shape[1] == 0:
-        raise ValueError(
-            f"features: expected shape (n_rows, n_features), a row for each document, got {table.shape}; a single "
-            "feature is a column, values[:, None]"
-        )
+    table = checks.feature_matrix(features, finite=False)
     last = int(documents.max())
     if last >= len(table):
         raise ValueError(
@@ -56,10 +52,9 @@ def shown_features(features: ArrayLike, documents: IntArray) -> FloatArray:
             "document d, also of documents of other queries"
         )
     rows = table[documents].astype(np.float64)
-    if not np.isfinite(rows).all():
-        row, column = np.argwhere(~np.isfinite(rows))[0]
+    for row, column in np.argwhere(~np.isfinite(rows)):
         raise ValueError(
-            f"features[{documents[row]}, {column}] is {rows[row, column]}: replace non-finite values first"
+            f"features[{documents[row]}, {column}] is {rows[row, column]}: replace or drop non-finite values first"
         )
     return rows
 
@@ -143,14 +138,7 @@ class ModuleScores:
 
         torch.nn.utils.vector_to_parameters(torch.from_numpy(np.array(parameters)), self.weights)
         given = self.rows if rows is None else self.rows[rows]
-        found = self.network(given)
-        shape, n = tuple(getattr(found, "shape", ())), len(given)
-        if shape not in ((n,), (n, 1)):
-            raise ValueError(
-                f"module: returned shape {shape} for {n} documents: it must map (n_docs, n_features) to one score for "
-                "each document, (n_docs,) or (n_docs, 1)"
-            )
-        return found.reshape(-1)  # type: ignore[no-any-return]
+        return flat(self.network(given), len(given))
 
     def start(self) -> FloatArray:
         """The weights that the network came with, one after the other."""
@@ -210,19 +198,15 @@ def score_model(
     >>> model.of(np.array([0.5, 1.0]))  # of the two documents that are asked for, in units of their spread
     array([-0.5,  1.5])
     """
+    checks.arguments(score_model, locals())
     rows = shown_features(features, documents)
-    checks.positive_int(seed, "seed", least=0)
     if module is None:
         return LinearScores(rows)
     import torch
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        net = module if isinstance(module, torch.nn.Module) else module() if callable(module) else None
-    if not isinstance(net, torch.nn.Module):
-        found = type(module).__name__ if net is None else f"a function that returns {type(net).__name__}"
-        raise TypeError(f"module is {found}: give a torch.nn.Module, or a function that makes one")
-    return ModuleScores(rows, net)
+        return ModuleScores(rows, built(module))
 
 
 def climb(
@@ -248,11 +232,8 @@ def climb(
     """
     from scipy.optimize import minimize
 
-    last = [0.0]
-
     def down(x: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = function(x)
-        last[0] = value
         return -value, -gradient
 
     history = [function(start)[0]]
@@ -261,7 +242,7 @@ def climb(
         start,
         jac=True,
         method="L-BFGS-B",
-        callback=lambda x: history.append(last[0]),
+        callback=lambda intermediate_result: history.append(-intermediate_result.fun),
         options={"maxiter": steps, "maxfun": 20 * steps, "maxcor": MEMORY, "ftol": 1e-14, "gtol": 1e-9},
     )
     return np.asarray(found.x, dtype=np.float64), np.array(history), found.status != 1

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cfltr_core import checks
 from cfltr_core.checks import FloatArray
 from cfltr_core.propensity.conditional_poisson import by_rank
 from cfltr_core.propensity.curves import PropensityCurve, curve_of
@@ -77,10 +78,9 @@ def shrunk_power(counts: DisplayCounts, *, tau: float | None = None) -> ShrunkCu
     >>> curve.curve.round(2), round(curve.eta, 2), round(curve.tau, 3)
     (array([1.  , 0.48, 0.31, 0.23]), 1.05, 0.003)
     """
+    checks.arguments(shrunk_power, locals())
     links = rank_links(counts)
     require_comparable(links, links.log)
-    if tau is not None and not (np.isfinite(tau) and tau > 0):
-        raise ValueError(f"tau is {tau}: expected a spread > 0, in the logarithm of θ")
     ranks = np.flatnonzero(links.impressions > 0) + 1
     regression, free = by_rank(counts, ranks), len(ranks) - 2
     line = np.linalg.qr(np.stack([np.ones(len(ranks)), np.log(ranks)], axis=1))[0]

@@ -77,21 +77,14 @@ class DisplayCounts:
         period = np.zeros(n_terms, dtype=np.int64) if self.period is None else self.period
         given = {"query": self.query, "document": self.document, "period": period, "rank": self.rank}
         given |= {"impressions": self.impressions, "clicks": self.clicks}
-        columns = {name: checks.counts(value, n_terms, name) for name, value in given.items()}
+        least = {"rank": (1, checks.FROM_1), "impressions": (1, "drop rows of what was not shown")}
+        columns = {}
+        for name, value in given.items():
+            low, why = least.get(name, (0, "expected 0 or more"))
+            columns[name] = checks.counts(value, n_terms, name, low=low, why=why)
         if n_terms == 0:
             raise ValueError("rank: there is no row, so nothing can be compared; give at least one displayed document")
-        for bad, name, why in (
-            (columns["rank"] < 1, "rank", "ranks start at 1; add 1 to positions that start at 0"),
-            (columns["impressions"] < 1, "impressions", "drop rows of what was not shown"),
-            (
-                columns["clicks"] > columns["impressions"],
-                "clicks",
-                "more clicks than impressions; count a display at most once as clicked",
-            ),
-        ):
-            if bad.any():
-                row = int(np.argmax(bad))
-                raise ValueError(f"{name}[{row}] is {columns[name][row]}: {why}")
+        checks.refuse(columns["clicks"] > columns["impressions"], "clicks", columns["clicks"], checks.ONCE)
         keys = [columns[name] for name in ("query", "period", "document", "rank")]
         order = np.arange(n_terms)
         if not _ascending(keys):
@@ -106,9 +99,8 @@ class DisplayCounts:
                 f"rank[{second}] is {columns['rank'][second]}, but row {first} is of the same query, period, document "
                 "and rank: add up impressions and clicks of the two rows"
             )
-        for name, value in columns.items():
-            object.__setattr__(self, name, value[order])
-        object.__setattr__(self, "start", np.append(np.flatnonzero(new), n_terms))
+        checks.keep(self, **{name: value[order] for name, value in columns.items()})
+        checks.keep(self, start=np.append(np.flatnonzero(new), n_terms))
 
     def __repr__(self) -> str:
         what = f"{int(self.clicks.sum())} clicks, {int(self.impressions.sum())} impressions"
@@ -146,22 +138,6 @@ def _ascending(keys: Sequence[IntArray]) -> bool:
     for key in keys[::-1]:
         rising = (key[1:] > key[:-1]) | ((key[1:] == key[:-1]) & rising)
     return bool(rising.all())
-
-
-def require_counts(counts: object) -> None:
-    """Raise a TypeError, with what to do, unless ``counts`` is a :class:`DisplayCounts`.
-
-    Examples
-    --------
-    >>> from cfltr_core.propensity.strata import require_counts
-    >>> require_counts([3, 1])
-    Traceback (most recent call last):
-    TypeError: counts is list: expected DisplayCounts, from display_counts(log) or count_rows(…)
-    """
-    if not isinstance(counts, DisplayCounts):
-        raise TypeError(
-            f"counts is {type(counts).__name__}: expected DisplayCounts, from display_counts(log) or count_rows(…)"
-        )
 
 
 def display_counts(logs: ClickLog | Sequence[ClickLog] | Events) -> DisplayCounts:
@@ -290,8 +266,8 @@ def _largest(columns: dict[str, NDArray[np.generic]]) -> dict[str, int]:
     for name, column in columns.items():
         least, most = {"rank": (1, None), "clicked": (0, 1)}.get(name, (0, None))
         why = {
-            "rank": "ranks start at 1; add 1 to positions that start at 0",
-            "clicked": "expected 1 for a click and 0 for none; count a second click on the same display once",
+            "rank": checks.FROM_1,
+            "clicked": checks.CLICK,
         }.get(name, "expected a whole number of 0 or more; drop rows without one")
         for low in range(0, len(column), BLOCK):
             part = checks.numbers(

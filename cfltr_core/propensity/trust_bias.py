@@ -42,10 +42,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.propensity.curves import clustered_covariance
 from cfltr_core.propensity.identifiability import components_of, link_table, parts_of, words_for
-from cfltr_core.propensity.strata import DisplayCounts, require_counts
+from cfltr_core.propensity.strata import DisplayCounts
 from cfltr_core.propensity.trust_curves import TrustCurve
 
 # Weights ω_k follow the estimate: the first is made with ω = 1, and so many times it is made again.
@@ -97,15 +98,9 @@ def trust_moments(counts: DisplayCounts, weights: ArrayLike) -> TrustMoments:
     >>> bool(np.isclose(value, -moments.noise @ p**2))  # the rates lie on this line: only the noise taken off is left
     True
     """
-    terms = _Terms.of(counts, _positive(weights, counts.n_ranks))
+    least, why = float(np.finfo(np.float64).tiny), "expected a number > 0 for each rank"
+    terms = _Terms.of(counts, checks.finite_vector(weights, counts.n_ranks, "weights", low=least, why=why))
     return TrustMoments(terms.form(), terms.noise())
-
-
-def _positive(weights: ArrayLike, n_ranks: int) -> FloatArray:
-    omega = np.asarray(weights, dtype=np.float64)
-    if omega.shape != (n_ranks,) or not (np.isfinite(omega) & (omega > 0)).all():
-        raise ValueError(f"weights: expected a number > 0 for each of {n_ranks} ranks, got {weights!r}")
-    return omega
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +209,7 @@ def trust_bias(counts: DisplayCounts) -> TrustCurve:
     >>> curve.intercept.round(2), (intercept - intercept[0] * slope / slope[0]).round(2)
     (array([ 0.  , -0.18, -0.18]), array([ 0.  , -0.18, -0.18]))
     """
-    require_counts(counts)
+    checks.arguments(trust_bias, locals())
     if not counts.clicks.any():
         raise ValueError(
             "counts: there is no click, so no line can be drawn through click rates; collect more sessions"

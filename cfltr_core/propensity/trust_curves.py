@@ -64,9 +64,7 @@ class TrustCurve:
 
     def __post_init__(self) -> None:
         n = len(self.slope)
-        for name, shape in (("intercept", (n,)), ("covariance", (2 * n, 2 * n))):
-            if np.shape(getattr(self, name)) != shape:
-                raise ValueError(f"{name}: expected shape {shape}, got {np.shape(getattr(self, name))}")
+        checks.shapes(self, intercept=(n,), covariance=(2 * n, 2 * n))
 
     def __repr__(self) -> str:
         return f"TrustCurve({int(np.isfinite(self.slope).sum())} of {len(self.slope)} ranks linked with rank 1)"
@@ -94,9 +92,7 @@ class TrustCurve:
         rank = checks.indices(displayed_rank, "displayed_rank")
         checks.within(rank, 1, len(self.slope), "displayed_rank", "ranks of the log that the curve was estimated from")
         unknown = ~np.isfinite(self.slope[rank - 1])
-        if unknown.any():
-            i = int(np.argmax(unknown))
-            raise ValueError(f"displayed_rank[{i}] is {rank[i]}, which is not linked with rank 1. {self.diagnosis}")
+        checks.refuse(unknown, "displayed_rank", rank, f"it is not linked with rank 1. {self.diagnosis}")
         return self.slope[rank - 1], self.intercept[rank - 1]
 
     def user(self, *, epsilon_plus: float, epsilon_minus: float) -> TrustUser:
@@ -112,11 +108,7 @@ class TrustCurve:
         ValueError
             For an ε out of order, or a rank that is not linked with rank 1.
         """
-        if not 0.0 <= epsilon_minus < epsilon_plus <= 1.0:
-            raise ValueError(
-                f"epsilon_plus={epsilon_plus}, epsilon_minus={epsilon_minus}: expected "
-                "0 <= epsilon_minus < epsilon_plus <= 1"
-            )
+        checks.noise(epsilon_plus, epsilon_minus, apart=True)
         slope, intercept = self.line(np.arange(1, len(self.slope) + 1))
         plus, minus = (np.clip(slope * value + intercept, 0.0, 1.0).tolist() for value in (epsilon_plus, epsilon_minus))
         return TrustUser([1.0] * len(slope), epsilon_plus=plus, epsilon_minus=minus)

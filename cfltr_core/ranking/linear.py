@@ -64,10 +64,9 @@ class LinearRanker:
     KEPT: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        weights = np.asarray(self.weights, dtype=np.float64)
-        object.__setattr__(self, "weights", checks.finite_vector(weights, weights.size, "weights"))
+        checks.keep(self, weights=checks.finite_vector(self.weights, None, "weights"))
         if self.feature_names is not None:
-            object.__setattr__(self, "feature_names", tuple(_named(self.feature_names, len(weights))))
+            checks.keep(self, feature_names=tuple(_named(self.feature_names, len(self.weights))))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.weights)} weights)"
@@ -100,7 +99,7 @@ class LinearRanker:
         given: Any = features
         if self.feature_names is not None and hasattr(given, "columns"):
             given = given[_columns(list(given.columns), self.feature_names)]
-        x = checks.feature_matrix(given, len(self.weights))
+        x = checks.feature_matrix(given, len(self.weights), finite=False)
         out = np.empty(len(x))
         rows = max(1, BLOCK // max(1, x.shape[1]))
         for i in range(0, len(x), rows):
@@ -161,7 +160,7 @@ class LinearRanker:
 
     def save(self, path: str | Path) -> None:
         """Keep the scorer at ``path`` as JSON, whole or not at all; :meth:`load` gives the same digits."""
-        record: dict[str, Any] = {"format": self.FORMAT, "weights": self.weights.tolist()}
+        record: dict[str, Any] = {"format": self.FORMAT, "weights": self.weights}
         write_json(Path(path), record | self._names_kept() | {name: getattr(self, name) for name in self.KEPT})
 
     def _names_kept(self) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from cfltr_core.ranking.ragged import length_groups, query_index, query_of
 from cfltr_core.ranking.rank_weight import RankWeight, RankWeights
 
 Ties = Literal["average", "random", "optimistic", "pessimistic"]
-TIES = ("average", "random", "optimistic", "pessimistic")
 # So few documents are sorted in one go; more of them faster in rectangles, of which each costs some 50 µs.
 FEW = 1 << 13
 
@@ -109,7 +108,8 @@ def ranks(
     >>> cf.ranks([0.9, 0.4, 0.4], [0, 3], ties="pessimistic")
     array([1., 3., 3.])
     """
-    values, cuts = _scores_and_offsets(scores, offsets, ties)
+    checks.arguments(ranks, locals())
+    values, cuts = _scores_and_offsets(scores, offsets)
     if ties == "random":
         return _random_ranks(values, cuts, checks.generator(rng))
     best, worst = _tie_bounds(values, cuts)
@@ -163,8 +163,8 @@ def rank_weights(
     >>> cf.rank_weights([2, 2, 1], [0, 3], metric=cf.dcg()).lam.round(3)  # A, B: the mean of λ(1) and λ(2)
     array([-0.815, -0.815, -0.5  ])
     """
-    checks.of_type(metric, "metric", RankWeight, "such as dcg() or average_rank()")
-    values, cuts = _scores_and_offsets(scores, offsets, ties)
+    checks.arguments(rank_weights, locals())
+    values, cuts = _scores_and_offsets(scores, offsets)
     if ties != "average":
         return RankWeights(metric(ranks(values, cuts, ties=ties, rng=rng)), metric)
     best, worst = _tie_bounds(values, cuts)
@@ -269,13 +269,10 @@ def ndcg(
     >>> round(result.mean, 3), result.per_query.round(3), result.share_dropped  # 1.5 / 1.631
     (0.92, array([0.92,  nan]), 0.5)
     """
-    values, cuts = _scores_and_offsets(scores, offsets, "average")
-    grades = checks.counts(relevance, len(values), "relevance")
-    if len(grades) and grades.max() > 30:
-        checks.within(grades, 0, 30, "relevance", "2^y − 1 needs small grades")
-    k = checks.positive_int(cutoff, "cutoff")
-    checks.one_of(gain, "gain", ("exponential", "linear"))
-    checks.one_of(empty, "empty", ("drop", "zero", "one"))
+    checks.arguments(ndcg, locals())
+    values, cuts = _scores_and_offsets(scores, offsets)
+    why = "expected a grade from 0 to 30, since 2^y − 1 needs small ones"
+    grades, k = checks.counts(relevance, len(values), "relevance", high=30, why=why), cutoff
     grade = np.arange(31, dtype=np.float64)
     gain_of: FloatArray = grade if gain == "linear" else np.exp2(grade) - 1.0
     longest = int(np.diff(cuts).max())
@@ -333,10 +330,6 @@ def _shared(table: FloatArray, best: IntArray, worst: IntArray) -> FloatArray:
     return np.asarray(np.where(best == worst, table[best - 1], mean))
 
 
-def _scores_and_offsets(scores: ArrayLike, offsets: ArrayLike, ties: str) -> tuple[FloatArray, IntArray]:
-    checks.one_of(ties, "ties", TIES)
-    values = np.asarray(scores, dtype=np.float64)
-    if values.ndim != 1:
-        raise ValueError(f"scores: expected shape (n_docs,), got {values.shape}")
-    cuts = checks.offsets_of(offsets, len(values))
-    return checks.finite_vector(values, len(values), "scores"), cuts
+def _scores_and_offsets(scores: ArrayLike, offsets: ArrayLike) -> tuple[FloatArray, IntArray]:
+    values = checks.finite_vector(scores, None, "scores")
+    return values, checks.offsets_of(offsets, len(values))

@@ -61,16 +61,11 @@ class RankingData:
     def __post_init__(self) -> None:
         with np.errstate(over="ignore"):  # what is too large for float32 becomes inf and is named below
             features = np.ascontiguousarray(self.features, dtype=np.float32)
-        if features.ndim != 2:
-            raise ValueError(f"features: expected shape (n_docs, n_features), got {features.shape}")
-        offsets = checks.offsets_of(self.offsets, len(features))
-        _check_finite(features)
-        grades = checks.counts(self.relevance, len(features), "relevance")
-        checks.within(grades, 0, 30, "relevance", "grades are small whole numbers, 0 = not relevant")
-        checks.positive_int(self.threshold, "threshold")
-        object.__setattr__(self, "features", features)
-        object.__setattr__(self, "relevance", grades.astype(np.int8))
-        object.__setattr__(self, "offsets", offsets)
+        checks.fields(self)
+        checks.feature_matrix(features)
+        offsets, why = checks.offsets_of(self.offsets, len(features)), "expected a grade from 0, not relevant, to 30"
+        grades = checks.counts(self.relevance, len(features), "relevance", high=30, why=why)
+        checks.keep(self, features=features, relevance=grades.astype(np.int8), offsets=offsets)
 
     def __repr__(self) -> str:
         return (
@@ -101,10 +96,9 @@ class RankingData:
         ValueError
             For no query, or an index that does not exist.
         """
-        chosen = checks.indices(queries, "queries")
+        chosen = checks.indices(queries, "queries", self.n_queries, "no such query")
         if chosen.size == 0:
             raise ValueError("queries: no query was chosen; a collection has at least one")
-        checks.within(chosen, 0, self.n_queries - 1, "queries", "no such query")
         rows = document_index(chosen, self.offsets)
         sizes = lengths(self.offsets)[chosen]
         return RankingData(
@@ -114,19 +108,6 @@ class RankingData:
             threshold=self.threshold,
             name=self.name,
         )
-
-
-def _check_finite(features: NDArray[np.float32]) -> None:
-    """Refuse ``features`` that are not finite, some rows at a time: a mask of all is a quarter of the features."""
-    step = max(1, (1 << 18) // max(1, features.shape[1]))
-    for start in range(0, len(features), step):
-        finite = np.isfinite(features[start : start + step])
-        if not finite.all():
-            row, column = np.argwhere(~finite)[0]
-            raise ValueError(
-                f"features[{start + row}, {column}] is {features[start + row, column]}: replace non-finite values, "
-                "or cap them when reading the collection"
-            )
 
 
 def lengths(offsets: ArrayLike) -> IntArray:

@@ -78,8 +78,7 @@ class RankWeight:
                 f"rank weight {self.name!r} returned shape {out.shape} for ranks of shape {r.shape}: "
                 "it must map an array of ranks to an array of the same shape"
             )
-        if not np.isfinite(out).all():
-            bad = r[~np.isfinite(out)][0]
+        for bad in r[~np.isfinite(out)]:
             raise ValueError(f"rank weight {self.name!r} is not finite at rank {bad:g}: it must be at every rank")
         return out
 
@@ -124,8 +123,7 @@ class RankWeights:
     metric: RankWeight
 
     def __post_init__(self) -> None:
-        values = np.asarray(self.lam, dtype=np.float64)
-        object.__setattr__(self, "lam", checks.finite_vector(values, values.size, "lam"))
+        checks.keep(self, lam=checks.finite_vector(self.lam, None, "lam"))
 
     def __repr__(self) -> str:
         return f"RankWeights({self.metric.name} at the ranks of {len(self)} documents)"
@@ -187,17 +185,17 @@ def dcg(cutoff: int | None = None) -> RankWeight:
     >>> cf.dcg(cutoff=2)([1, 2, 3]).round(3)
     array([-1.   , -0.631,  0.   ])
     """
+    checks.arguments(dcg, locals())
 
     def derivative(r: FloatArray) -> FloatArray:
         return np.asarray(np.log(2.0) / ((1.0 + r) * np.log1p(r) ** 2))
 
     if cutoff is None:
         return RankWeight("DCG", lambda r: -1.0 / np.log2(1.0 + r), derivative=derivative)
-    k = checks.positive_int(cutoff, "cutoff")
     return RankWeight(
-        f"DCG@{k}",
-        lambda r: np.where(r <= k, -1.0 / np.log2(1.0 + r), 0.0),
-        derivative=lambda r: np.where(r <= k, derivative(r), 0.0),
+        f"DCG@{cutoff}",
+        lambda r: np.where(r <= cutoff, -1.0 / np.log2(1.0 + r), 0.0),
+        derivative=lambda r: np.where(r <= cutoff, derivative(r), 0.0),
     )
 
 
@@ -219,8 +217,8 @@ def precision(cutoff: int) -> RankWeight:
     >>> cf.precision(cutoff=2)([1, 2, 3])
     array([-0.5, -0.5,  0. ])
     """
-    k = checks.positive_int(cutoff, "cutoff")
-    return RankWeight(f"Prec@{k}", lambda r: np.where(r <= k, -1.0 / k, 0.0), derivative=np.zeros_like)
+    checks.arguments(precision, locals())
+    return RankWeight(f"Prec@{cutoff}", lambda r: np.where(r <= cutoff, -1.0 / cutoff, 0.0), derivative=np.zeros_like)
 
 
 def rbp(persistence: float) -> RankWeight:
@@ -239,8 +237,7 @@ def rbp(persistence: float) -> RankWeight:
     >>> cf.rbp(persistence=0.5)([1, 2, 3])
     array([-0.5  , -0.25 , -0.125])
     """
-    if not 0.0 < persistence < 1.0:
-        raise ValueError(f"persistence is {persistence}: that of RBP lies strictly between 0 and 1")
+    checks.arguments(rbp, locals())
     stays, leaves = persistence, 1.0 - persistence
     return RankWeight(
         f"RBP({persistence:g})",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import oracles
@@ -11,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cfltr_core import checks
+from cfltr_core import RankWeight, checks
+from cfltr_core.checks import Bounds
 
 NUMBERS = st.lists(
     st.one_of(st.floats(-3, 3), st.sampled_from([np.nan, np.inf, -np.inf, 0.0, 1.0])), min_size=1, max_size=6
@@ -148,10 +152,110 @@ def test_features_are_a_matrix_of_numbers(n_docs: int, n_features: int, kind: st
 
 
 def test_a_type_is_asked_for_by_name() -> None:
-    assert checks.of_type(2.5, "width", float) == 2.5
+    assert checks.of_type(2.5, "width", float) == checks.of_type(2.5, "width", float | Bounds) == 2.5
     for value, found in (("dcg", "'dcg'"), ([1, 2], "list")):
-        with pytest.raises(TypeError, match=rf"^width is {re.escape(found)}: expected float, such as 2\.5$"):
-            checks.of_type(value, "width", float, "such as 2.5")
+        with pytest.raises(TypeError, match=rf"^width is {re.escape(found)}: expected float or Bounds$"):
+            checks.of_type(value, "width", float | Bounds)
+        with pytest.raises(TypeError, match=rf"^metric is {re.escape(found)}: expected RankWeight, such as dcg\(\)"):
+            checks.of_type(value, "metric", RankWeight)
+
+
+ENDS = st.one_of(
+    st.integers(-3, 3), st.floats(-3, 3), st.sampled_from([math.nan, math.inf, -math.inf, True, "1", None])
+)
+
+
+@given(low=st.integers(-2, 1), width=st.integers(0, 2), value=ENDS, whole=st.booleans())
+@pytest.mark.parametrize("ends", ["[]", "[)", "(]", "()"])
+def test_bounds(ends: str, low: int, width: int, value: object, whole: bool) -> None:
+    """With an end or without it, whole numbers or all: no truth value, no text and nothing that is not a number."""
+    bounds = Bounds(low, low + width, ends, whole)
+    inside = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
+    inside = inside and (low <= value if ends[0] == "[" else low < value)
+    inside = inside and (value <= low + width if ends[1] == "]" else value < low + width)
+    assert (value in bounds) == inside
+    if inside:
+        assert checks.number(value, "n", bounds) == value
+    else:
+        with pytest.raises(ValueError, match=f"^n is {re.escape(repr(value))}: expected a "):
+            checks.number(value, "n", bounds)
+
+
+def test_bounds_in_words() -> None:
+    assert str(Bounds(2, whole=True)) == "a whole number of at least 2"
+    assert str(Bounds(0, ends="()")) == "a finite number > 0"
+    assert str(Bounds(0, 1, "(]")) == "a number > 0 and <= 1"
+    assert str(Bounds(1, ends="[]")) == "a number >= 1"
+
+
+def some_function(
+    cutoff: int, level: float = 0.5, *, ties: Literal["a", "b"], metric: RankWeight | None = None, plain: object = 1
+) -> None:
+    """The types of its arguments are read."""
+
+
+def test_what_an_argument_must_be_is_read_from_its_type_and_its_name() -> None:
+    assert checks.rules_of(some_function) == {
+        "cutoff": (checks.WHOLE, False),
+        "level": (checks.BOUNDS["level"], False),
+        "ties": (("a", "b"), False),
+        "metric": (RankWeight, True),
+    }
+    given = {"cutoff": 1, "level": 0.5, "ties": "b", "metric": None, "plain": "anything"}
+    checks.arguments(some_function, given)
+    for name, value in (("cutoff", 0), ("level", 1.0), ("ties", "c"), ("metric", "dcg")):
+        with pytest.raises((ValueError, TypeError), match=f"^{name} is {value!r}: "):
+            checks.arguments(some_function, given | {name: value})
+
+
+def test_fields_are_checked_kept_and_of_a_shape() -> None:
+    @dataclass(frozen=True)
+    class Thing:
+        cutoff: int
+        curve: object = None
+
+    thing = Thing(2)
+    checks.fields(thing)
+    checks.keep(thing, cutoff=0, curve=np.ones((2, 1)))
+    with pytest.raises(ValueError, match=r"^cutoff is 0: expected a whole number of at least 1$"):
+        checks.fields(thing)
+    checks.shapes(thing, curve=(2, 1))
+    with pytest.raises(ValueError, match=r"^curve: expected shape \(3,\), got \(2, 1\)$"):
+        checks.shapes(thing, curve=(3,))
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=2, max_size=2), min_size=1, max_size=4))
+def test_the_first_bad_value_is_named(rows: list[list[bool]]) -> None:
+    bad, values = np.array(rows), np.arange(2.0 * len(rows)).reshape(-1, 2)
+    places = [(i, j) for i, row in enumerate(rows) for j in range(2) if row[j]]
+    if not places:
+        checks.refuse(bad, "x", values, "why")
+        return
+    i, j = places[0]
+    with pytest.raises(ValueError, match=rf"^x\[{i}, {j}\] is {2.0 * i + j}: why$"):
+        checks.refuse(bad, "x", values, "why")
+    with pytest.raises(ValueError, match=r"^x is 3\.5: why$"):
+        checks.refuse(np.array(True), "x", 3.5, "why")
+
+
+@given(st.lists(st.integers(-1, 4), max_size=4), st.integers(1, 2))
+def test_increasing(values: list[int], least: int) -> None:
+    if len(values) >= least and values[0] > 0 and all(a < b for a, b in pairwise(values)):
+        assert checks.increasing(values, "grid", least).tolist() == values
+    else:
+        with pytest.raises(ValueError, match=rf"^grid is .*: expected at least {least} numbers, positive and incr"):
+            checks.increasing(values, "grid", least)
+
+
+def test_noise_is_in_order() -> None:
+    for plus in (0.0, 0.5, 1.0, 1.5):
+        for minus in (-0.5, 0.0, 0.5, 1.0):
+            for apart in (False, True):
+                if 0 <= minus <= plus <= 1 and plus > 0 and not (apart and minus == plus):
+                    checks.noise(plus, minus, apart=apart)
+                else:
+                    with pytest.raises(ValueError, match=rf"^epsilon_plus={plus}, epsilon_minus={minus}: expected"):
+                        checks.noise(plus, minus, apart=apart)
 
 
 def test_a_value_in_one_line_names_no_address() -> None:

@@ -54,7 +54,7 @@ from cfltr_core import (
     two_layer,
     two_towers,
 )
-from cfltr_core.learning.course import planned
+from cfltr_core.learning.course import Plan
 from cfltr_core.learning.module_training import train_module
 from cfltr_core.learning.torch_sampler import torch_sampler
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
@@ -102,7 +102,7 @@ def five_parts(folder: Path) -> Path:
     return folder
 
 
-PLAN = planned(
+PLAN = Plan(
     learning_rate=0.1, epochs=1, steps=None, weight_decay=0.0, batch_documents=9, patience=None, progress=False,
     metric=dcg(), optimizer="sgd",
 )  # fmt: skip
@@ -200,9 +200,7 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
         DATA.features, LOG, module=lambda: two_layer(3, 4), epochs=1, seed=s
     ).weights["0.weight"],
     "score_models.score_model": lambda s, _: score_model(DATA.features, np.arange(9), module=one_layer, seed=s).start(),
-    "joint_models.two_towers": lambda s, _: (
-        two_towers(COUNTS, DATA.features, module=one_layer, steps=1, seed=s).attraction
-    ),
+    "towers.two_towers": lambda s, _: two_towers(COUNTS, DATA.features, module=one_layer, steps=1, seed=s).attraction,
     "dual_learning.dual_learning": lambda s, _: (
         dual_learning(LOGS, DATA.features, rng=generator(s), module=one_layer, steps=4, batch=9).attraction
     ),

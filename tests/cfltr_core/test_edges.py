@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_logs import CUTS, LOG, POLICY, SILENT, X
+from small_logs import CUTS, POLICY, SILENT, X
 
 import cfltr_core
 from cfltr_book import mean_interval
@@ -19,30 +19,21 @@ from cfltr_core import (
     ClickLog,
     EpsilonGreedyPolicy,
     MixturePolicy,
-    PlackettLucePolicy,
     PositionBasedUser,
     RankingData,
     average_rank,
-    clipped,
     dcg,
-    draw_sessions,
     exact_runs,
     expectation,
-    fit_linear_ranker,
-    fit_proprank,
     mean_and_variance,
-    power_examination,
-    precision,
     proof_steps,
     rank_weights,
     ranks,
-    rbp,
     self_normalised,
     surrogate_ranks,
 )
-from cfltr_core.checks import counts, numbers, positive, positive_int, within
+from cfltr_core.checks import counts, numbers, within
 from cfltr_core.evaluation import exact
-from cfltr_core.evaluation.estimates import Estimate
 from cfltr_core.learning.convergence import click_gradients, convergence_bound, gradient_bounds, second_moment
 from cfltr_core.learning.samplers import ClickSampler, QuerySampler
 from cfltr_core.sampling import AliasTable
@@ -74,16 +65,8 @@ EDGES: dict[str, tuple[Callable[[Any], object], list[Any], list[Any]]] = {
     "numbers": (
         lambda v: numbers(np.array([v], dtype=object), "n", "whole"), [2**63 - 1, -(2**63)], [2**63, -(2**63) - 1],
     ),
-    "positive": (lambda v: positive(v, "n"), [SMALLEST, 1e308], [0.0, -SMALLEST, math.inf, math.nan]),
-    "positive_int": (lambda v: positive_int(v, "n"), [1, np.int8(1)], [0, True, 1.0]),
-    "positive_int from 0": (lambda v: positive_int(v, "n", least=0), [0], [-1, False]),
     "within": (lambda v: within(v, 0, 1, "p", "why"), [0, 1, -0.0], [-SMALLEST, ABOVE_1, math.nan]),
-    "persistence": (rbp, [SMALLEST, BELOW_1], [0.0, 1.0]),
-    "cutoff of DCG": (dcg, [1], [0]),
-    "cutoff of precision": (precision, [1], [0]),
     "a rank": (average_rank(), [1], [BELOW_1]),
-    "eta": (power_examination, [0.0], [-SMALLEST, math.inf]),
-    "shift": (partial(power_examination, 1.0), [0.0], [-SMALLEST, math.inf]),
     "epsilon plus": (lambda v: PositionBasedUser([1.0], epsilon_plus=v), [1.0, SMALLEST], [ABOVE_1, 0.0]),
     "epsilon minus": (
         lambda v: PositionBasedUser([1.0], epsilon_plus=0.5, epsilon_minus=v), [0.0, 0.5], [-SMALLEST, BELOW_1],
@@ -94,34 +77,18 @@ EDGES: dict[str, tuple[Callable[[Any], object], list[Any], list[Any]]] = {
     "shares": (
         lambda v: MixturePolicy([POLICY, POLICY], [0.5, 0.5 + v]), [9e-10, -9e-10], [1.1e-9, -1.1e-9],
     ),
-    "displays to estimate from": (
-        lambda v: PlackettLucePolicy([1.0, 2.0], [0, 2], cutoff=1).estimate_exposure(USER, v, rng=rng()), [2], [1],
-    ),
     "clicks of a term": (lambda v: terms(clicks=[v]), [0, 4], [-1, 5]),
     "impressions of a term": (lambda v: terms(impressions=[v], clicks=[0]), [0, 4], [-1, 5]),
     "document of a term": (lambda v: terms(document=[v], sessions=[4, 4]), [0, 2, 2.0], [-1, 3, 1.5]),
     "rank of a term": (lambda v: terms(rank=[v]), [1], [0]),
     "propensity of a clicked term": (lambda v: terms(propensity=[v]), [SMALLEST * 1e10, 1.0], [0.0, ABOVE_1]),
     "propensity of a term": (lambda v: terms(propensity=[v], clicks=[0]), [0.0, 1.0], [-SMALLEST, ABOVE_1]),
-    "sessions": (lambda v: draw_sessions(v, 2, rng=rng()), [1], [0]),
-    "queries": (lambda v: draw_sessions(2, v, rng=rng()), [1], [0]),
-    "cap of weights": (lambda v: clipped(LOG, lam=[1.0] * 3, cap=v), [1.0], [BELOW_1, math.inf]),
-    "level of an estimate": (Estimate(0.0, 1.0, 2, 1).interval, [1e-9, 1 - 1e-9], [0.0, 1.0]),
     "level of an interval": (partial(mean_interval, [1.0, 2.0]), [1e-9, 1 - 1e-9], [0.0, 1.0]),
-    "gap": (lambda v: fit_proprank(X, LOG, gap=v), [1e-6, BELOW_1], [0.0, 1.0]),
-    "fraction": (lambda v: fit_linear_ranker(
-        RankingData(X, [0, 1, 2], offsets=CUTS), v, rng=rng()), [0.0, 1.0], [-SMALLEST, ABOVE_1],
-    ),
     "grade": (lambda v: RankingData([[1.0]], [v], offsets=[0, 1]), [0, 30], [-1, 31]),
-    "threshold": (lambda v: RankingData([[1.0]], [1], offsets=[0, 1], threshold=v), [1], [0]),
     "feature": (
         lambda v: RankingData([[v]], [1], offsets=[0, 1]), [LARGEST, -LARGEST], [2 * LARGEST, math.inf, math.nan],
     ),
     "subset": (lambda v: RankingData(X, [0, 1, 2], offsets=CUTS).subset([v]), [0, 1], [-1, 2]),
-    "smoothing": (
-        lambda v: surrogate_ranks([1.0] * 3, CUTS, documents=[0], smoothing=v), [0.0, 2.0],
-        [-SMALLEST, float(np.nextafter(2.0, 3.0))],
-    ),
     "document of a bound": (lambda v: surrogate_ranks([1.0] * 3, CUTS, documents=[v]), [0, 2], [-1, 3]),
     "steps of a bound": (lambda v: convergence_bound(1.0, 1.0, weight=1.0, steps=v), [1], [BELOW_1]),
     "weight of a moment": (

@@ -85,7 +85,6 @@ def test_propensities_that_are_given_count_as_said() -> None:
 
 @pytest.mark.parametrize("learn", ["fit_proprank", "fit_propdcg", "fit_lambdaloss"])
 def test_events_are_no_log_and_the_message_says_how_they_become_one(learn: str) -> None:
-    with pytest.raises(TypeError, match=r"^log is Events: expected ClickLog; its clicks are events\.log\(user\), or"):
-        getattr(cf, learn)(X, events())
-    with pytest.raises(TypeError, match=r"^log is list: expected ClickLog$"):
-        getattr(cf, learn)(X, [])
+    for given, name in ((events(), "Events"), ([], "list")):
+        with pytest.raises(TypeError, match=rf"^log is {name}: expected ClickLog, such as events\.log\(user\), or"):
+            getattr(cf, learn)(X, given)

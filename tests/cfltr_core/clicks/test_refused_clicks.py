@@ -69,9 +69,9 @@ def asked(relevance: Any = (1, 1, 1, 1), **changes: Any) -> Any:
 
 
 REFUSED: list[tuple[Callable[[], Any], str]] = [
-    (lambda: shares(document=[0, 5]), "document[1] is 5.0, outside [0, 4]: no such document"),
-    (lambda: shares(rank=[0, 1]), "rank[0] is 0.0, outside [1, inf]: displayed ranks start at 1; add 1 to positions"),
-    (lambda: shares(share=[1.0]), "share: expected shape (2,), one number a term, got (1,)"),
+    (lambda: shares(document=[0, 5]), "document[1] is 5, outside [0, 4]: no such document"),
+    (lambda: shares(rank=[0, 1]), "rank[0] is 0, outside [1, inf]: ranks start at 1; add 1 to positions"),
+    (lambda: shares(share=[1.0]), "share: expected shape (2,), got (1,)"),
     (lambda: shares(share=[3.0, 0.5]), "share[0] is 3.0, outside [0, 1]: a share of the sessions; divide displays"),
     (lambda: shares(document=[0, 0], rank=[1, 1]), "rank[0] is 1, but another term is of the same document and rank"),
     (lambda: shares(document=[4, 4], share=[0.5, 0.75]), "share: those of document 4 add up to 1.25: a session sh"),
@@ -85,7 +85,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: HALF.exposure_slope([1.0, 0.5]), "user is list: expected a user, of an estimated curve curve.user()"),
     (
         lambda: DisplayShares.of_pages(PAGES, offsets=[0, 2, 5]),
-        "pages.document[2] is 2, of query 1 by offsets and of query 0 by pages",
+        "pages.document[2] is 2: it is of another query by offsets than by pages",
     ),
     (lambda: rows(**{name: [] for name in ROWS}), "rank: there is no row"),
     (lambda: rows(page=[0, 0, 2]), "page[2] is 2: number pages 0, 1, 2"),
@@ -94,8 +94,8 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: rows(query=[0, 1, 1]), "query[1] is 1: a page is of one query"),
     (lambda: rows(document=[4, 4, 6]), "document[1] is 4: the document stands on its page already"),
     (lambda: rows(document=[4, -5, 6]), "document[1] is -5: expected 0 or more"),
-    (lambda: rows(impressions=[[2, 1], [2, 2], [1, 0]]), "impressions[1] is [2, 2]: all places of a page"),
-    (lambda: rows(clicks=[[1, 0], [2, 2], [0, 0]]), "clicks[1] is [2, 2]: more clicks than impressions"),
+    (lambda: rows(impressions=[[2, 1], [2, 2], [1, 0]]), "impressions[1, 1] is 2: places of a page"),
+    (lambda: rows(clicks=[[1, 0], [2, 2], [0, 0]]), "clicks[1, 1] is 2: more clicks than impressions"),
     (lambda: rows(clicks=[1, 0, 0]), "clicks: expected shape (3, 2), the two halves, got (3,)"),
     (lambda: counted([0], [3, 4], [0, 0]), "shown: expected a row of whole numbers for each session"),
     (lambda: counted([0], [[0.5, 1.0]], [[0, 0]]), "shown: expected a row of whole numbers"),
@@ -131,8 +131,8 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: asked(epsilon_minus=[0.2, 0.2]), "epsilon_minus ends at rank 2, but rank 4 is examined"),
     (lambda: asked(epsilon_minus=lambda r: r), "epsilon_minus[1] is 2.0, outside [0, 1]: the curve must return"),
     (lambda: asked(epsilon_plus=0.2, epsilon_minus=lambda r: r / 10), "epsilon_minus is 0.3 at rank 3, above"),
-    (lambda: CascadeUser(stop=1.5), "stop is 1.5, outside [0, 1]"),
-    (lambda: CascadeUser(give_up=-0.1), "give_up is -0.1, outside [0, 1]"),
+    (lambda: CascadeUser(stop=1.5), "stop is 1.5: expected a number >= 0 and <= 1"),
+    (lambda: CascadeUser(give_up=-0.1), "give_up is -0.1: expected a number >= 0 and <= 1"),
     (lambda: CascadeUser(epsilon_plus=0.2, epsilon_minus=0.4), "epsilon_plus=0.2, epsilon_minus=0.4: expected"),
     (lambda: CascadeUser().page_click_probability(1.0), "relevance: expected the relevances of a page"),
     (lambda: CascadeUser().page_click_probability([0, 2]), "relevance[1] is 2"),

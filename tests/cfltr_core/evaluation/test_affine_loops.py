@@ -59,7 +59,7 @@ def test_affine(problem: Counts, unit: str, seed: int) -> None:
 
 def test_what_is_refused() -> None:
     log = aggregate_clicks([0], DeterministicPolicy([1, 2, 3], [0, 3]), user=USER, sessions=[4])
-    with pytest.raises(TypeError, match=r"^trust is PositionBasedUser: expected a TrustUser, or the TrustCurve of"):
+    with pytest.raises(TypeError, match=r"^trust is PositionBasedUser: expected TrustUser or TrustCurve, the latter"):
         affine(log, trust=PositionBasedUser([1.0]), lam=[1.0] * 3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"^trust: its slope is 0 at rank 2, where the log has impressions"):
         affine(log, trust=TrustUser(THETA, epsilon_plus=PLUS, epsilon_minus=[0.5, 0.8, 0.1]), lam=[1.0] * 3)

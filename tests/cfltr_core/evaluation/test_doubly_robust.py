@@ -159,8 +159,6 @@ GOOD = {"guess": np.full(len(FEATURES), 0.5), "shares": SHARES, "user": USER, "c
     [
         ({"guess": [0.5]}, "guess: expected shape"),
         ({"guess": np.full(len(FEATURES), 1.5)}, "guess[0] is 1.5, outside [0, 1]: clicks a look; clip what a model"),
-        ({"cap": 0.5}, "cap is 0.5: expected a largest weight >= 1"),
-        ({"cap": math.nan}, "cap is nan: expected a largest weight >= 1"),
         (
             {"shares": DisplayShares(document=[0], rank=[1], share=[1.0], offsets=[0, 1])},
             "shares: its offsets are not those of the log",
@@ -174,7 +172,7 @@ def test_messages(change: dict[str, Any], message: str) -> None:
 
 
 def test_more_messages() -> None:
-    with pytest.raises(TypeError, match=r"^rank_weights is ndarray: expected what rank_weights"):
+    with pytest.raises(TypeError, match=r"^rank_weights is ndarray: expected RankWeights, what rank_weights"):
         doubly_robust(LOG, LAM.lam, **GOOD)
     with pytest.raises(ValueError, match=r"^rank_weights: it has 1 documents, the log has \d+: rank those"):
         doubly_robust(LOG, rank_weights([1.0], [0, 1], metric=dcg()), **GOOD)
@@ -187,7 +185,7 @@ def test_more_messages() -> None:
     damaged[2, 1] = math.nan
     for features, change, message in (
         (FEATURES[:2], {}, "features: expected shape"),
-        (damaged, {}, "features[2] is not finite"),
+        (damaged, {}, "features[2, 1] is nan"),
         (FEATURES, {"folds": 1}, "folds is 1: expected a whole number of at least 2"),
         (FEATURES, {"folds": 7}, "folds is 7: the log has 6 queries"),
         (FEATURES, {"ridge": 0}, "ridge is 0: expected a finite number > 0"),

@@ -11,7 +11,7 @@ import pytest
 from ragged_logs import OFFSETS, clicks_in
 
 from cfltr_core import dcg
-from cfltr_core.learning.course import Course, TrainingDiverged, planned
+from cfltr_core.learning.course import Course, Plan, TrainingDiverged
 from cfltr_core.learning.sgd import optimizer_of
 
 X = np.random.default_rng(1).normal(size=(17, 6))
@@ -31,7 +31,7 @@ def test_a_course_keeps_the_weights_that_it_should(optimizer: str) -> None:
         def __init__(self, broken: int = 0, validation: Any = None, patience: int | None = None) -> None:
             self.w, self.broken = np.zeros(6), broken
             self.move = optimizer_of(optimizer, self.w)
-            plan = planned(
+            plan = Plan(
                 learning_rate=RATE, epochs=10, steps=None, weight_decay=0.0, batch_documents=1, patience=patience,
                 progress=False, metric=dcg(),
             )  # fmt: skip

@@ -29,7 +29,7 @@ from cfltr_core import (
     simulate_clicks,
     two_layer,
 )
-from cfltr_core.learning.course import planned
+from cfltr_core.learning.course import Plan
 from cfltr_core.learning.module_training import train_module
 
 SQUARE = RankWeight("r²", np.square, larger_is_better=False, derivative=lambda r: 2 * r)
@@ -117,12 +117,14 @@ def test_batches_have_the_mean_gradient_of_all() -> None:
     np.testing.assert_allclose(sum(steps.values()) / 3, everything - START, rtol=1e-9)
 
 
-@pytest.mark.oracle("course.Plan.rate", "course.Plan.over", "course.planned", "module_training.train_module")
+@pytest.mark.oracle(
+    "course.Plan.rate", "course.Plan.over", "course.Plan.by_steps", "course.Plan", "module_training.train_module"
+)
 @pytest.mark.parametrize("by_steps", [False, True])
 def test_a_plan_is_followed(by_steps: bool) -> None:
     schedule = ((2, 0.1), (1, 0.01), (3, 0.001))
     length = {"epochs": None, "steps": 8} if by_steps else {"epochs": 8, "steps": None}
-    plan = planned(
+    plan = Plan(
         learning_rate=schedule, **length, weight_decay=0.0, batch_documents=5, patience=None, progress=False,
         metric=dcg(), optimizer="sgd",
     )  # fmt: skip

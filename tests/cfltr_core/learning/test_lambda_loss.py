@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise, product
-from typing import Any
+from typing import Any, get_args
 from unittest.mock import patch
 
 import numpy as np
@@ -26,11 +26,12 @@ from cfltr_core import (
     ranks,
 )
 from cfltr_core.learning import lambda_pairs
-from cfltr_core.learning.lambda_pairs import TRUNCATIONS, LambdaLists, far_apart
+from cfltr_core.learning.lambda_pairs import LambdaLists, Truncation, far_apart
 
 CUTS = [0, 4, 5, 9, 12]
 CUTOFFS = (None, 1, 2, 3, 9)
 FORMS = ("linear", "difference")
+TRUNCATIONS = get_args(Truncation)
 EVERY = [(k, t, f) for k, t, f in product(CUTOFFS, TRUNCATIONS, FORMS) if k is not None or t == TRUNCATIONS[0]]
 # Few values, so that there are ties, and values far apart.
 SCORE = st.one_of(st.sampled_from([0.0, 1.0, -0.5]), st.floats(-30, 30))

@@ -12,7 +12,8 @@ import torch
 from torch import nn
 
 from cfltr_core import two_layer
-from cfltr_core.learning.networks import DeepFit, built, dtype_of, flat, score
+from cfltr_core.learning.networks import DeepFit
+from cfltr_core.ranking.modules import built, dtype_of, flat, score
 
 X = np.random.default_rng(0).normal(size=(20, 3))
 HISTORY = {name: np.array([0.5, 1 / 3]) for name in ("objective", "validation", "rate", "steps")}
@@ -26,7 +27,7 @@ def weights_of(module: nn.Module) -> dict[str, list]:
     return {name: value.tolist() for name, value in module.state_dict().items()}
 
 
-@pytest.mark.oracle("networks.two_layer", "networks.built", "networks.score", "networks.dtype_of", "networks.flat")
+@pytest.mark.oracle("networks.two_layer", "modules.built", "modules.score", "modules.dtype_of", "modules.flat")
 @pytest.mark.parametrize("activation", ["sigmoid", "tanh", "relu"])
 def test_the_scores_are_those_of_the_formula(activation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     net = built(lambda: two_layer(3, 4, activation=activation))
@@ -36,7 +37,7 @@ def test_the_scores_are_those_of_the_formula(activation: str, monkeypatch: pytes
     np.testing.assert_allclose(score(net, X), expected, rtol=1e-5, atol=1e-6)
     assert dtype_of(net.double()) == torch.float64
     expected = [oracles.network(x, weights_of(net), activation) for x in X.tolist()]
-    monkeypatch.setattr("cfltr_core.learning.networks.ROWS", 7)
+    monkeypatch.setattr("cfltr_core.ranking.modules.ROWS", 7)
     frozen = X.copy()
     frozen.flags.writeable = False
     np.testing.assert_allclose(score(net, frozen), expected, rtol=1e-12, atol=1e-14)

@@ -167,7 +167,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "NaN": (
         lambda: query_sampler(CLICKED, gradient_bounds_of=[[1.0], [math.nan]]),
-        "gradient_bounds_of: .*finite numbers",
+        r"gradient_bounds_of\[1, 0\] is nan: replace",
     ),
     "lists": (
         lambda: query_sampler(CLICKED, gradient_bounds_of=[[1.0]]),
@@ -182,15 +182,6 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "negative mass": (lambda: QuerySampler([1.0, -1.0], [0, 2], law=[1.0]), r"mass\[1\] is -1\.0, outside \[0, inf\]"),
     "law": (lambda: QuerySampler([1.0, 0.0], [0, 2], law=[1.0, 1.0]), r"law: expected shape \(1,\)"),
     "negative law": (lambda: QuerySampler([1.0, 0.0], [0, 2], law=[-1.0]), r"law\[0\] is -1\.0, outside \[0, inf\]"),
-    "cap": (lambda: query_sampler(CLICKED, cap=0.5), r"cap is 0\.5, outside \[1, inf\]"),
-    "share": (
-        lambda: click_sampler(CLICKED, "ips", uniform_share=1.5),
-        r"uniform_share is 1\.5, outside \[0, 1\]",
-    ),
-    "share of queries": (
-        lambda: query_sampler(CLICKED, uniform_share=-0.5),
-        r"uniform_share is -0\.5, outside",
-    ),
     "law of 0": (lambda: QuerySampler([1.0, 0.0], [0, 2], law=[0.0]), "law: it is 0 for every query"),
     "offsets": (
         lambda: train_sgd(

@@ -220,12 +220,16 @@ def test_the_released_schedule() -> None:
 
 NARROW = certified_optimum([[1.0], [0.0], [0.5]], SMALL)
 CASES: dict[str, tuple[type[Exception], Callable[[], object], str]] = {
-    "strengths": (ValueError, lambda: certified_optimum(X, SMALL, strengths=[10.0, 1.0]), r"^strengths are \[10"),
-    "no strengths": (ValueError, lambda: certified_optimum(X, SMALL, strengths=[]), r"^strengths are \[\]: expected"),
-    "strength 0": (ValueError, lambda: certified_optimum(X, SMALL, strengths=[0.0, 1.0]), r"^strengths are \[0"),
+    "strengths": (ValueError, lambda: certified_optimum(X, SMALL, strengths=[10.0, 1.0]), r"^strengths is \[10"),
+    "no strengths": (ValueError, lambda: certified_optimum(X, SMALL, strengths=[]), r"^strengths is \[\]: expected"),
+    "strength 0": (ValueError, lambda: certified_optimum(X, SMALL, strengths=[0.0, 1.0]), r"^strengths is \[0"),
     "optimum, gap": (ValueError, lambda: certified_optimum(X, SMALL, gap=0.0), r"^gap is 0\.0"),
     "optimum, silent": (ValueError, lambda: certified_optimum(X, SILENT), "^log: there is no click in the log"),
-    "optimum, features": (ValueError, lambda: certified_optimum(X[:2], SMALL), "^features: there are 2 documents"),
+    "optimum, features": (
+        ValueError,
+        lambda: certified_optimum(X[:2], SMALL),
+        r"^features: expected shape \(3, n_features\)",
+    ),
     "radius": (ValueError, lambda: BEST.floor(0.0), r"^radius is 0\.0: expected a finite number > 0"),
     "labels": (ValueError, lambda: label_log(RankingData(X, [0, 0, 0], offsets=[0, 3])), "^data: no document is rel"),
     "iterate": (
@@ -280,10 +284,6 @@ CASES: dict[str, tuple[type[Exception], Callable[[], object], str]] = {
         lambda: regret(path_of(record=(0,)), DATA, label_optimum=LABELS, log_optimum=BEST).average(),
         "^steps: only the weights before the first step",
     ),
-    "n_clicks": (ValueError, lambda: evaluation_steps(0), "^n_clicks is 0: expected a whole number"),
-    "batch": (ValueError, lambda: evaluation_steps(5, batch=0), "^batch is 0: expected a whole number"),
-    "epochs": (ValueError, lambda: evaluation_steps(5, epochs=0.5), r"^epochs is 0\.5: expected a whole number"),
-    "every": (ValueError, lambda: evaluation_steps(5, every=0), "^every is 0: expected a whole number"),
 }
 
 

@@ -178,7 +178,7 @@ CASES: dict[str, tuple[type[Exception], Callable[[], object], str]] = {
     "batch": (ValueError, lambda: torch_sampler(SAMPLER, steps=1, batch=0), "^batch is 0: expected a whole number"),
     "seed": (ValueError, lambda: torch_sampler(SAMPLER, steps=1, seed=-1), "^seed is -1: expected a whole number"),
     "features": (ValueError, lambda: ClickLists(X[0], SAMPLER), r"^features: expected shape \(n_docs, n_features\)"),
-    "NaN": (ValueError, lambda: ClickLists(X * math.nan, SAMPLER), "^features: .*finite numbers"),
+    "NaN": (ValueError, lambda: ClickLists(X * math.nan, SAMPLER), r"^features\[0, 0\] is nan: replace"),
     "lists": (ValueError, lambda: ClickLists(X[:2], SAMPLER), r"^sampler.offsets\[-1\] is 3 but there are 2"),
     "no such term": (IndexError, lambda: ClickLists(X, SAMPLER)[[0, 3]], r"^items are \[0, 3\]: expected at least one"),
     "below 0": (IndexError, lambda: ClickLists(X, SAMPLER)[-1], r"^items are \[-1\]: expected at least one of 0 … 2"),

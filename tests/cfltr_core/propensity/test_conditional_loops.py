@@ -267,7 +267,7 @@ def test_shrunk(theta: list[float]) -> None:
     # Information is added, none taken away: the variances are at most those of the model without a prior.
     inverse = by_rank(counts, ranks).fit()[1]
     assert (np.diag(curve.covariance) <= np.diag(inverse) * 1.1).all()
-    with pytest.raises(ValueError, match=r"^tau is 0: expected a spread > 0"):
+    with pytest.raises(ValueError, match=r"^tau is 0: expected a finite number > 0"):
         shrunk_power(counts, tau=0)
 
 
@@ -304,9 +304,9 @@ def test_contextual() -> None:
     [
         ([[1.0]] * 30, r"^context: column 0 is constant"),
         ([[float(q), 2.0 * q] for q in range(30)], r"^context: column 1 is constant, or follows"),
-        ([[0.0]] * 3, r"^context: expected a row for each query up to 29, and a column at least, got \(3, 1\)"),
+        ([[0.0]] * 3, r"^context: expected a row for each query up to 29, got \(3, 1\)"),
         ([[math.nan]] * 30, r"^context\[0, 0\] is nan"),
-        ([0.0] * 30, r"^context: expected a row"),
+        ([0.0] * 30, r"^context: expected shape \(n_docs, n_features\)"),
     ],
 )
 def test_contexts_that_are_refused(context: list, message: str) -> None:
@@ -319,5 +319,5 @@ def test_a_context_that_splits_the_clicks() -> None:
     with pytest.raises(ValueError, match=r"^counts: the likelihood has no finite maximum: with this context"):
         contextual_curve(of_groups(groups), [[q % 2] for q in range(6)])
     fit = contextual_curve(of_groups(simulated(7, n_queries=30)), np.random.default_rng(0).normal(size=(30, 1)))
-    with pytest.raises(ValueError, match=r"^context: expected 1 finite numbers"):
+    with pytest.raises(ValueError, match=r"^context: expected shape \(1,\)"):
         fit.at([1.0, 2.0])

@@ -57,6 +57,13 @@ POLICIES: dict[str, tuple[PlacePolicy, list[oracles.Pages]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.oracle("policies.DeterministicPolicy.pages")
+def test_pages_of_the_base() -> None:
+    for (low, high), shown in zip(SLICES, BASE.pages.tolist(), strict=True):
+        ((page, _),) = oracles.fixed_page(BASE.displayed_rank[low:high].tolist()).items()
+        assert shown == [low + d for d in page] + [-1] * (BASE.cutoff - len(page))
+
+
 @pytest.mark.oracle("interventions.RandTopPolicy", "interventions.SwapPolicy", "interventions.PlacePolicy.displays",
                     "interventions.PlacePolicy.display_mean", "interventions.PlacePolicy.arrangements",
                     "interventions.RandTopPolicy.arrangements", "interventions.SwapPolicy.arrangements",
@@ -154,7 +161,7 @@ def test_a_share_of_the_traffic_is_a_mixture() -> None:
     [
         (lambda: RandTopPolicy(BASE, n=5), ValueError, r"^n is 5: the longest page has 4 places"),
         (lambda: RandTopPolicy(BASE, n=1), ValueError, r"^n is 1: expected a whole number of at least 2"),
-        (lambda: RandTopPolicy(POLICIES["top 2"][0], n=2), TypeError, r"^base is RandTopPolicy: expected a Determ"),
+        (lambda: RandTopPolicy(POLICIES["top 2"][0], n=2), TypeError, r"^base is RandTopPolicy: expected Determ"),
         (lambda: SwapPolicy.adjacent(DeterministicPolicy([1], [0, 1])), ValueError, r"^base shows 1 places"),
         (lambda: SwapPolicy(BASE, pairs=[]), ValueError, r"^pairs: expected at least one pair"),
         (lambda: SwapPolicy(BASE, pairs=[(1, 2), (0, 1)]), ValueError, r"^pairs\[1\] is \(0, 1\): expected two diff"),
@@ -162,7 +169,7 @@ def test_a_share_of_the_traffic_is_a_mixture() -> None:
         (lambda: SwapPolicy(BASE, pairs=[(1, 5)]), ValueError, r"^pairs\[0\] is \(1, 5\).*from 1 to 4"),
         (lambda: SwapPolicy(BASE, pairs=[(1, 2, 3)]), ValueError, r"^pairs\[0\] is \(1, 2, 3\)"),
         (lambda: SwapPolicy(BASE, pairs=[(1, 2), (2, 1)]), ValueError, r"^pairs\[1\] is \(2, 1\), which was given"),
-        (lambda: SwapPolicy(BASE, pairs=[(1, 2)], swap=0), ValueError, r"^swap is 0: expected the share"),
+        (lambda: SwapPolicy(BASE, pairs=[(1, 2)], swap=0), ValueError, r"^swap is 0: expected a number > 0 and <= 1"),
         (lambda: SwapPolicy.landmark(BASE, 5), ValueError, r"^rank is 5\.0, outside \[1, 4\]"),
         (lambda: intervention_cost(POLICIES["top 2"][0], USER, relevance=[2] * 11), ValueError,
          r"^relevance\[0\] is 2"),

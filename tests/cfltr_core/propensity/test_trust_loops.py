@@ -71,7 +71,7 @@ def test_the_quadratic_form(groups: Groups, data: st.DataObject) -> None:
     noise = [oracles.trust_noise(list(groups.values()), weights, k) for k in range(1, n + 1)]
     np.testing.assert_allclose(moments.noise, noise, atol=1e-12)
     for bad in ([1.0] * (n + 1), [0.0] * n, [math.nan] * n):
-        with pytest.raises(ValueError, match=rf"^weights: expected a number > 0 for each of {n} ranks"):
+        with pytest.raises(ValueError, match=r"^weights(\[0\] is |: expected shape)"):
             trust_moments(counts, bad)
 
 
@@ -131,7 +131,7 @@ def test_ranks_that_are_not_linked_are_not_known() -> None:
     assert np.isnan(curve.intercept_error[3:]).all()
     assert "Only ranks of one group are on one scale: ranks 1–3; ranks 4–5. To join them, show" in curve.diagnosis
     assert "1 of" in curve.notes[1]
-    with pytest.raises(ValueError, match=r"^displayed_rank\[1\] is 4, which is not linked with rank 1\. Only ranks"):
+    with pytest.raises(ValueError, match=r"^displayed_rank\[1\] is 4: it is not linked with rank 1\. Only ranks"):
         curve.line([1, 4])
 
 
