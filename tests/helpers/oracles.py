@@ -998,6 +998,80 @@ def svmlight_parse(text: str, n_features: int) -> tuple[list[list[float]], list[
     return features, grades, [*offsets, len(features)]
 
 
+# The sizes that the design states, once more.
+_CURVE = (1_700, 17_000, 170_000, 1_700_000)
+_GRID = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
+_ETAS = (0.5, 0.75, 1.0, 1.25, 1.5)
+SCALES = {
+    "smoke": {
+        "generated": (200, 80, 120),
+        "features": 20,
+        "istella": (60, 30, 40),
+        "istella_features": 20,
+        "digits": (100, 50, 100),
+        "clicks": (500, 5_000),
+        "seeds": 2,
+        "light_seeds": 2,
+        "repetitions": 40,
+        "C_grid": (0.1, 1.0, 10.0),
+        "severity_clicks": (500, 2_500),
+        "robust_clicks": 1_000,
+        "stride": 3,
+        "sgd_steps": 1_000,
+        "sgd_severities": _ETAS,
+        "sgd_seeds": (4, 0),
+        "collection_values": 2_000_000,
+        "collection_pairs": float("inf"),
+        "collection_list": float("inf"),
+        "collection_seeds": (2, 2),
+    },
+    "ci": {
+        "generated": (3_000, 1_000, 1_000),
+        "features": 60,
+        "istella": (800, 300, 300),
+        "istella_features": 60,
+        "digits": (800, 250, 500),
+        "clicks": _CURVE,
+        "seeds": 5,
+        "light_seeds": 10,
+        "repetitions": 400,
+        "C_grid": _GRID,
+        "severity_clicks": (45_000, 225_000),
+        "robust_clicks": 170_000,
+        "stride": 1,
+        "sgd_steps": 170_000,
+        "sgd_severities": _ETAS,
+        "sgd_seeds": (20, 0),
+        "collection_values": 4_000_000,
+        "collection_pairs": 8_000_000,
+        "collection_list": 5_000,
+        "collection_seeds": (5, 3),
+    },
+    "paper": {
+        "generated": (20_000, 3_000, 7_000),
+        "features": 700,
+        "istella": (19_000, 7_000, 6_500),
+        "istella_features": 220,
+        "digits": (890, 290, 590),
+        "clicks": (1_700, 17_000, 45_000, 170_000, 225_000, 1_700_000),
+        "seeds": 10,
+        "light_seeds": 20,
+        "repetitions": 1_000,
+        "C_grid": _GRID,
+        "severity_clicks": (45_000, 225_000),
+        "robust_clicks": 170_000,
+        "stride": 1,
+        "sgd_steps": 1_000_000,
+        "sgd_severities": (0.5, 1.0, 1.5),
+        "sgd_seeds": (1, 4),
+        "collection_values": float("inf"),
+        "collection_pairs": float("inf"),
+        "collection_list": float("inf"),
+        "collection_seeds": (20, 20),
+    },
+}
+
+
 def collection_layout(names: Sequence[str], seed: int) -> list[list[str]]:
     """Which files of a collection make train, validation and test."""
     fold = seed % 5

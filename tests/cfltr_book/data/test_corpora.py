@@ -22,16 +22,20 @@ def parts_of(corpus) -> list:
     return [getattr(corpus, name) for name in PARTS]
 
 
-def test_a_scale_is_asked_for_by_its_name() -> None:
-    assert list(SCALES) == ["smoke", "ci", "paper"]
-    for name in SCALES:
-        assert check_scale(name) is SCALES[name]
-        assert SCALES[name].name == name
-    for ask in (check_scale, SCALES.__getitem__):
-        with pytest.raises((ValueError, KeyError), match="scale is 'huge': choose one of smoke, ci, paper"):
-            ask("huge")
+@pytest.mark.oracle("scales.SCALES", "scales.check_scale")
+def test_scales_are_those_of_the_design() -> None:
+    assert list(SCALES) == list(oracles.SCALES)
+    for name, sizes in oracles.SCALES.items():
+        scale = check_scale(name)
+        assert scale is SCALES[name]
+        assert scale.name == name
+        assert dataclasses.asdict(scale) == {"name": name, **sizes}
+    with pytest.raises(ValueError, match="scale is 'huge': choose one of smoke, ci, paper"):
+        check_scale("huge")
     with pytest.raises(TypeError):
         SCALES["huge"] = SCALES["ci"]
+    with pytest.raises(KeyError, match="scale is 'medium': choose one of smoke, ci, paper"):
+        SCALES["medium"]
     assert "medium" not in SCALES
     assert SCALES.get("medium") is None
 
