@@ -147,9 +147,10 @@ mutants: $(WHOLE)
 verify: $(WHOLE) ## check every claim and number of the last run, or those of one chapter: make verify CHAPTER=5
 	$(TOOLS) verify $(if $(CHAPTER),--chapter '$(CHAPTER)')
 
-# After make book: its verdicts and numbers become what verify compares with, and what turned is printed.
+# After make book: its verdicts and numbers become what verify compares with, and what turned is printed; those of one
+# chapter after make chapter CHAPTER=1: make accept CHAPTER=1.
 accept: $(WHOLE)
-	$(TOOLS) accept
+	$(TOOLS) accept $(if $(CHAPTER),--chapter '$(CHAPTER)')
 
 lint: $(WHOLE) ## check style, types, and that chapters hold no outputs
 	$(BIN)/ruff check .

@@ -153,5 +153,5 @@ def _parser() -> argparse.ArgumentParser:
     add("markup", "checks.markup_check:check_markup", f"validate the HTML of every built page; {faulty}")
     add("browser", "checks.browser_check:check_in_browser", f"open every built page in a headless browser; {faulty}")
     add("colab-check", "checks.colab_check:check_copies", "run the chapters' copies as Colab would", colab, chapters)
-    add("accept", "checks.verify:accept", "make the present run what later runs are compared with")
+    add("accept", "checks.verify:accept", "make the present run what later runs are compared with", chapters)
     return parser

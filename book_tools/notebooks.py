@@ -14,6 +14,8 @@ from cfltr_core.files import write_whole
 
 # The tag of the cell in which papermill sets the parameters of a run.
 INJECTED = "injected-parameters"
+# What a notebook says of its kernel.
+KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
 # The entry of an output's metadata by which the package marks a figure and its caption.
 MARK = "cfltr"
 # The mark-up below a staged chapter's title that leads to its copies, and that of the sentences that turned; each is a

@@ -1,8 +1,7 @@
-"""Text that is generated: templates filled in, Markdown tables, numbers in words."""
+"""Text that is generated: templates filled in, Markdown tables, times in words."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -21,17 +20,6 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
-
-
-def number(value: float) -> str:
-    """Return a number with three significant digits."""
-    return f"{value:.3g}"
-
-
-def interval(value: tuple[float, float]) -> str:
-    """Return an interval, with the sign of infinity for an end that is not there."""
-    low, high = (number(end) if math.isfinite(end) else "∞" if end > 0 else "−∞" for end in value)
-    return f"[{low}, {high}]"
 
 
 def duration(seconds: float | None) -> str:
@@ -57,3 +45,9 @@ def render(template: str, **values: object) -> str:
     environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["table"] = lambda rows, header: table(header, rows)
     return environment.get_template(template).render(values)
+
+
+def first_paragraph(doc: str) -> str:
+    """Return the first paragraph of a docstring on one line, in Markdown, with references as code."""
+    text = " ".join(doc.strip().split("\n\n")[0].split())
+    return re.sub(r"(?::\w+:)?(`+)~?([^`]+)\1", r"`\2`", text)

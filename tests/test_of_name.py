@@ -113,9 +113,3 @@ def test_a_name_that_does_not_exist(suite: pytest.Pytester) -> None:
     result = suite.runpytest_inprocess("--of", "ipss")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*--of ipss: there is no public name 'ipss'; near it are ips*"])
-
-
-def test_a_name_like_no_other(suite: pytest.Pytester) -> None:
-    result = suite.runpytest_inprocess("--of", "qqqqqq")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*no public name 'qqqqqq'; cfltr_core/__init__.py lists those of the package"])

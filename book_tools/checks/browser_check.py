@@ -33,11 +33,11 @@ BROWSERS_AT_A_TIME = 2
 # Seconds until a page must have come to rest, and axe have judged it, on a machine that has other work, too.
 PATIENCE = 90.0
 
-SETTLE = Path(__file__).with_name("browser_settle.js").read_text(encoding="utf-8")
-PROBE = Path(__file__).with_name("browser_probe.js").read_text(encoding="utf-8")
-PREVIEWS = Path(__file__).with_name("browser_previews.js").read_text(encoding="utf-8")
-AXE = Path(__file__).with_name("browser_axe.js").read_text(encoding="utf-8")
-SLIDERS = Path(__file__).with_name("browser_sliders.js").read_text(encoding="utf-8")
+# What is run on a page.
+SETTLE, PROBE, PREVIEWS, AXE, SLIDERS, FOUND = (
+    Path(__file__).with_name(f"browser_{name}.js").read_text(encoding="utf-8")
+    for name in ("settle", "probe", "previews", "axe", "sliders", "found")
+)
 # A site without these has nothing to be ordered.
 SEARCHED = ("search.html", "api/index.html")
 # What readers typed who did not find what they looked for, each with the pages of which one should come first.
@@ -47,7 +47,6 @@ QUERIES = {
     "propensity": ("chapters/",),
     "fit_proprank": ("api/",),
 }
-FOUND = Path(__file__).with_name("browser_found.js").read_text(encoding="utf-8")
 # How grave a finding is, in axe's words; of the others it says itself that they hinder few.
 GRAVE = {"serious", "critical"}
 # Addresses that stand for data in the page itself.

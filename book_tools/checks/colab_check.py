@@ -105,8 +105,14 @@ def _run_copy(
         *("--no-progress-bar", "--parameters_yaml", json.dumps(parameters.as_dict())),
     ]
     with tempfile.TemporaryDirectory(prefix="cfltr-", ignore_cleanup_errors=True) as private:
-        environment = environment_for(found, Path(private)) | _git_redirected(book, origin)
-        environment["JUPYTER_PATH"] = str(bare.folder / "share" / "jupyter")
+        environment = environment_for(found, Path(private)) | {
+            "JUPYTER_PATH": str(bare.folder / "share" / "jupyter"),
+            # Git takes the stamped address from this clone.
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": f"url.{book.root.as_uri()}.insteadOf",
+            "GIT_CONFIG_VALUE_0": str(origin.address),
+            "GIT_TERMINAL_PROMPT": "0",
+        }
         done = subprocess.run(
             command, env=environment, cwd=alone, text=True, capture_output=True, stdin=subprocess.DEVNULL, check=False
         )
@@ -121,17 +127,6 @@ def _run_copy(
     if replaced:
         problems.append(f"the installation changed what was there: {', '.join(sorted(replaced))}")
     return problems
-
-
-def _git_redirected(book: Book, origin: Origin) -> dict[str, str]:
-    """Return the variables by which git takes the stamped address from this clone."""
-    assert origin.address is not None
-    return {
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": f"url.{book.root.as_uri()}.insteadOf",
-        "GIT_CONFIG_VALUE_0": origin.address,
-        "GIT_TERMINAL_PROMPT": "0",
-    }
 
 
 class BareEnvironment:

@@ -6,9 +6,9 @@ Numbers, not pixels: a figure's data decides what it shows, and last digits diff
 from __future__ import annotations
 
 import csv
-import json
 import shutil
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import yaml
 from book_tools.book import Book, Chapter
 from book_tools.errors import BookError
 from book_tools.execution.artefacts import claims_in, collect, figures_in, records_in
-from book_tools.files import json_text
+from book_tools.files import json_text, read_json
 from book_tools.parameters import Parameters
 from book_tools.site.front import keep_picture
 from cfltr_core.files import write_whole
@@ -45,12 +45,9 @@ class Tolerance:
         return bool(np.isclose(value, reference, rtol=self.rtol, atol=self.atol, equal_nan=True))
 
 
-@dataclass(frozen=True)
-class Tolerances:
-    """The default tolerance, and the figures and records that need another one, by kind and name."""
-
-    default: Tolerance = Tolerance()
-    special: dict[tuple[str, str], Tolerance] = field(default_factory=dict)
+# The tolerances of figures and records that need another one than the default, by kind and name; and the default.
+Tolerances = Mapping[tuple[str, str], Tolerance]
+DEFAULT = ("default", "")
 
 
 def read_tolerances(path: Path) -> Tolerances:
@@ -62,7 +59,7 @@ def read_tolerances(path: Path) -> Tolerances:
         for kind in ("figure", "record")
         for name, entry in (content.get(f"{kind}s") or {}).items()
     }
-    return Tolerances(default, special)
+    return {DEFAULT: default, **special}
 
 
 def _tolerance(place: str, entry: dict[str, Any], base: Tolerance) -> Tolerance:
@@ -100,10 +97,8 @@ def reference_problems(book: Book, parameters: Parameters, numbers: Results, who
     Where they are not those of the ``whole`` book, committed numbers that the run lacks may belong to another chapter.
     """
     folder = book.reference(parameters.scale)
-    path = folder / RECORDS
-    records = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     committed: Results = {("figure", table.stem): table for table in folder.glob("*.csv")}
-    committed |= {("record", name): value for name, value in records.items()}
+    committed |= {("record", name): value for name, value in read_json(folder / RECORDS).items()}
     if not whole:
         committed = {key: value for key, value in committed.items() if key in numbers}
     return differences(numbers, committed, read_tolerances(book.tolerances), "the reference", HINT)
@@ -121,7 +116,7 @@ def differences(found: Results, expected: Results, tolerances: Tolerances, of: s
         elif key not in found:
             differing = [f"only {of} has it"]
         else:
-            tolerance = tolerances.special.get(key, tolerances.default)
+            tolerance = tolerances.get(key, tolerances[DEFAULT])
             differing = _compare(found[key], expected[key], tolerance, of)
         problems += [f"{' '.join(key)}: {difference}" for difference in differing]
     return problems
@@ -166,19 +161,23 @@ def same_record(value: Any, reference: Any, tolerance: Tolerance) -> bool:
     return same(value, reference, tolerance)
 
 
-def update_reference(book: Book, parameters: Parameters, chapters: list[Chapter]) -> None:
-    """Make the numbers of a complete run with the default corpus and seed the committed ones."""
+def update_reference(book: Book, parameters: Parameters, chapters: list[Chapter], whole: bool = True) -> None:
+    """Make the numbers of a run with the default corpus and seed the committed ones.
+
+    Where it is not that of the ``whole`` book, committed numbers that these chapters lack may belong to another: they
+    stay.
+    """
     folder = book.reference(parameters.scale)
     # Before anything is removed: a name that two chapters use stops here.
     numbers = numbers_of(book, chapters)
     tables = {name: path for (kind, name), path in numbers.items() if kind == "figure"}
     records = {name: value for (kind, name), value in numbers.items() if kind == "record"}
     folder.mkdir(parents=True, exist_ok=True)
-    for path in folder.glob("*.csv"):
+    for path in folder.glob("*.csv") if whole else ():
         path.unlink()
     for name, table in tables.items():
         shutil.copyfile(table, folder / f"{name}.csv")
-    write_whole(folder / RECORDS, json_text(records))
+    write_whole(folder / RECORDS, json_text(records if whole else read_json(folder / RECORDS) | records))
     if parameters == Parameters():
-        keep_picture(book)
+        keep_picture(book, chapters)
     print(f"reference: {len(tables)} figures in {folder.relative_to(book.root)}", flush=True)

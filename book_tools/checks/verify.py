@@ -24,7 +24,6 @@ from cfltr_book.reporting.claim_registry import SCALE_ORDER, Claim
 from cfltr_book.reporting.claims import Measurement
 from cfltr_core.files import write_whole
 
-ORDERING = "ordering"
 # The same arithmetic on the same numbers, perhaps on another machine.
 SAME = Tolerance(rtol=1e-9, atol=0.0)
 
@@ -109,11 +108,6 @@ def claim_problems(
         for name, (chapter, _) in sorted(found.items())
         if name not in registry or registry[name].chapter != chapter.number
     ]
-    problems += [
-        f"{spec.id}: an ordering needs a negative control in the registry, where its effect must vanish"
-        for spec in due.values()
-        if spec.kind == ORDERING and not spec.control
-    ]
     for row in rows_of({name: found[name] for name in sorted(found.keys() & due.keys())}, due):
         problems += [f"{row.spec.id}: {problem}" for problem in _problems_of(row, found[row.spec.id][1])]
     return problems
@@ -130,30 +124,33 @@ def _problems_of(row: ClaimRow, measurement: Measurement) -> list[str]:
             f"stored as {result.verdict} with effect {result.effect:.6g}, but its stored numbers say "
             f"{again.verdict} with {again.effect:.6g}"
         )
-    if spec.kind == ORDERING and again.verdict == "supported":
+    if spec.kind == "ordering" and again.verdict == "supported":
         turned = claims.judge(spec, claims.swapped(measurement.arrays)).verdict
         if turned != "contradicted":
             problems.append(f"still {turned} when its two methods are swapped; its test decides nothing")
     return problems
 
 
-def accept(book: Book) -> None:
+def accept(book: Book, wanted: list[str] | None = None) -> None:
     """Write the verdicts of the present run and, with the default corpus, its numbers; print which verdicts turned.
+
+    Of the ``wanted`` chapters only, where some are named: what is on record for the others stays as it is.
 
     Raises
     ------
     UsageError
-        For a run that is not complete, and for one that others could not repeat or compare: of another seed, or of a
-        collection of the user's.
+        For a run that lacks one of these chapters, and for one that others could not repeat or compare: of another
+        seed, or of a collection of the user's.
     """
-    parameters = fresh_run(book, "a complete run only can be accepted")
+    parameters = fresh_run(book, "a fresh run of these chapters only can be accepted", wanted)
+    chapters = book.select(wanted or [])
     if parameters.seed != Parameters().seed or parameters.corpus.startswith(LETOR_PREFIX):
         raise UsageError(f"this run has {parameters}; accepted are runs of the default seed, with a corpus of the book")
-    found = measured_claims(book, book.chapters())
+    found = measured_claims(book, chapters)
     due = [row for row in rows_of(found, claim_registry.registry()) if row.gates]
     turned = [row for row in due if row.is_changed]
     if parameters == Parameters(scale=parameters.scale):
-        update_reference(book, parameters, book.chapters())
+        update_reference(book, parameters, chapters, whole=not wanted)
     book.verdicts.parent.mkdir(parents=True, exist_ok=True)
     write_whole(book.verdicts, accepted_text(_accepted({row.spec.id: found[row.spec.id][1] for row in due})))
     for row in turned:

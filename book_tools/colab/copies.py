@@ -33,6 +33,7 @@ from book_tools.files import remove_tree
 from book_tools.notebooks import (
     FOLDS,
     INJECTED,
+    KERNELSPEC,
     LAUNCH,
     drop_numeric_warnings,
     fold_title,
@@ -150,9 +151,9 @@ def plain_cells(
             problems += [f"{place}{text!r} is left over in a copy of the chapter" for text in leftovers(source)]
             if source.strip():
                 cells.append(_markdown(cell, source))
-    problems.raise_any()
-    with problems.collected(f"{chapter.source.name}: ", ValueError):
-        portable.all_cited()
+    if not problems:
+        with problems.collected(f"{chapter.source.name}: ", ValueError):
+            portable.all_cited()
     problems.raise_any()
     return cells
 
@@ -162,7 +163,7 @@ def notebook_of(executed: NotebookNode, chapter: Chapter, cells: list[NotebookNo
     executed["cells"] = cells
     executed["metadata"] = {
         "colab": {"name": chapter.source.name, "provenance": [], "toc_visible": True},
-        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "kernelspec": KERNELSPEC,
         "language_info": {"name": "python"},
     }
     return executed

@@ -37,6 +37,9 @@ LEGEND = (
     f"and {OPEN} where it cannot tell."
 )
 
+# What Markdown would take for its own in a plain text.
+MARKUP = re.compile(r"[*_`$<\[\]\\]")
+
 
 @dataclass(frozen=True)
 class Mark:
@@ -175,8 +178,8 @@ def rewrite_claims(
 ) -> None:
     """Write every claim that ``notebook`` shows anew, in place: its text may have changed since it was measured.
 
-    Each leads to its row on the scoreboard, where that has an address; where it is shown first it bears an anchor, to
-    which that row leads back.
+    Each leads to its row on the ``scoreboard``, where that has an address, which on paper it has not; where it is shown
+    first it bears an anchor, to which that row leads back.
     """
     registry = claim_registry.registry()
     measured = {measurement.result.id: measurement for measurement in measurements}
@@ -195,4 +198,7 @@ def rewrite_claims(
                 table = Evidence([by_id[name] for name in several], corpus=first.corpus, scale=first.scale)
                 html = table.html(scoreboard=scoreboard, anchors=set(several) - seen)
                 output["data"] = {**output.data, "text/html": html, "text/plain": str(table)}
+                if scoreboard is None:
+                    # Paper takes no HTML, and would show the plain text as code.
+                    output["data"]["text/markdown"] = MARKUP.sub(r"\\\g<0>", str(table))
                 seen |= set(several)

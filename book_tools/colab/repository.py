@@ -6,14 +6,12 @@ clone, when it is a public https address; else none.  Never anything that the ow
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from nbformat import NotebookNode
 
@@ -24,6 +22,8 @@ from book_tools.git import git
 from book_tools.rendering import render
 
 VARIABLE = "CFLTR_REPOSITORY"
+# An address with a host of the public net, by name, and nothing secret in it.
+PUBLIC = re.compile(r"https://([\w-]+\.)+(?!(local|internal|localhost)\b)[a-z][\w-]*(:\d+)?/[\w.~/+-]+", re.IGNORECASE)
 # Colab opens notebooks that lie in a GitHub repository; the copies are built, so they get a branch of their own.
 COLAB_BRANCH = "colab"
 COLAB = "https://colab.research.google.com/github"
@@ -85,7 +85,7 @@ def find_repository(root: Path) -> str | None:
     """Return the address of the repository of the book in ``root``, or None when no public address is known."""
     given = os.environ.get(VARIABLE, "").strip()
     if given:
-        if not _is_public(given):
+        if not PUBLIC.fullmatch(given):
             raise UsageError(
                 f"{VARIABLE}={given}: expected a public address like https://host.example/owner/name, without a user "
                 "or a password in it; correct it, or unset it to build without a repository"
@@ -93,26 +93,9 @@ def find_repository(root: Path) -> str | None:
         return given.rstrip("/")
     remote = git(root, "remote", "get-url", "origin")
     # A book inside another repository is not what that repository's address installs.
-    if remote and git(root, "rev-parse", "--show-prefix") == "" and _is_public(remote):
+    if remote and git(root, "rev-parse", "--show-prefix") == "" and PUBLIC.fullmatch(remote):
         return remote.rstrip("/")
     return None
-
-
-def _is_public(address: str) -> bool:
-    """Tell whether ``address`` is https, with a host of the public net and nothing secret in it."""
-    if re.search(r"[\s\"'\\`$]", address):
-        return False
-    try:
-        parts = urlsplit(address)
-        host = parts.hostname or ""
-    except ValueError:
-        return False
-    if parts.scheme != "https" or "@" in parts.netloc or parts.query or parts.fragment or len(parts.path) < 2:
-        return False
-    try:
-        return ipaddress.ip_address(host).is_global
-    except ValueError:
-        return "." in host and not host.endswith((".local", ".internal", ".localhost"))
 
 
 def requirement(origin: Origin, extras: Sequence[str] = ()) -> str | None:

@@ -27,7 +27,7 @@ from papermill.exceptions import PapermillExecutionError  # type: ignore[import-
 from book_tools.book import Chapter
 from book_tools.errors import BookError
 from book_tools.messages import plain
-from book_tools.notebooks import INJECTED, read_notebook, tags_of, write_notebook
+from book_tools.notebooks import INJECTED, KERNELSPEC, read_notebook, tags_of, write_notebook
 from book_tools.parameters import Parameters
 
 RUN_VARIABLE = "CFLTR_RUN_DIR"
@@ -232,11 +232,7 @@ def normalise(notebook: NotebookNode) -> None:
     """
     notebook.metadata.pop("papermill", None)
     notebook.metadata.get("language_info", {}).pop("version", None)
-    notebook.metadata["kernelspec"] = {
-        "display_name": "Python 3",
-        "language": "python",
-        "name": "python3",
-    }
+    notebook.metadata["kernelspec"] = KERNELSPEC
     # Cell identifiers exist from minor version 5 on; an older chapter was upgraded with random ones.
     notebook.nbformat_minor = max(5, notebook.nbformat_minor)
     for index, cell in enumerate(notebook.cells):
@@ -267,10 +263,6 @@ def _clean(output: NotebookNode) -> NotebookNode:
     if output.output_type == "stream":
         output["text"] = WARNED_AT.sub("", ADDRESS.sub("", output.text))
     for mime, content in output.get("data", {}).items():
-        if mime.startswith("text/"):
-            output.data[mime] = _without_addresses(content)
+        if mime.startswith("text/") and isinstance(content, str):
+            output.data[mime] = ADDRESS.sub("", content)
     return output
-
-
-def _without_addresses(content: Any) -> Any:
-    return ADDRESS.sub("", content) if isinstance(content, str) else content

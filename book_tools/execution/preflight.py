@@ -84,10 +84,10 @@ def check_parameters(parameters: Parameters) -> None:
 
 def check_claims() -> None:
     """Raise when the registry of claims is not what it must be, before a chapter measures one of them."""
-    problems = Problems()
-    with problems.collected(kind=ValueError):
+    try:
         claim_registry.registry()
-    problems.raise_any(UsageError)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _chapter_problems(chapter: Chapter) -> Iterator[str]:

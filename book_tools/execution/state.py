@@ -17,14 +17,13 @@ import fcntl
 import hashlib
 import importlib.metadata
 import platform
-import re
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
+from packaging.requirements import Requirement
 
 from book_tools.book import Book
 from book_tools.errors import Problems, UsageError
@@ -36,7 +35,7 @@ from cfltr_book.reporting.claim_registry import MEASURED_BY, entries_of
 from cfltr_core.files import sha256_of, write_whole
 
 STAMP = "stamp.json"
-# The distributions that execute a notebook; those a chapter computes with are read from pyproject.toml.
+# The distributions that execute a notebook; those a chapter computes with are what the package requires.
 EXECUTION_STACK = ("papermill", "nbclient", "nbformat", "ipykernel", "ipython", "matplotlib-inline")
 # Sources of the pipeline that decide what an executed notebook contains.
 EXECUTION_MODULES = (
@@ -55,28 +54,20 @@ KEPT = "cfltr_book/kept/"
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def package_versions(book: Book) -> dict[str, str]:
+def package_versions() -> dict[str, str]:
     """Return the versions of the packages that the chapters compute with and are executed by."""
-    names = set(EXECUTION_STACK)
-    pyproject = book.root / "pyproject.toml"
-    if pyproject.is_file():
-        project = tomllib.loads(pyproject.read_text(encoding="utf-8")).get("project", {})
-        extras = project.get("optional-dependencies", {}).get("chapters", [])
-        for requirement in [*project.get("dependencies", []), *extras]:
-            names.add(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0].lower())
-    versions = {}
-    for name in sorted(names):
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            raise UsageError(f"{name}: not installed in this environment; run 'make setup'") from None
-    return versions
+    needed = map(Requirement, importlib.metadata.requires("cfltr-core") or [])
+    computing = [one.name.lower() for one in needed if not one.marker or one.marker.evaluate({"extra": "chapters"})]
+    try:
+        return {name: importlib.metadata.version(name) for name in sorted({*EXECUTION_STACK, *computing})}
+    except importlib.metadata.PackageNotFoundError as error:
+        raise UsageError(f"{error.name}: not installed in this environment; run 'make setup'") from None
 
 
 def provenance(book: Book, *, besides: str | None = None) -> dict[str, Any]:
     """Return what numbers are made with: the revision and whether files, ``besides`` a folder, differ, and versions."""
     revision, dirty = git_state(book.root, besides=besides)
-    versions = {"python": platform.python_version(), "packages": package_versions(book)}
+    versions = {"python": platform.python_version(), "packages": package_versions()}
     return {"revision": revision, "dirty": dirty, **versions}
 
 
@@ -106,7 +97,7 @@ def fingerprints(book: Book, parameters: Parameters) -> dict[str, str]:
         "package": {name: digest_of(files[name]) for name in common},
         "execution": {name: digest_of(tools / name) for name in EXECUTION_MODULES},
         "python": platform.python_version(),
-        "packages": package_versions(book),
+        "packages": package_versions(),
         "parameters": parameters.as_dict(),
         "corpus files": _corpus_files(parameters.corpus),
     }

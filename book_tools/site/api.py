@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.inventory import InventoryFile
 
 from book_tools.book import PACKAGES
-from book_tools.rendering import render
+from book_tools.rendering import first_paragraph, render
 from book_tools.site.html import rewrite_pages
 
 FOLDER = "api"
@@ -91,7 +92,7 @@ class Entry:
     @property
     def first_paragraph(self) -> str:
         """The first paragraph of :attr:`doc` on one line, with references as code."""
-        return re.sub(r":\w+:`~?([^`]*)`", r"``\1``", " ".join(self.doc.strip().split("\n\n")[0].split()))
+        return first_paragraph(self.doc)
 
 
 @cache
@@ -131,14 +132,8 @@ def entries() -> tuple[Entry, ...]:
 
 def _modules() -> list[str]:
     """Return the modules of the folders that have a page, by dotted name."""
-    roots = [Path(importlib.import_module(name).__path__[0]) for name in PACKAGES]
-    return [
-        ".".join(path.relative_to(root.parent).with_suffix("").parts)
-        for root in roots
-        for folder in PAGES
-        for path in sorted((root / folder).rglob("*.py"))
-        if path.stem != "__init__"
-    ]
+    found = (walk_packages(importlib.import_module(name).__path__, f"{name}.") for name in PACKAGES)
+    return [module.name for modules in found for module in modules if module.name.split(".")[1] in PAGES]
 
 
 def _annotations(value: Any) -> set[str]:

@@ -7,10 +7,9 @@ and what a module is for is the first paragraph of its own docstring.
 from __future__ import annotations
 
 import ast
-import re
 from pathlib import Path
 
-from book_tools.rendering import render
+from book_tools.rendering import first_paragraph, render
 
 NAME = "chapters/architecture"
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,19 +26,13 @@ def _package(package: Path) -> tuple[str, str, dict[str, list[tuple[str, str]]]]
     folders: dict[str, list[tuple[str, str]]] = {}
     for path in sorted(package.rglob("*.py"), key=lambda path: (path.parent != package, path)):
         folder = "/".join(path.relative_to(package.parent).parts[:-1][:2])
-        folders.setdefault(folder, []).append((module_name(path), first_paragraph(path)))
+        folders.setdefault(folder, []).append((module_name(path), first_paragraph(docstring(path))))
     return package.name, docstring(package / "__init__.py"), folders
 
 
 def module_name(path: Path) -> str:
     """Return the dotted name of a module; a folder's name stands for its ``__init__``."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-
-
-def first_paragraph(path: Path) -> str:
-    """Return the first paragraph of a module's docstring, in Markdown."""
-    text = " ".join(docstring(path).split("\n\n")[0].split())
-    return re.sub(r"(?::\w+:)?(`+)~?([^`]+)\1", r"`\2`", text)
 
 
 def docstring(path: Path) -> str:

@@ -15,10 +15,9 @@ from book_tools.execution.artefacts import measured_claims
 from book_tools.execution.execute import NOTEBOOK
 from book_tools.notebooks import mark_on, read_notebook
 from book_tools.parameters import Parameters
-from book_tools.rendering import interval, number
 from cfltr_book.reporting import claim_registry, wording
 from cfltr_book.reporting.claim_registry import EXACT, NO_PREDICTION, SCALE_ORDER, Claim
-from cfltr_book.reporting.claims import NO_VERDICT, Measurement
+from cfltr_book.reporting.claims import Measurement
 
 NOT_MEASURED = "not measured"
 # The outcomes of the three natures, in the order in which they are listed.
@@ -114,22 +113,8 @@ class ClaimRow:
 
     @property
     def effect(self) -> str:
-        """What was measured, with its interval and what was required, or why there is no verdict; "" if neither."""
-        if self.measurement is None:
-            return ""
-        result = self.measurement.result
-        if result.verdict == NO_VERDICT:
-            return f" ({result.reason})"
-        text = f"{wording.describe(self.spec)} {number(result.effect)}"
-        if result.reason:
-            text += f"; {result.reason}"
-        elif result.interval is not None and result.level is not None:
-            text += f", {result.level:.1%} interval {interval(result.interval)} over {self.spec.counted(result.seeds)}"
-            if result.units is not None and result.units < result.seeds:
-                text += f" in {result.units} folds"
-        else:
-            text += f" in {result.seeds} cases"
-        return f" ({text}; {wording.required(self.spec)})"
+        """What was measured, in parentheses, as :attr:`cfltr_book.reporting.claims.ClaimResult.measured` says it."""
+        return f" ({self.measurement.result.measured})" if self.measurement else ""
 
     @property
     def elsewhere(self) -> dict[str, str]:

@@ -50,8 +50,7 @@ def label_folds(notebook: NotebookNode) -> None:
     for cell in notebook.cells:
         if is_fold(cell) and (title := fold_title(cell)):
             cell["source"] = TITLE.sub("", cell.source).lstrip("\n")
-            prompts = {"code_prompt_show": title, "code_prompt_hide": title}
-            cell.metadata["mystnb"] = {**cell.metadata.get("mystnb", {}), **prompts}
+            cell.metadata["mystnb"] = {**cell.metadata.get("mystnb", {}), "code_prompt_show": title}
 
 
 def quote_records(notebook: NotebookNode) -> None:

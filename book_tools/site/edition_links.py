@@ -7,14 +7,13 @@ there, nor to one with other numbers.
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from book_tools.book import Book
 from book_tools.files import json_text, read_json
-from cfltr_core.files import write_whole
+from cfltr_core.files import sha256_of, write_whole
 
 NAME = "counterfactual-learning-to-rank"
 # What the endings of the files stand for, with the command that makes one.
@@ -66,4 +65,4 @@ def words(editions: Sequence[Path]) -> str:
 
 def _run_of(book: Book) -> str | None:
     """Return what a run is known by, or None where there is none."""
-    return hashlib.sha256(book.manifest.read_bytes()).hexdigest() if book.manifest.is_file() else None
+    return sha256_of(book.manifest) if book.manifest.is_file() else None

@@ -35,6 +35,7 @@ PACKAGES = (
 MOMENT = (1980, 1, 1, 0, 0, 0)
 # How LaTeX sets the book: what the configuration has besides that of the site.
 LATEX = Path(__file__).with_name("latex.yml")
+HEADING = re.compile("^(?=##)", re.MULTILINE)
 # The box of the front page that leads to editions.
 FRONT, OFFER = Path("index.html"), re.compile(rf"{re.escape(BOX)}.*?</div>\s*".encode(), re.DOTALL)
 
@@ -108,6 +109,10 @@ def _latex(book: Book) -> Iterator[Path]:
         config["today"] = f"Revision {revision[:12]}" if revision else "No revision"
         write_whole(path, yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
         _leave_out_api(book)
+        first = book.stage / f"{book.pages()[0]}.md"
+        # Its sections would be chapters, each of them on a page of its own.
+        title, _, text = first.read_text(encoding="utf-8").partition("\n")
+        write_whole(first, f"{title}\n\n## About this book\n{HEADING.sub('#', text)}")
         with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=book.build) as scratch:
             yield jupyter_book(book, Path(scratch), "latex")
 

@@ -45,7 +45,7 @@ def front(book: Book, parameters: Parameters) -> str:
     BookError
         Where no chapter recorded the figure.
     """
-    found = front_figure(book)
+    found = front_figure(book, book.chapters())
     if found is None:
         raise BookError(
             f"{book.pages()[0]}.md: shows {FIGURE}, which no chapter of the book records; choose another in front.py"
@@ -59,15 +59,15 @@ def front(book: Book, parameters: Parameters) -> str:
     return shown + findings(book, parameters)
 
 
-def front_figure(book: Book) -> tuple[Chapter, Figure] | None:
-    """Return the figure of the front page and the chapter that recorded it, or None in a book without it."""
-    figures = ((chapter, figure) for chapter in book.chapters() for figure in figures_in(book.folder_of(chapter)))
+def front_figure(book: Book, chapters: list[Chapter]) -> tuple[Chapter, Figure] | None:
+    """Return the figure of the front page and which of the ``chapters`` recorded it, or None where none did."""
+    figures = ((chapter, figure) for chapter in chapters for figure in figures_in(book.folder_of(chapter)))
     return next((found for found in figures if found[1].id == FIGURE), None)
 
 
-def keep_picture(book: Book) -> None:
-    """Write the figure of the front page for the README, with its numbers, in a book that has it."""
-    found = front_figure(book)
+def keep_picture(book: Book, chapters: list[Chapter]) -> None:
+    """Write the figure of the front page for the README, with its numbers, where one of the ``chapters`` has it."""
+    found = front_figure(book, chapters)
     if found is not None:
         _, figure = found
         numbers = figure.data.read_text(encoding="utf-8")

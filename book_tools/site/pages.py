@@ -36,17 +36,12 @@ def generated_pages(book: Book, parameters: Parameters) -> dict[str, str]:
 
 
 def write_accompanying(book: Book, parameters: Parameters, editions: Sequence[Path] = ()) -> None:
-    """Lay what the scoreboard reads, and what pages include, beside them into the staged source.
+    """Lay the numbers of the scoreboard, and what pages include, beside them into the staged source.
 
     ``editions`` are those that the front page leads to.
     """
-    write_included(book, parameters, editions)
     for name, text in numbers_files(book, parameters).items():
         write_whole(book.stage / name, text)
-
-
-def write_included(book: Book, parameters: Parameters, editions: Sequence[Path] = ()) -> None:
-    """Lay the files that the staged front page and that of the sources include beside them, those that they do."""
     texts: dict[str, Callable[[], str]] = {
         FRONT: lambda: front(book, parameters),
         MAP: lambda: map_of(book),

@@ -50,16 +50,9 @@ def assign_figure_numbers(self: TocTreeCollector, env: BuildEnvironment) -> list
 
 
 def visit_fold(self: SphinxTranslator, node: HideCodeCellNode) -> None:
-    """Open the fold, and write its label: one text, or one for each of its two states."""
-    self.body.append(f'<details class="{" ".join(["hide", *node["classes"]])}">\n<summary>')
-    shut, opened = node["prompt_show"], node["prompt_hide"]
-    if shut == opened:
-        self.body.append(escape(shut))
-    else:
-        # The style shows one of the two, so that only that one is read out.
-        self.body.append(f'<span class="collapsed">{escape(shut)}</span>')
-        self.body.append(f'<span class="expanded">{escape(opened)}</span>')
-    self.body.append("</summary>\n")
+    """Open the fold, and write its label, the same whether it is open or shut."""
+    classes = " ".join(["hide", *node["classes"]])
+    self.body.append(f'<details class="{classes}">\n<summary>{escape(node["prompt_show"])}</summary>\n')
 
 
 def depart_fold(self: SphinxTranslator, node: HideCodeCellNode) -> None:

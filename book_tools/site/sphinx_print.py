@@ -1,4 +1,4 @@
-"""A Sphinx extension for the printed book: numbers as on the site, folded cells left out, SVG converted.
+"""A Sphinx extension for the printed book: numbers as on the site, folded cells and downloads left out, SVG converted.
 
 LaTeX would count by itself, by the place of a chapter in the book and not by its number, and print what is folded.
 """
@@ -10,10 +10,12 @@ import subprocess
 from typing import Any
 
 from docutils import nodes  # type: ignore[import-untyped]
+from sphinx.addnodes import download_reference
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms.images import ImageConverter
 from sphinx.util.math import wrap_displaymath
+from sphinx_proof.nodes import proof_node  # type: ignore[import-untyped]
 
 CONVERTER = "rsvg-convert"
 
@@ -51,10 +53,16 @@ def number_everything(app: Sphinx, document: Any, page: str) -> None:
             node.parent.insert(node.parent.index(node), raw)
 
 
-def leave_out_folds(app: Sphinx, document: Any, page: str) -> None:
-    """Take the folded code of cells, or cells that are folded whole, out of the document for LaTeX, in place."""
+def leave_out(app: Sphinx, document: Any, page: str) -> None:
+    """Take out of the document for LaTeX, in place, what paper has not: folds, downloads, a box around each proof."""
     if app.builder.name != "latex":
         return
+    for download in list(document.findall(download_reference)):
+        before = download.previous_sibling()
+        before.parent.replace(before, nodes.Text(before.astext().rstrip(" ·")))
+        download.parent.remove(download)
+    for proof in list(document.findall(proof_node)):
+        proof.replace_self(proof[0].children)
     for cell in list(document.findall(nodes.container)):
         if cell.get("hide_mode") == "all":
             cell.parent.remove(cell)
@@ -65,9 +73,7 @@ def leave_out_folds(app: Sphinx, document: Any, page: str) -> None:
 class Converter(ImageConverter):
     """Turns SVG, which LaTeX cannot read, into PDF."""
 
-    conversion_rules = [  # noqa: RUF012  (so it is declared there)
-        ("image/svg+xml", "application/pdf")
-    ]
+    conversion_rules = [("image/svg+xml", "application/pdf")]  # noqa: RUF012  (so it is declared there)
 
     def is_available(self) -> bool:
         """Tell whether the program is there."""
@@ -82,6 +88,6 @@ class Converter(ImageConverter):
 def setup(app: Sphinx) -> dict[str, Any]:
     """Number and leave out when all pages are one document; convert where the builder takes no SVG."""
     app.connect("doctree-resolved", number_everything)
-    app.connect("doctree-resolved", leave_out_folds)
+    app.connect("doctree-resolved", leave_out)
     app.add_post_transform(Converter)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

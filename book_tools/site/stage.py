@@ -12,20 +12,20 @@ import yaml
 from book_tools.book import Book, Chapter
 from book_tools.colab.copies import add_launch_line, below_title
 from book_tools.colab.half_pages import executed_chapter
-from book_tools.colab.marks import box_of, rewrite_claims, write_marks
+from book_tools.colab.marks import SCOREBOARD, box_of, rewrite_claims, write_marks
 from book_tools.colab.repository import Origin
 from book_tools.errors import for_each
 from book_tools.execution.artefacts import claims_in, figures_in, records_in
-from book_tools.files import remove_tree
-from book_tools.notebooks import drop_numeric_warnings, write_notebook
+from book_tools.files import files_below, remove_tree
+from book_tools.notebooks import drop_numeric_warnings, read_notebook, write_notebook
 from book_tools.parameters import Parameters
 from book_tools.site.citations import BOOK, add_closing, bibtex, closing
 from book_tools.site.dress import DATA_FOLDER, dress, label_folds, quote_records
 from cfltr_book.reporting.claims import NO_VERDICT
 from cfltr_core.files import write_whole
 
-# What the builder reads beside the pages; each may be absent in a small book.
-ACCOMPANYING = ("references.bib", "_static")
+# Stands on every page that is there only because the one page that is built refers to it.
+TEXT_ALONE = "*One page was built alone; of this one only the text is here. `make book` builds all of them.*"
 
 
 def stage(
@@ -35,16 +35,7 @@ def stage(
 
     Without ``launch`` no chapter leads to its copies: what is printed has none beside it.
     """
-    _begin(book, parameters)
-    shutil.copy2(book.toc, book.stage)
-    for page in book.pages():
-        source_file = book.source_of(page)
-        if source_file is None:
-            write_whole(book.stage / f"{page}.md", generated[page])
-        elif source_file.suffix != ".ipynb":
-            target = book.stage / source_file.relative_to(book.root)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source_file, target)
+    _begin(book, generated, parameters)
     first = book.stage / f"{book.pages()[0]}.md"
     if launch and first.is_file():
         text = first.read_text(encoding="utf-8")
@@ -53,26 +44,32 @@ def stage(
 
 
 def stage_page(book: Book, chapter: Chapter, origin: Origin, parameters: Parameters) -> None:
-    """Fill ``_build/stage`` anew with one executed chapter below a first page without words."""
-    _begin(book, parameters)
-    first, page = book.pages()[0], book.page_of(chapter)
-    contents = {"format": "jb-book", "root": first, "chapters": [{"file": page}]}
-    write_whole(book.stage / book.toc.name, yaml.safe_dump(contents))
-    write_whole(book.stage / f"{first}.md", "# One page of the book\n")
+    """Fill ``_build/stage`` anew with an executed chapter, and with the mere text of the others: it refers to them."""
+    _begin(book, {}, parameters)
+    for other in book.chapters():
+        notebook = read_notebook(other.source)
+        notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+        below_title(notebook.cells, TEXT_ALONE)
+        write_notebook(book.stage / f"{book.page_of(other)}.ipynb", notebook)
     _stage_chapter(book, chapter, origin, launch=False)
 
 
-def _begin(book: Book, parameters: Parameters) -> None:
-    """Empty the stage, and lay there the configuration and what the builder reads beside the pages."""
+def _begin(book: Book, generated: Mapping[str, str], parameters: Parameters) -> None:
+    """Empty the stage, and lay there all but the chapters; of a page that is not ``generated`` the title alone."""
     remove_tree(book.stage)
     book.stage.mkdir(parents=True)
     write_whole(book.stage / book.config.name, configuration(book.config, parameters))
-    for name in ACCOMPANYING:
-        source = book.root / name
-        if source.is_dir():
-            shutil.copytree(source, book.stage / name)
-        elif source.is_file():
-            shutil.copy2(source, book.stage)
+    copied = [book.toc, book.root / "references.bib", *files_below(book.root / "_static")]
+    for page in book.pages():
+        source = book.source_of(page)
+        if source is None:
+            write_whole(book.stage / f"{page}.md", generated.get(page, f"# {Path(page).name}\n\n{TEXT_ALONE}\n"))
+        elif source.suffix != ".ipynb":
+            copied.append(source)
+    for path in filter(Path.is_file, copied):
+        target = book.stage / path.relative_to(book.root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, target)
 
 
 def configuration(config: Path, parameters: Parameters) -> str:
@@ -100,7 +97,7 @@ def _stage_chapter(book: Book, chapter: Chapter, origin: Origin, launch: bool) -
     dress(notebook, chapter.source.name, figures)
     label_folds(notebook)
     quote_records(notebook)
-    rewrite_claims(notebook, measurements)
+    rewrite_claims(notebook, measurements, SCOREBOARD if launch else None)
     if box := box_of(write_marks(book, chapter, notebook, launch), launch):
         below_title(notebook.cells, box)
     if any(measurement.result.verdict == NO_VERDICT for measurement in measurements) or any(

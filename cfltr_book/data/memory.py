@@ -36,16 +36,19 @@ def remembered_corpus(corpus: str, scale: str, *, seed: int) -> Corpus:
         if key in _kept:
             _kept.move_to_end(key)
             return _kept[key]
-    with _kept_lock:
         # One that is larger than all may be makes room before the next is made: both would be in memory.
-        while _kept and sum(map(_bytes, _kept.values())) > KEPT_BYTES:
-            _kept.popitem(last=False)
+        _make_room(0)
     found = load_corpus(corpus, scale, seed=key[2])
     with _kept_lock:
         _kept[key] = found
-        while len(_kept) > 1 and sum(map(_bytes, _kept.values())) > KEPT_BYTES:
-            _kept.popitem(last=False)
+        _make_room(1)
     return found
+
+
+def _make_room(least: int) -> None:
+    """Forget the corpora asked for longest ago, but for the ``least`` last ones, until the others may stay."""
+    while len(_kept) > least and sum(map(_bytes, _kept.values())) > KEPT_BYTES:
+        _kept.popitem(last=False)
 
 
 def _bytes(corpus: Corpus) -> int:

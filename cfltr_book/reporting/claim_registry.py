@@ -30,7 +30,7 @@ value of a claim is of one seed, unless a field ``each`` says of what: of a *ran
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -238,11 +238,9 @@ def _parse(entry: dict[str, Any]) -> Claim:
         # YAML reads 1e-12 as a word: it wants 1.0e-12.
         if not isinstance(entry.get(field, 0.0), (int, float)):
             raise _fault(*place, f"{field} is {entry[field]!r}; write a number such as 1.0e-12")
-    replaced = _withdrawal(entry)
-    if replaced is not None:
-        entry = {**entry, "withdrawn": replaced}
     try:
-        spec = Claim(**{**entry, "corpora": tuple(entry["corpora"])})
+        replaced = Withdrawal(**entry["withdrawn"]) if "withdrawn" in entry else None
+        spec = Claim(**{**entry, "corpora": tuple(entry["corpora"]), "withdrawn": replaced})
     except (KeyError, TypeError) as error:
         raise _fault(*place, f"{error}") from error
     each, needs_margin = spec.each, ("equivalence", "number", "limit")
@@ -267,19 +265,6 @@ def _parse(entry: dict[str, Any]) -> Claim:
         if set(told) != set(spec.corpora) or not set(told.values()) <= set(allowed):
             raise _fault(*place, f"{called} is one of {allowed}, or one of them per corpus")
     return spec
-
-
-def _withdrawal(entry: Mapping[str, Any]) -> Withdrawal | None:
-    """The ``withdrawn`` field of an entry, checked; None for a claim that stands."""
-    if "withdrawn" not in entry:
-        return None
-    place, about = (entry.get("chapter", "NN"), entry.get("id", "<no id>")), entry["withdrawn"]
-    wanted = {field.name for field in fields(Withdrawal)}
-    if not isinstance(about, Mapping) or set(about) != wanted:
-        raise _fault(*place, f"withdrawn holds {', '.join(sorted(wanted))}, each of them")
-    if "predicted" not in entry:
-        raise _fault(*place, "a withdrawn claim says what was predicted, and under withdrawn what it measured")
-    return Withdrawal(**about)
 
 
 def level_of(spec: Claim) -> float:

@@ -49,9 +49,8 @@ class NotMeasured(ValueError):
 class ClaimResult:
     """A ``verdict`` on the claim ``id``, with the ``effect`` that it rests on and its ``interval`` at ``level``.
 
-    ``kind`` is that of the claim, ``threshold`` its tolerance or margin, ``seeds`` the number of values, and ``units``
-    how many of these count by themselves.  ``reason`` says why there is no verdict, or why a few equal values leave the
-    claim open, and is otherwise empty.  :func:`claim` makes it.
+    ``seeds`` is the number of values, and ``units`` how many of these count by themselves.  ``reason`` says why there
+    is no verdict, or why a few equal values leave the claim open, and is otherwise empty.  :func:`claim` makes it.
 
     Examples
     --------
@@ -59,15 +58,15 @@ class ClaimResult:
     >>> result = book.claim("N-naive-expectation", scale="smoke", corpus="digits", left=[1 / 3], right=[2 / 6])
     >>> result.markdown().startswith("**Claim `N-naive-expectation`: supported.**")
     True
+    >>> result.measured
+    'largest |left − right| 0 in 1 case; must not exceed 1e-12'
     """
 
     id: str
-    kind: str
     verdict: str
     effect: float
     interval: tuple[float, float] | None
     level: float | None
-    threshold: float
     seeds: int
     units: int | None = None  # as many values the interval has seen: fewer than seeds where these share folds
     reason: str = ""
@@ -86,25 +85,29 @@ class ClaimResult:
         link to it.  With ``anchor`` the paragraph bears that anchor itself.
         """
         spec = claim_registry.registry()[self.id]
-        source = spelt_out(spec.source)
         name = f"`{self.id}`"
         if scoreboard is not None:
             name = f'<a href="{scoreboard}#claim-{self.id}">{name}</a>'
         if anchor:
             name = f'<span id="claim-{self.id}"></span>{name}'
+        return f"**Claim {name}: {self.verdict}.** {spec.statement} *({spelt_out(spec.source)}; {self.measured})*"
+
+    @property
+    def measured(self) -> str:
+        """The effect in words, with its interval and what was required, or why there is no verdict."""
+        spec = claim_registry.registry()[self.id]
         if self.verdict == NO_VERDICT:
-            return f"**Claim {name}: {NO_VERDICT}.** {spec.statement} *({source}; {self.reason})*"
-        measured = f"{self.effect:.3g}"
+            return self.reason
+        text = f"{describe(spec)} {self.effect:.3g}"
         if self.reason:
-            measured += f"; {self.reason}"
+            text += f"; {self.reason}"
         elif self.interval is not None and self.level is not None:
-            low, high = self.interval
+            ends = "[{:.3g}, {:.3g}]".format(*self.interval).replace("inf", "∞")
             shared = "" if self.units in (None, self.seeds) else f" in {self.units} folds"
-            measured += f", {self.level:.1%} interval [{low:.3g}, {high:.3g}] over {spec.counted(self.seeds)}{shared}"
-        return (
-            f"**Claim {name}: {self.verdict}.** {spec.statement} *({source}; "
-            f"measured {describe(spec)}: {measured}; {required(spec)})*"
-        )
+            text += f", {self.level:.1%} interval {ends} over {spec.counted(self.seeds)}{shared}"
+        else:
+            text += f" in {self.seeds} case{'s' * (self.seeds != 1)}"
+        return f"{text}; {required(spec)}"
 
 
 @dataclass(frozen=True)
@@ -164,7 +167,7 @@ def verdict_of(spec: Claim, arrays: Mapping[str, ArrayLike], *, level: float | N
         # With 0.0 added, no excess at all is printed as 0 and not as -0.
         effect = float(np.abs(difference).max() if spec.kind == "identity" else difference.max()) + 0.0
         verdict = "supported" if effect <= spec.tolerance else "contradicted"
-        return ClaimResult(spec.id, spec.kind, verdict, effect, None, None, spec.tolerance, a[0].size)
+        return ClaimResult(spec.id, verdict, effect, None, None, a[0].size)
     sample = log_slopes(*a) if spec.kind == "limit" else a[0] - a[1] if len(a) == 2 else a[0]
     used = level_of(spec) if level is None else level
     try:
@@ -175,9 +178,7 @@ def verdict_of(spec: Claim, arrays: Mapping[str, ArrayLike], *, level: float | N
     bottom = spec.margin if spec.kind == "ordering" else centre - spec.margin
     top = math.inf if spec.kind == "ordering" else centre + spec.margin
     verdict = _side(below(bottom, low) and below(high, top), below(high, bottom) or below(top, low))
-    return ClaimResult(
-        spec.id, spec.kind, verdict, effect, (low, high), used, spec.margin, sample.size, n_units, reason
-    )
+    return ClaimResult(spec.id, verdict, effect, (low, high), used, sample.size, n_units, reason)
 
 
 def judge(spec: Claim, arrays: Mapping[str, ArrayLike]) -> ClaimResult:
@@ -185,8 +186,7 @@ def judge(spec: Claim, arrays: Mapping[str, ArrayLike]) -> ClaimResult:
     try:
         return verdict_of(spec, arrays)
     except NotMeasured as error:
-        threshold = spec.tolerance if spec.kind in EXACT else spec.margin
-        return ClaimResult(spec.id, spec.kind, NO_VERDICT, math.nan, None, None, threshold, 0, reason=str(error))
+        return ClaimResult(spec.id, NO_VERDICT, math.nan, None, None, 0, reason=str(error))
 
 
 def swapped(arrays: Mapping[str, ArrayLike]) -> dict[str, ArrayLike]:

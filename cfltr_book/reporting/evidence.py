@@ -9,9 +9,9 @@ from html import escape
 from typing import Any
 
 from cfltr_book.reporting import claim_registry
-from cfltr_book.reporting.claim_registry import NO_PREDICTION, Claim
-from cfltr_book.reporting.claims import NO_VERDICT, ClaimResult
-from cfltr_book.reporting.wording import describe, is_control, outcome, required, spelt_out
+from cfltr_book.reporting.claim_registry import NO_PREDICTION
+from cfltr_book.reporting.claims import ClaimResult
+from cfltr_book.reporting.wording import is_control, outcome, spelt_out
 
 _HEAD = ("claim", "measured", "verdict", "control")
 
@@ -121,7 +121,7 @@ class Evidence:
             if control:
                 control += f" {outcomes[control]}" if control in outcomes else " (elsewhere in this chapter)"
             title = f"{spec.statement} ({result.id}; {spelt_out(spec.source)})"
-            out.append((title, _measured(spec, result), self.words(result), control))
+            out.append((title, result.measured, self.words(result), control))
         return out
 
     def _outcome(self, result: ClaimResult) -> str:
@@ -130,15 +130,3 @@ class Evidence:
     def _changed(self, result: ClaimResult) -> bool:
         spec = claim_registry.registry()[result.id]
         return spec.gates(self.scale, self.corpus) and not spec.meets(result.verdict, self.scale, self.corpus)
-
-
-def _measured(spec: Claim, result: ClaimResult) -> str:
-    if result.verdict == NO_VERDICT:
-        return result.reason
-    text = f"{describe(spec)} {result.effect:.3g}"
-    if result.reason:
-        text += f"; {result.reason}"
-    elif result.interval is not None and result.level is not None:
-        low, high = result.interval
-        text += f", {result.level:.1%} interval [{low:.3g}, {high:.3g}] over {spec.counted(result.seeds)}"
-    return f"{text}; {required(spec)}"

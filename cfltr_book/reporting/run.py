@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
@@ -201,53 +201,4 @@ class Run(Experiments):
             caption = f"{caption.rstrip()} {self.setting_of(seeds)}."
         figures.figure(fig, id, caption=caption, alt=alt, data=data, dense=dense)
 
-    def slider(
-        self,
-        draw: Callable[[float], tuple[Figure, Any, str, str]],
-        id: str,
-        *,
-        knob: str,
-        values: Sequence[float],
-        caption: str,
-        start: float | None = None,
-        form: str = "{:g}",
-        dense: bool = False,
-        seeds: Iterable[int] | None = None,
-    ) -> None:
-        """Show a figure with a knob, and keep a frame for each of its ``values`` when the book is being run.
-
-        A notebook, paper and a page without scripts show the frame of ``start``, an ordinary figure
-        (:func:`cfltr_book.reporting.figures.figure`); the page of the book has a slider that exchanges it.  All frames
-        are drawn on the same axes: the limits of each are widened until they hold what any frame shows.
-
-        Parameters
-        ----------
-        draw : callable
-            Of a value: a new matplotlib figure, its data (columns of equal length), the one fact that is read out when
-            the knob comes to rest there, in at most 120 characters, and the alternative text, as of any figure.
-        id : str
-            ``fig-…``, unique in the book.
-        knob : str
-            What the knob is, in plain words that name its symbol.  It heads the first column of the data.
-        values : increasing numbers
-            Three to nine.
-        caption : str
-            Markdown that holds for every frame; a sentence that names the knob and its range is added.
-        start : float, optional
-            One of ``values``; the middle one if it is left out.
-        form : str
-            How a value is written, by ``form.format(value)``.
-        dense : bool
-            PNG instead of SVG, for thousands of marks.
-        seeds : iterable of int, optional
-            Those that the frames show: the caption then says corpus, scale and seeds (:meth:`setting_of`).
-
-        Raises
-        ------
-        ValueError
-            For texts that would leave a reader without them, values that make no slider, and frames whose axes differ
-            in number, size, scale or labels.
-        """
-        if seeds is not None:
-            caption = f"{caption.rstrip()} {self.setting_of(seeds)}."
-        sliders.slider(draw, id, knob=knob, values=values, caption=caption, start=start, form=form, dense=dense)
+    slider = sliders.slider

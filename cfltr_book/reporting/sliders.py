@@ -1,15 +1,19 @@
-"""Figures with a knob: one picture for each of a few values, which a page without a kernel can turn through."""
+"""Figures with a knob: one picture for each of a few values, which a page without a kernel can turn through.
+
+:func:`slider` is a method of :class:`cfltr_book.reporting.run.Run`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cfltr_book.reporting.pictures import card_of, check_texts, drawn, publish, table_of
+from cfltr_book.reporting.standing import Standing
 from cfltr_core.files import write_whole
 
 if TYPE_CHECKING:
@@ -36,6 +40,7 @@ class _Frame:
 
 
 def slider(
+    self: Standing,
     draw: Callable[[float], tuple[Figure, Any, str, str]],
     id: str,
     *,
@@ -45,21 +50,45 @@ def slider(
     start: float | None = None,
     form: str = "{:g}",
     dense: bool = False,
+    seeds: Iterable[int] | None = None,
 ) -> None:
     """Show a figure with a knob, and keep a frame for each of its ``values`` when the book is being run.
 
-    :meth:`cfltr_book.reporting.run.Run.slider` says what the arguments are.
+    A notebook, paper and a page without scripts show the frame of ``start``, an ordinary figure
+    (:func:`cfltr_book.reporting.figures.figure`); the page of the book has a slider that exchanges it.  All frames
+    are drawn on the same axes: the limits of each are widened until they hold what any frame shows.
+
+    Parameters
+    ----------
+    draw : callable
+        Of a value: a new matplotlib figure, its data (columns of equal length), the one fact that is read out when
+        the knob comes to rest there, in at most 120 characters, and the alternative text, as of any figure.
+    id : str
+        ``fig-…``, unique in the book.
+    knob : str
+        What the knob is, in plain words that name its symbol.  It heads the first column of the data.
+    values : increasing numbers
+        Three to nine.
+    caption : str
+        Markdown that holds for every frame; a sentence that names the knob and its range is added.
+    start : float, optional
+        One of ``values``; the middle one if it is left out.
+    form : str
+        How a value is written, by ``form.format(value)``.
+    dense : bool
+        PNG instead of SVG, for thousands of marks.
+    seeds : iterable of int, optional
+        Those that the frames show: the caption then says corpus, scale and seeds (:meth:`setting_of`).
 
     Raises
     ------
     ValueError
-        For texts that would leave a reader without them, values that make no slider, and frames whose axes differ in
-        number, size, scale or labels.
+        For texts that would leave a reader without them, values that make no slider, and frames whose axes differ
+        in number, size, scale or labels.
 
     Examples
     --------
     >>> import cfltr_book as book
-    >>> from cfltr_book.reporting.sliders import slider
     >>> def examined(eta):
     ...     ranks = [1, 2, 3]
     ...     shares = [rank**-eta for rank in ranks]
@@ -67,7 +96,7 @@ def slider(
     ...     fact = f"{shares[2]:.0%} of the users look at rank 3"
     ...     alt = f"Line chart of the share of users who look at ranks 1 to 3: {fact}."
     ...     return ax.figure, {"rank": ranks, "share": shares}, fact, alt
-    >>> slider(
+    >>> book.Run("smoke", "digits").slider(
     ...     examined, "fig-examined", knob="severity of position bias η", values=[0, 0.5, 1, 2], start=1,
     ...     caption="Share of the users who look at each rank.",
     ... )
@@ -75,6 +104,8 @@ def slider(
     import matplotlib.pyplot as plt
     import pandas as pd
 
+    if seeds is not None:
+        caption = f"{caption.rstrip()} {self.setting_of(seeds)}."
     texts, first = _checked_values(values, start, form, id)
     if not knob.strip() or _MARKUP.search(knob):
         raise ValueError(f"knob of {id} is {knob!r}: expected plain words on one line")

@@ -36,6 +36,16 @@ OUTCOMES: Mapping[str, Mapping[str, str]] = {
     EMPIRICAL: {"supported": "seen", "contradicted": OPPOSITE, "inconclusive": "undecided"},
     CONTROL: {"supported": "held", "contradicted": "did not hold", "inconclusive": "undecided"},
 }
+# What the effect of a claim of each kind is, and what it must meet.
+_WITHIN = "must lie within {0.value:g} ± {0.margin:g}"
+_EFFECTS: Mapping[str, tuple[str, str]] = {
+    "identity": ("largest |left − right|", "must not exceed {0.tolerance:g}"),
+    "inequality": ("largest excess", "must not exceed {0.tolerance:g}"),
+    "ordering": ("mean difference", "must exceed {0.margin:g}"),
+    "equivalence": ("mean difference", "must lie within ±{0.margin:g}"),
+    "number": ("mean", _WITHIN),
+    "limit": ("log-log slope", _WITHIN),
+}
 
 
 def spelt_out(source: str) -> str:
@@ -108,23 +118,9 @@ def shortfall(interval: tuple[float, float]) -> str:
 
 def describe(spec: Claim) -> str:
     """What the effect of a claim of this kind is, in words."""
-    return {
-        "identity": "largest |left − right|",
-        "inequality": "largest excess",
-        "ordering": "mean difference",
-        "equivalence": "mean difference",
-        "number": "mean",
-        "limit": "log-log slope",
-    }[spec.kind]
+    return _EFFECTS[spec.kind][0]
 
 
 def required(spec: Claim) -> str:
     """What the effect must meet for the claim to be supported, in words."""
-    return {
-        "identity": f"must not exceed {spec.tolerance:g}",
-        "inequality": f"must not exceed {spec.tolerance:g}",
-        "ordering": f"must exceed {spec.margin:g}",
-        "equivalence": f"must lie within ±{spec.margin:g}",
-        "number": f"must lie within {spec.value:g} ± {spec.margin:g}",
-        "limit": f"must lie within {spec.value:g} ± {spec.margin:g}",
-    }[spec.kind]
+    return _EFFECTS[spec.kind][1].format(spec)

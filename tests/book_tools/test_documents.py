@@ -1,4 +1,4 @@
-"""README and CONTRIBUTING say what is so: their code runs, their commands, options and files exist."""
+"""README, CONTRIBUTING and MAINTAINING say what is so: their code runs, their commands, options and files exist."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_picture_of_the_readme_has_the_numbers_of_the_book(tmp_path: Path) -
     assert Path(shown) == PICTURE
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "MAINTAINING.md"])
 def test_every_target_variable_command_and_option_exists(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     typed, found = commands((REPOSITORY / name).read_text(encoding="utf-8")), set[str]()
     for command in typed:
@@ -82,7 +82,7 @@ def test_every_target_variable_command_and_option_exists(name: str, capsys: pyte
     assert len(found) > 5
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "MAINTAINING.md"])
 def test_every_link_leads_to_a_file(name: str) -> None:
     text = re.sub(r"^```.*?^```", "", (REPOSITORY / name).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     links = [link for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text) if "://" not in link]
@@ -100,7 +100,7 @@ def blocks(walk: str, language: str) -> list[str]:
 
 def test_the_claim_of_the_walk_is_one_and_can_fail() -> None:
     """Its entry is understood, and its function measures it for a fold that chapter 1 has."""
-    (entry,), (code,) = blocks("A first claim", "yaml"), blocks("A first claim", "python")
+    (entry,), (code,) = blocks("Add a claim", "yaml"), blocks("Add a claim", "python")
     (fields,) = yaml.safe_load(entry)
     (spec,) = parse_registry([{**fields, "chapter": "01"}]).values()
     assert f"`{spec.id},{spec.predicted}`" in CONTRIBUTING, "the line of its prediction"

@@ -70,15 +70,6 @@ def test_what_breaks_the_plan(package: Path, module: str, line: str, message: st
     assert any(message in problem for problem in floor_problems(package, HOUSE))
 
 
-def test_a_room_beside_may_be_allowed_and_a_room_without_a_floor_is_not(package: Path) -> None:
-    path = package / "left" / "low.py"
-    path.write_text("from house.right import only\n" + path.read_text())
-    assert floor_problems(package, HOUSE, {("left", "right")}) == []
-    assert len(floor_problems(package, HOUSE, {("right", "left")})) == 1
-    (problem, *_) = floor_problems(package, {"left": 1, "right": 1, "door": 2, "ground": 0})
-    assert "earth has no floor" in problem
-
-
 def test_the_plan_is_read_from_the_docstring(package: Path) -> None:
     path = package / "__init__.py"
     table = "2      this file             a\n1      ``left``, ``right``   b c\n0      other files           d\n"
@@ -90,11 +81,3 @@ def test_the_plan_is_read_from_the_docstring(package: Path) -> None:
     problems = floor_problems(package, plan.floors, plan.beside)
     assert problems
     assert all(problem.startswith("house.door, ") and "higher floor" in problem for problem in problems)
-
-
-def test_a_package_without_a_plan_is_refused(package: Path) -> None:
-    with pytest.raises(ValueError, match="its docstring has no table of floors"):
-        plan_of(package)
-    (package / "__init__.py").write_text('"""A house.\n\n1      left   a\n"""\n')
-    with pytest.raises(ValueError, match="floor 1 names no room: 'left'"):
-        plan_of(package)

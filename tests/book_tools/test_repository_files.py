@@ -123,12 +123,6 @@ def test_what_make_refuses_with_a_way_out(bare: Path, arguments: tuple[str, ...]
     assert make("-n", "book", "OS=GNU", "SCALE=smoke", folder=bare).returncode == 0
 
 
-def test_the_pipeline_refuses_windows_itself(monkeypatch: pytest.MonkeyPatch, toy: Toy) -> None:
-    monkeypatch.setattr("sys.platform", "win32")
-    done = toy.cli("check")
-    assert (done.returncode, WINDOWS in done.stdout) == (2, True)
-
-
 def test_variables_reach_the_pipeline_and_the_tests_as_they_are(bare: Path) -> None:
     """Through make, the shell and the command line, to the parameters of a chapter and its copy."""
     corpus = "letor:my lists@2,normalise,log1p,drop=12+13"
@@ -189,19 +183,6 @@ def test_no_file_names_a_registry_or_a_folder_of_one_machine() -> None:
             if line != allowed and (REGISTRY.search(line) or MACHINE_PATH.search(line)):
                 found.append(f"{name}: {line.strip()[:100]}")
     assert found == []
-
-
-def test_ci_runs_what_the_readme_promises_with_the_tests_last() -> None:
-    script = (REPOSITORY / ".ci" / "run").read_text()
-    targets = re.findall(r"^ *make --no-print-directory (\w+)", script, re.MULTILINE)
-    assert targets == ["book", "browser", "verify", "colab", "lint", "test"]
-    assert (REPOSITORY / ".ci" / "run").stat().st_mode & 0o111
-
-
-def test_the_pictures_of_the_theme_exist() -> None:
-    config = yaml.safe_load((REPOSITORY / "_config.yml").read_text())
-    for name in (config["html"]["favicon"], config["logo"]):
-        assert "<title" in (REPOSITORY / name).read_text()
 
 
 def test_half_an_environment_is_never_taken_for_a_whole_one(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from cfltr_core.sampling import AliasTable, alias_tables
+from cfltr_core.sampling import AliasTable
 
 
 def implied(keep: list[float], alias: list[int]) -> list[float]:
@@ -28,20 +28,6 @@ def test_every_small_list_of_weights() -> None:
             law = [float(Fraction(weight, sum(weights))) for weight in weights]
             np.testing.assert_allclose(implied(table.keep.tolist(), table.alias.tolist()), law, rtol=0, atol=1e-15)
             np.testing.assert_allclose(table.probabilities(), law, rtol=0, atol=1e-15)
-
-
-def test_lists_side_by_side_are_those_alone() -> None:
-    """Columns give to columns of their own list."""
-    rng = np.random.default_rng(0)
-    lists = [rng.integers(0, 4, size=int(size)) + (rng.random(int(size)) < 0.3) for size in rng.integers(1, 7, size=40)]
-    lists = [weights / weights.sum() for weights in lists if weights.sum()]
-    cuts = np.concatenate([[0], np.cumsum([len(weights) for weights in lists])])
-    keep, alias = alias_tables(np.concatenate(lists), cuts)
-    for weights, start, end in zip(lists, cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
-        alone, other = alias_tables(weights, np.array([0, len(weights)]))
-        assert keep[start:end].tolist() == alone.tolist()
-        assert (alias[start:end] - start).tolist() == other.tolist()
-        np.testing.assert_allclose(implied(alone.tolist(), other.tolist()), weights, rtol=0, atol=1e-15)
 
 
 def test_a_draw_is_a_column_and_a_comparison() -> None:

@@ -8,7 +8,6 @@ import math
 import tempfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from cfltr_core.files import sha256_of, whole_file, write_json, write_whole
@@ -53,9 +52,6 @@ def test_sha256_of(tmp_path: Path, content: bytes) -> None:
     assert sha256_of(tmp_path / "file") == hashlib.sha256(content).hexdigest()
 
 
-KINDS = ((np.float32, 2), (np.int64, 1))
-
-
 def test_a_file_is_written_beside_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file can be put into its place at once only within one file system: no folder for temporary files is used."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "no such folder"))
@@ -79,17 +75,3 @@ def test_a_file_that_cannot_be_finished_leaves_nothing_behind(tmp_path: Path) ->
         with pytest.raises(stop):
             half(stop)
         assert listing(tmp_path / "a") == {}
-
-
-def test_two_may_write_one_file_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "record.json"
-    with whole_file(path) as one, whole_file(path) as other:
-        one.write(b"one")
-        other.write(b"other")
-        assert len(listing(tmp_path)) == 2
-    assert listing(tmp_path) == {"record.json": b"one"}
-
-
-def test_the_whole_file_of_json(tmp_path: Path) -> None:
-    write_json(tmp_path / "record.json", {"a": [1, {"b": math.nan}]})
-    assert (tmp_path / "record.json").read_bytes() == (b'{\n "a": [\n  1,\n  {\n   "b": null\n  }\n ]\n}\n')

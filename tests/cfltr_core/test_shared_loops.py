@@ -10,7 +10,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cfltr_book.data.generated import GENERATED, generate
 from cfltr_core import ClickLog, DeterministicPolicy
 from cfltr_core.clicks.logs import require_single_display
 from cfltr_core.clicks.policies import count_displays, every_page, nonzero_counts, place_values
@@ -105,13 +104,3 @@ def test_single_display_is_required(document: list[int], rank: list[int], impres
     except ValueError:
         raised = True
     assert raised == (not oracles.shows_one_ranking(document, impressions, [3, 2], [0, 2, 3]))
-
-
-@pytest.mark.oracle("generated.generate")
-def test_a_generated_corpus_of_any_size() -> None:
-    corpus = generate(GENERATED["yahoo-like"], (7, 2, 3), n_features=12, seed=4)
-    loops = oracles.yahoo_like(4, (7, 2, 3), 12, n_checked=2)
-    for data, (offsets, grades, features) in zip((corpus.train, corpus.validation, corpus.test), loops, strict=True):
-        assert data.offsets.tolist() == offsets
-        assert data.relevance.tolist() == grades
-        np.testing.assert_allclose(data.features[: len(features)], features, rtol=0, atol=1e-6)

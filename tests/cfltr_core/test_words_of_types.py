@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from cfltr_book.data.generated import GENERATED, Knobs
-from cfltr_book.reporting.claim_registry import CORPORA
 from cfltr_core import (
     ClickLog,
     PositionBasedUser,
@@ -122,11 +121,6 @@ def test_words_that_are_given_back() -> None:
     assert [curvature(weight, 20) for weight in shapes] == [*get_args(Curvature)] == ["linear", "convex", "concave"]
     assert {knobs.lengths for knobs in GENERATED.values()} == {*get_args(get_type_hints(Knobs)["lengths"])}
     assert get_args(Ties) == TIES
-
-
-def test_a_claim_may_name_every_corpus() -> None:
-    assert (*GENERATED, "digits", "letor") == CORPORA
-    assert CORPORA == ("yahoo-like", "yahoo-like:conflict", "istella-like", "istella-like:conflict", "digits", "letor")
 
 
 def test_what_is_printed_is_short_and_names_no_address() -> None:

@@ -1,4 +1,4 @@
-"""The code that chapters 1 and 2 show in a fold, for events of one's own, which they themselves do not run."""
+"""The code that chapters 1 to 4 show in a fold, for events of one's own, which they themselves do not run."""
 
 from __future__ import annotations
 
@@ -46,3 +46,25 @@ def test_events_as_chapter_2_shows_them_have_the_propensities_of_the_curve() -> 
     # A and D fall to rank 2; E rises to rank 1, and its click at rank 2 counts twice.
     assert cf.ips(log, names["new"]).report() == pytest.approx((2 * 0.63093 + 2 * 1) / 3, abs=1e-4)
     assert cf.ips(log, names["old"]).report() == pytest.approx((2 * 1 + 2 * 0.63093) / 3, abs=1e-4)
+
+
+def test_events_as_chapter_3_shows_them_have_two_rankers_for_its_cells() -> None:
+    names = run_fold("03_additive_metrics.ipynb")
+    log, rankers = names["log"], names["rankers"]
+    assert log.propensity == pytest.approx(1 / log.rank)
+    at_1 = [cf.rank_weights(rankers[name], log.offsets, metric=cf.precision(1)) for name in ("new", "old")]
+    # At rank 1 the new ranker has C, which was not clicked there, and E, clicked at rank 2, for A and D.
+    assert cf.ips(log, at_1[0] - at_1[1]).report() == pytest.approx((2 - 2) / 3, abs=1e-9)
+
+
+def test_features_and_clicks_as_chapter_4_shows_them_have_a_bound() -> None:
+    names = run_fold("04_hinge_bounds.ipynb")
+    log, x, w = names["log"], names["x"], names["w"]
+    assert (int(log.n_sessions), int(log.n_clicks)) == (5, 5)
+    assert x.mean(axis=0) == pytest.approx([0, 0])
+    # The deployed scores are the first feature, less its mean: 3, 2, 1 and 2, 1.
+    assert x @ w == pytest.approx(np.array([3, 2, 1, 2, 1]) - 1.8)
+    weights = log.clicks * log.weights / log.n_sessions
+    bound = cf.bound_loss(x @ w, log.offsets, documents=log.document, weights=weights)
+    # A twice and D once at surrogate rank 1; C, at rank 3, at 6, and E, at rank 2, at 1 + 2.
+    assert bound.value == pytest.approx((2 * 1 + 3 * 6 + 1 * 1 + 2 * 3) / 5)

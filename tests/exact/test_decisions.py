@@ -46,26 +46,16 @@ def exploring() -> tuple[EpsilonGreedyPolicy, list[oracles.Pages]]:
     return EpsilonGreedyPolicy(greedy, OFFSETS, epsilon=epsilon), pages
 
 
-def outcomes(pages: list[oracles.Pages]) -> list[tuple[float, ClickLog]]:
+def outcomes(*sessions: list[tuple], offsets: list[int]) -> list[tuple[float, ClickLog]]:
     """Every pair of sessions, one of each query, with its probability."""
-    sessions = [
-        oracles.every_page_session(pages[q], THETA, RELEVANCE[low:high], PLUS, MINUS)
-        for q, (low, high) in enumerate(((0, 3), (3, 5)))
-    ]
     out = []
     for (p, first, clicks), (r, second, more) in product(*sessions):
         rows = [(d, k, c) for k, (d, c) in enumerate(zip(first, clicks, strict=True), start=1)]
         rows += [(d + 3, k, c) for k, (d, c) in enumerate(zip(second, more, strict=True), start=1)]
-        log = ClickLog(
-            document=[row[0] for row in rows],
-            rank=[row[1] for row in rows],
-            impressions=[1] * len(rows),
-            clicks=[row[2] for row in rows],
-            propensity=[1.0] * len(rows),
-            sessions=[1, 1],
-            offsets=OFFSETS,
-        )
-        out.append((p * r, log))
+        document, rank, clicked = zip(*rows, strict=True)
+        ones = np.ones(len(rows), dtype=int)
+        counts = {"impressions": ones, "clicks": clicked, "propensity": ones, "sessions": [1, 1]}
+        out.append((p * r, ClickLog(document=document, rank=rank, offsets=offsets, **counts)))
     return out
 
 
@@ -77,7 +67,11 @@ def test_the_difference_is_unbiased_and_the_oblivious_one_is_not(logging) -> Non
     gap = oracles.rank_difference(*(oracles.rank_weights(s, OFFSETS, oracles.dcg) for s in (NEW, OLD)))
     attraction = [PLUS if y else MINUS for y in RELEVANCE]
     truth = -math.fsum(g * a for g, a in zip(gap, attraction, strict=True)) / 2
-    every = outcomes(pages)
+    sessions = [
+        oracles.every_page_session(pages[q], THETA, RELEVANCE[low:high], PLUS, MINUS)
+        for q, (low, high) in enumerate(((0, 3), (3, 5)))
+    ]
+    every = outcomes(*sessions, offsets=OFFSETS)
     assert math.fsum(p for p, _ in every) == pytest.approx(1.0, abs=EXACT)
     case = {"shares": DisplayShares.of_policy(policy), "user": PositionBasedUser(THETA), "smallest": 0.1}
     found = [(p, decide(new, old, log=log, **case).difference) for p, log in every]
@@ -112,19 +106,8 @@ def test_the_variance_over_queries_is_unbiased_when_queries_are_drawn_alike(logg
     )
     new, old = (rank_weights(s[:3] * 2, cuts, metric=dcg()) for s in (NEW, OLD))
     found, squares = [], []
-    for (p, first, clicks), (r, second, more) in product(sessions, sessions):
-        rows = [(d, k, c) for k, (d, c) in enumerate(zip(first, clicks, strict=True), start=1)]
-        rows += [(d + 3, k, c) for k, (d, c) in enumerate(zip(second, more, strict=True), start=1)]
-        log = ClickLog(
-            document=[row[0] for row in rows],
-            rank=[row[1] for row in rows],
-            impressions=[1] * len(rows),
-            clicks=[row[2] for row in rows],
-            propensity=[1.0] * len(rows),
-            sessions=[1, 1],
-            offsets=cuts,
-        )
+    for probability, log in outcomes(sessions, sessions, offsets=cuts):
         decision = decide(new, old, log=log, shares=shares, user=PositionBasedUser(THETA), smallest=0.1)
-        found.append((p * r, decision.difference))
-        squares.append((p * r, decision.standard_error**2))
+        found.append((probability, decision.difference))
+        squares.append((probability, decision.standard_error**2))
     assert oracles.moments(squares)[0] == pytest.approx(oracles.moments(found)[1], rel=EXACT)

@@ -12,7 +12,6 @@ from cfltr_core import (
     DeterministicPolicy,
     PositionBasedUser,
     RankWeight,
-    additive_metric,
     average_rank,
     clipped,
     dcg,
@@ -118,17 +117,6 @@ def test_ips_is_unbiased_without_noise(name: str) -> None:
         )
         np.testing.assert_allclose(package, loops, rtol=0, atol=EXACT)
         np.testing.assert_allclose(package, risks(sessions), rtol=0, atol=EXACT)
-
-
-@pytest.mark.oracle("metrics.additive_metric", "rank_weight.RankWeight")
-def test_the_risk_itself_is_the_same_in_package_and_loops() -> None:
-    for scores in RANKERS.values():
-        for weight, reference in WEIGHTS.values():
-            package = additive_metric(scores, OFFSETS, relevance=RELEVANCE, metric=weight)
-            loops = oracles.additive_metric(scores, RELEVANCE, OFFSETS, reference)
-            np.testing.assert_allclose(package, loops, rtol=0, atol=EXACT)
-    own = RankWeight("own", lambda r: r**2 - 7.0)
-    assert (own.name, own.larger_is_better) == ("own", True)
 
 
 @pytest.mark.parametrize(("plus", "minus"), NOISES)
@@ -256,10 +244,3 @@ def test_enumerated_logs_have_the_probabilities_of_the_loops(plus: float, minus:
     for key, probability in loops.items():
         assert abs(package[key] - probability) <= EXACT
     assert abs(math.fsum(package.values()) - 1.0) <= EXACT
-
-
-def test_hidden_documents_have_no_terms_in_enumerated_logs() -> None:
-    policy = DeterministicPolicy([0, 1, 0, 1, 2, 0, 0], OFFSETS)
-    user = PositionBasedUser(power_examination(1.0))
-    for _, log in enumerate_logs(policy, user, relevance=RELEVANCE, sessions=[1, 0]):
-        assert log.document.tolist() == [1]

@@ -17,7 +17,6 @@ from cfltr_core import (
     ips_variance,
     mean_and_variance,
     naive,
-    self_normalised,
 )
 
 EXACT = 1e-12
@@ -69,43 +68,6 @@ def log_of(sessions: tuple[int, ...], clicks: tuple[int, ...]) -> ClickLog:
     )
 
 
-@pytest.mark.oracle("estimators.self_normalised")
-@pytest.mark.parametrize(
-    ("sessions", "clicks"),
-    [
-        ((2, 2), (1, 2, 0, 1, 2)),
-        ((1, 3), (1, 0, 2, 3, 1)),
-        ((3, 2), (0, 0, 1, 1, 1)),
-        ((0, 4), (0, 0, 3, 2, 2)),
-        ((4, 1), (2, 3, 0, 0, 0)),
-    ],
-)
-def test_standard_errors_over_every_way_of_handing_out_the_clicks(
-    sessions: tuple[int, ...], clicks: tuple[int, ...]
-) -> None:
-    log = log_of(sessions, clicks)
-    n = sum(sessions)
-    observed = (clicks, OFFSETS, sessions)
-    for function, estimator in LINEAR.values():
-        a = [w * v for w, v in zip((x for row in weights(function) for x in row), FLAT_LAMBDA, strict=True)]
-        value = math.fsum(c * b for c, b in zip(clicks, a, strict=True)) / n
-        for unit in ("query", "session"):
-            found = estimator(log, unit)
-            assert abs(found.value - value) <= EXACT
-            assert (found.n_sessions, found.n_clicks) == (n, sum(clicks))
-            expected = oracles.standard_error(unit, *observed, a, value, n)
-            np.testing.assert_allclose(found.standard_error, expected, rtol=0, atol=EXACT)
-    inverse = [1 / p for row in THETA for p in row]
-    total = math.fsum(c * w for c, w in zip(clicks, inverse, strict=True))
-    value = math.fsum(c * w * v for c, w, v in zip(clicks, inverse, FLAT_LAMBDA, strict=True)) / total
-    residual = [(v - value) * w for v, w in zip(FLAT_LAMBDA, inverse, strict=True)]
-    for unit in ("query", "session"):
-        ratio = self_normalised(log, lam=FLAT_LAMBDA, unit=unit)
-        assert abs(ratio.value - value) <= EXACT
-        expected = oracles.standard_error(unit, *observed, residual, 0.0, total)
-        np.testing.assert_allclose(ratio.standard_error, expected, rtol=0, atol=EXACT)
-
-
 @pytest.mark.oracle("exact.mean_and_variance", "variances.ips_variance")
 @pytest.mark.parametrize(("plus", "minus"), NOISES)
 @pytest.mark.parametrize("sessions", [[1, 1], [2, 1], [0, 2], [3, 0]])
@@ -151,20 +113,6 @@ def test_variance_when_sessions_draw_their_query(plus: float, minus: float, n_se
         )
         click = np.array(rho(plus, minus))
         assert abs(mean - float(click @ (FLAT_LAMBDA * flat)) / 2) <= EXACT
-
-
-def test_documents_never_shown_get_weight_zero() -> None:
-    curve, rank = [0.8, 0.0], [1, 2]
-    click = [oracles.clicked(curve, 1.0, 0.0, r, 1) for r in rank]
-    by_loops = oracles.moments(
-        [
-            (p, oracles.per_session(log, [[2.0, 5.0]], [[1.25, 0.0]]))
-            for p, log in oracles.every_log([curve], [[1, 1]], 1.0, 0.0, [2])
-        ]
-    )
-    assert (
-        abs(ips_variance([2.0, 5.0], click, weights=[1.25, 0.0], offsets=[0, 2], sessions=[2]) - by_loops[1]) <= EXACT
-    )
 
 
 @pytest.mark.parametrize(("plus", "minus"), NOISES)

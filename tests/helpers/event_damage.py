@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 import oracles
@@ -27,6 +27,16 @@ LISTS = {0: 3, 1: 5, 2: 1, 3: 150}
 KNOWN = {(query, 1000 * query + i) for query, n in LISTS.items() for i in range(n)}
 # More sessions than a table has.
 STRIDE = 10
+
+
+def shoes(pages: Mapping[int, str], clicked: Collection[tuple[int, str]] = ()) -> pd.DataFrame:
+    """Pages of one query, by session, and the documents on them that were clicked."""
+    rows = [
+        {"session": s, "query": "shoes", "document": d, "position": k, "clicked": int((s, d) in clicked)}
+        for s, page in pages.items()
+        for k, d in enumerate(page, start=1)
+    ]
+    return pd.DataFrame(rows)
 
 
 def features(rng: np.random.Generator) -> pd.DataFrame:

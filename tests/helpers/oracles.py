@@ -188,12 +188,6 @@ def is_order(scores: Sequence[float], rank: Sequence[float]) -> bool:
     return all(rank[a] < rank[b] for a in range(len(scores)) for b in range(len(scores)) if scores[a] > scores[b])
 
 
-def weights_over_orders(scores: Sequence[float], weight: Weight) -> list[float]:
-    """Mean of λ(rank) of each document of one list over all orders of the tied documents."""
-    found = list(orders(scores))
-    return [math.fsum(weight(order.index(d) + 1) for order in found) / len(found) for d in range(len(scores))]
-
-
 def rank_weights(scores: Sequence[float], offsets: Sequence[int], weight: Weight, ties: str = "average") -> list[float]:
     if ties != "average":
         return [weight(r) for r in ranks(scores, offsets, ties)]
@@ -942,32 +936,6 @@ def ridge_by_looks(
 
 # --- corpora ----------------------------------------------------------------------------------------------
 
-# The frozen numbers of the generated corpus, once more: a change of either copy must be made twice, on purpose.
-YAHOO_LIKE = {
-    "mean_length": 23.0,
-    "shape": 2.0,
-    "longest": 139,
-    "shares": (0.26, 0.36, 0.28, 0.08, 0.02),
-    "factors": 8,
-    "nuisance": 12,
-    "interaction": 1.0,
-    "saturation": 0.4,
-    "noise": 0.7,
-    "query_shift": 0.35,
-    "feature_noise": 0.8,
-    "query_level": 0.15,
-    "redundancy": 2.0,
-}
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    """Linear interpolation between the order statistics."""
-    ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    low = math.floor(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
-
 
 def warped(signal: float, kind: int) -> float:
     """A feature value from its signal: 0 smooth, 1 heavy-tailed, 2 counts, 3 binary."""
@@ -979,77 +947,6 @@ def warped(signal: float, kind: int) -> float:
     if kind == 2:
         return min(math.floor(grown), 10.0) / 10.0
     return 1.0 if signal > 0.5 else 0.0
-
-
-def yahoo_like(
-    seed: int, sizes: Sequence[int], n_features: int, n_checked: int
-) -> list[tuple[list[int], list[int], list[list[float]]]]:
-    """``(offsets, grades, features of the first n_checked queries)`` of train, validation and test.
-
-    The random numbers are drawn as the generator draws them; all else is a loop over documents.
-    """
-    k = YAHOO_LIKE
-    factors, total = k["factors"], k["factors"] + k["nuisance"]
-    rng = np.random.default_rng([seed, 0])
-    direction = rng.normal(size=factors).tolist()
-    norm = math.sqrt(math.fsum(v * v for v in direction))
-    direction = [v / norm for v in direction]
-    pairs = rng.permutation(factors).tolist()
-    pairs = [(pairs[2 * i], pairs[2 * i + 1]) for i in range(factors // 2)]
-    loadings = []
-    for _ in range(n_features):
-        row = [0.0] * total
-        drawn = rng.normal(size=2).tolist()
-        for place, value in zip(rng.choice(factors, size=2, replace=False).tolist(), drawn, strict=True):
-            row[place] = value
-        drawn = rng.normal(size=2).tolist()
-        for place, value in zip(rng.choice(k["nuisance"], size=2, replace=False).tolist(), drawn, strict=True):
-            row[factors + place] = k["redundancy"] * value
-        length = math.sqrt(math.fsum(v * v for v in row))
-        loadings.append([v / length for v in row])
-    spread = [k["feature_noise"] * v for v in rng.uniform(0.3, 1.7, size=n_features).tolist()]
-    warp = rng.choice(4, size=n_features, p=(0.4, 0.25, 0.2, 0.15)).tolist()
-    of_query = (rng.random(n_features) < k["query_level"]).tolist()
-
-    parts = []
-    for part, n_queries in enumerate(sizes, start=1):
-        rng = np.random.default_rng([seed, part])
-        drawn = rng.gamma(k["shape"], (k["mean_length"] - 0.5) / k["shape"], size=n_queries).tolist()
-        offsets = [0]
-        for length in drawn:
-            offsets.append(offsets[-1] + 1 + math.floor(min(length, k["longest"] - 1)))
-        topic = 0.5 * rng.normal(size=(n_queries, total))
-        own = rng.normal(size=(offsets[-1], total))
-        heavy = rng.standard_t(3, size=offsets[-1]).tolist()
-        shift = rng.normal(size=n_queries).tolist()
-        noise = rng.normal(size=(offsets[-1], n_features))
-        shared = rng.normal(size=(n_queries, n_features))
-        utilities: list[float] = []
-        features: list[list[float]] = []
-        for q, documents in enumerate(lists(offsets)):
-            about = topic[q].tolist()
-            for d in documents:
-                z = [about[j] + math.sqrt(0.75) * own[d, j] for j in range(total)]
-                utilities.append(
-                    math.fsum(direction[j] * z[j] for j in range(factors))
-                    + k["interaction"] * math.fsum(z[a] * z[b] for a, b in pairs) / math.sqrt(len(pairs))
-                    + k["saturation"] * math.tanh(2.0 * z[pairs[0][0]])
-                    + k["noise"] * heavy[d]
-                    + k["query_shift"] * shift[q]
-                )
-                if q < n_checked:
-                    row = []
-                    for i in range(n_features):
-                        source, extra = (about, shared[q, i]) if of_query[i] else (z, spread[i] * noise[d, i])
-                        signal = math.fsum(loadings[i][j] * source[j] for j in range(total)) + extra
-                        row.append(warped(signal, warp[i]))
-                    features.append(row)
-        parts.append((offsets, utilities, features))
-    cuts = [quantile(parts[0][1], math.fsum(k["shares"][: i + 1])) for i in range(len(k["shares"]) - 1)]
-    return [
-        (offsets, [sum(1 for cut in cuts if cut < u) for u in utilities], features)
-        for offsets, utilities, features in parts
-    ]
 
 
 def digits(
@@ -1099,87 +996,6 @@ def svmlight_parse(text: str, n_features: int) -> tuple[list[list[float]], list[
         features.append(row)
         grades.append(int(float(label)))
     return features, grades, [*offsets, len(features)]
-
-
-# The sizes that the design states, once more.
-_CURVE = (1_700, 17_000, 170_000, 1_700_000)
-_GRID = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
-_ETAS = (0.5, 0.75, 1.0, 1.25, 1.5)
-SCALES = {
-    "smoke": {
-        "generated": (200, 80, 120),
-        "features": 20,
-        "istella": (60, 30, 40),
-        "istella_features": 20,
-        "digits": (100, 50, 100),
-        "clicks": (500, 5_000),
-        "seeds": 2,
-        "light_seeds": 2,
-        "repetitions": 40,
-        "C_grid": (0.1, 1.0, 10.0),
-        "severity_clicks": (500, 2_500),
-        "robust_clicks": 1_000,
-        "stride": 3,
-        "sgd_steps": 1_000,
-        "sgd_severities": _ETAS,
-        "sgd_seeds": (4, 0),
-        "collection_values": 2_000_000,
-        "collection_pairs": float("inf"),
-        "collection": {},
-        "large_collection": {},
-    },
-    "ci": {
-        "generated": (3_000, 1_000, 1_000),
-        "features": 60,
-        "istella": (800, 300, 300),
-        "istella_features": 60,
-        "digits": (800, 250, 500),
-        "clicks": _CURVE,
-        "seeds": 5,
-        "light_seeds": 10,
-        "repetitions": 400,
-        "C_grid": _GRID,
-        "severity_clicks": (45_000, 225_000),
-        "robust_clicks": 170_000,
-        "stride": 1,
-        "sgd_steps": 170_000,
-        "sgd_severities": _ETAS,
-        "sgd_seeds": (20, 0),
-        "collection_values": 4_000_000,
-        "collection_pairs": 8_000_000,
-        "collection": {"light_seeds": 5},
-        "large_collection": {
-            "seeds": 3,
-            "light_seeds": 3,
-            "clicks": (500, 5_000),
-            "severity_clicks": (500, 2_500),
-            "robust_clicks": 1_000,
-            "sgd_steps": 34_000,
-        },
-    },
-    "paper": {
-        "generated": (20_000, 3_000, 7_000),
-        "features": 700,
-        "istella": (19_000, 7_000, 6_500),
-        "istella_features": 220,
-        "digits": (890, 290, 590),
-        "clicks": (1_700, 17_000, 45_000, 170_000, 225_000, 1_700_000),
-        "seeds": 10,
-        "light_seeds": 20,
-        "repetitions": 1_000,
-        "C_grid": _GRID,
-        "severity_clicks": (45_000, 225_000),
-        "robust_clicks": 170_000,
-        "stride": 1,
-        "sgd_steps": 1_000_000,
-        "sgd_severities": (0.5, 1.0, 1.5),
-        "sgd_seeds": (1, 4),
-        "collection_values": float("inf"),
-        "collection_pairs": float("inf"),
-        "collection": {},
-        "large_collection": {},
-    },
-}
 
 
 def collection_layout(names: Sequence[str], seed: int) -> list[list[str]]:

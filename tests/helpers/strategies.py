@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
+import numpy as np
 from hypothesis import strategies as st
+
+from cfltr_core import ClickLog, DeterministicPolicy, aggregate_clicks
+from cfltr_core.clicks.users import User
 
 
 @dataclass(frozen=True)
@@ -64,3 +68,10 @@ def counts(draw: st.DrawFn, longest: int = 4, most_sessions: int = 9) -> Counts:
             rank.append(place if place <= cutoff else 0)
             clicks.append(draw(st.integers(0, n)) if place <= cutoff else 0)
     return Counts(cuts, rank, sessions, clicks)
+
+
+def log_of(problem: Counts, user: User) -> ClickLog:
+    """The log of these counts, with the propensities of ``user``."""
+    policy = DeterministicPolicy(problem.rank, problem.offsets)
+    clicked = np.array([d for d, c in enumerate(problem.clicks) for _ in range(c)], dtype=int)
+    return aggregate_clicks(clicked, policy, user=user, sessions=problem.sessions)

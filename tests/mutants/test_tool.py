@@ -6,42 +6,13 @@ import ast
 import functools
 import importlib.util
 import runpy
-from collections import Counter
 from pathlib import Path
 
 import making
-import numpy as np
 import pytest
-from making import Mutant, change, draw, modules, statement_at
+from making import modules
 
 HERE = Path(__file__).parent
-MODULE = '''"""Prose."""
-
-A = 1
-
-
-class Thing:
-    def method(self, x):
-        if (
-            x > 1
-            and x < 9
-        ):
-            return x + 1
-        for i in range(x):
-            x -= i
-        return x
-
-
-def function(x):
-    try:
-        y = [
-            x,
-            A,
-        ]
-    except ValueError:
-        y = 2
-    return y
-'''
 
 SMALL = """__all__ = ["f"]
 
@@ -52,47 +23,6 @@ def f(x):
         raise ValueError("large")
     return x + 2
 """
-
-
-@pytest.mark.parametrize(
-    ("line", "function", "lines"),
-    [
-        (3, "", [3]),
-        (9, "Thing.method", [8, 9, 10, 11]),
-        (12, "Thing.method", [12]),
-        (13, "Thing.method", [13]),
-        (14, "Thing.method", [14]),
-        (21, "function", [20, 21, 22, 23]),
-        (25, "function", [25]),
-        (18, "function", [18]),
-    ],
-)
-def test_the_statement_around_a_line(line: int, function: str, lines: list[int]) -> None:
-    assert statement_at(ast.parse(MODULE), line) == (function, tuple(lines))
-
-
-def test_what_was_changed() -> None:
-    assert change("a\n  b\nc\n", "a\n  d\nc\n") == (2, "b", "d")
-    assert change("f(\n  a,\n  b,\n)\n", "f(\n  a,\n)\n") == (3, "b,", "")
-    assert change("x = 1\nx = 1\n", "x = 1\nx = 2\n") == (2, "x = 1", "x = 2")
-    assert change("a\na\n", "a\n") == (2, "a", "")
-
-
-def mutant(module: str, line: int) -> Mutant:
-    return Mutant(f"cfltr_core/{module}.py", "f", (line,), "x", f"y{line}", "")
-
-
-def test_a_draw_is_even_over_the_modules_as_far_as_they_reach() -> None:
-    every = {name: [mutant(name, i) for i in range(n)] for name, n in (("few", 3), ("some", 20), ("many", 400))}
-    for seed in range(10):
-        for size, expected in ((12, [3, 4, 5]), (30, [3, 13, 14]), (80, [3, 20, 57]), (999, [3, 20, 400])):
-            drawn = draw(every, size, np.random.default_rng(seed))
-            assert len(set(drawn)) == len(drawn) == min(size, 423)
-            counts = sorted(Counter(one.module for one in drawn).values())
-            assert counts[0] == 3
-            assert max(abs(a - b) for a, b in zip(counts, expected, strict=True)) <= 1
-    first = draw(every, 30, np.random.default_rng(0))
-    assert first == draw(every, 30, np.random.default_rng(0)) != draw(every, 30, np.random.default_rng(1))
 
 
 def test_modules_by_name() -> None:
@@ -124,12 +54,6 @@ def test_mutants_of_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert 'checks.one_of(x, "some", ("a", 3))' in inner
     assert not any("XXsome" in after or "SOME" in after for after in inner)
     assert "-    return x + 2\n+    return x - 2" in one.diff()
-
-
-def test_the_score() -> None:
-    score = runpy.run_path(str(HERE / "__main__.py"))["score"]
-    assert score(Counter(killed=17, survived=1, equivalent=9, **{"time-out": 2})) == 19 / 20
-    assert score(Counter(equivalent=2)) == 1.0
 
 
 @functools.cache

@@ -14,7 +14,7 @@ from toy import REPOSITORY, Toy
 from book_tools.book import Book, Chapter
 from book_tools.checks import colab_check
 from book_tools.checks.colab_check import PREINSTALLED, check_copies
-from book_tools.checks.reference import Results, Tolerances, differences
+from book_tools.checks.reference import DEFAULT, Results, Tolerance, differences
 from book_tools.colab.repository import VARIABLE, as_listed, origin_of
 from book_tools.errors import BookError
 from book_tools.parameters import Parameters
@@ -106,7 +106,7 @@ def test_a_copy_that_computes_something_else_is_found() -> None:
     site: Results = {("record", "toy-length"): 2.0, ("claim", "toy-c"): "supported"}
 
     def found(copy: Results) -> list[str]:
-        return differences(copy, site, Tolerances(), "the site")
+        return differences(copy, site, {DEFAULT: Tolerance()}, "the site")
 
     assert found({**site, ("record", "toy-length"): 2.0 + 1e-9}) == []
     assert found({("record", "toy-length"): 2.1, ("claim", "toy-c"): "inconclusive"}) == [

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from toy import RECORD, Toy
+from toy import FIGURE, RECORD, Toy
 
 from book_tools.book import Book
-from book_tools.checks.reference import Tolerance, compare_csv, read_tolerances, same_record, update_reference
+from book_tools.checks.reference import DEFAULT, Tolerance, compare_csv, read_tolerances, same_record, update_reference
 from book_tools.errors import BookError
 from book_tools.parameters import Parameters
 from book_tools.site import front
@@ -48,9 +48,10 @@ def test_a_tolerance(value: float, reference: float, agree: bool) -> None:
 def test_an_exception_from_the_default_tolerance(tmp_path: Path) -> None:
     path = tmp_path / "tolerances.yml"
     path.write_text("default: {rtol: 1.0e-3}\nfigures: {fig-a: {atol: 1, reason: counts of a few}}\n")
-    tolerances = read_tolerances(path)
-    assert tolerances.default == Tolerance(rtol=1e-3)
-    assert tolerances.special == {("figure", "fig-a"): Tolerance(rtol=1e-3, atol=1.0)}
+    assert read_tolerances(path) == {
+        DEFAULT: Tolerance(rtol=1e-3),
+        ("figure", "fig-a"): Tolerance(rtol=1e-3, atol=1.0),
+    }
     for text, message in (
         ("figures: {fig-a: {atol: 1}}\n", "figures.fig-a has no reason"),
         ("default: {relative: 1}\n", "default has relative; use rtol, atol, reason"),
@@ -90,6 +91,24 @@ def test_a_run_against_its_reference(executed: Toy) -> None:
     missing = executed.cli("verify").stdout
     assert "figure fig-toy: the reference has none" in missing
     assert "record toy-length: the reference has none" in missing
+
+
+def test_one_chapter_is_accepted_alone(executed: Toy) -> None:
+    """Its numbers are written, whether the others are fresh or not; what belongs to these stays on record."""
+    executed.chapter("92_beta", RECORD.replace("toy-length", "toy-width"))
+    assert executed.cli("run", "--scale", "smoke").returncode == 0
+    assert executed.cli("accept").returncode == 0
+    executed.chapter("91_alpha", FIGURE.replace("60 + seed", "70 + seed"), RECORD.replace("60.25", "70.25"))
+    executed.chapter("92_beta", "x = 'changed, and not run again'")
+    assert executed.cli("run", "--scale", "smoke", "--chapter", "91").returncode == 0
+    assert executed.cli("verify", "--chapter", "91").returncode == 1
+    assert executed.cli("accept").returncode == 2
+    accepted = executed.cli("accept", "--chapter", "91")
+    assert accepted.returncode == 0, accepted.stdout
+    folder = executed.root / "tests" / "reference" / "smoke"
+    assert json.loads((folder / "records.json").read_text()) == {"toy-length": 70.25, "toy-width": 60.25}
+    assert (folder / "fig-toy.csv").read_text() == "name,length\nbar,70.25\n"
+    assert executed.cli("verify", "--chapter", "91").returncode == 0
 
 
 def test_a_run_that_was_changed_by_hand(executed: Toy) -> None:

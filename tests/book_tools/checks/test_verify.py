@@ -73,7 +73,6 @@ EDITED = "but its stored numbers say supported with 1.025"
             {"id": "toy-other", "chapter": "92"},
             "toy-other: measured in chapter 91 but not",
         ),
-        (BETTER, {}, {"control": None}, "toy-better: an ordering needs a negative control in the registry, where its"),
     ],
 )
 def test_a_claim_against_what_is_on_record(
@@ -116,16 +115,27 @@ def test_a_test_that_always_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-@pytest.fixture
-def claimed(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Toy:
+@pytest.fixture(scope="module")
+def claimed_once(tmp_path_factory: pytest.TempPathFactory) -> Toy:
     """An executed book with a registry of its own: two claims that gate at smoke, three that do not."""
+    toy = Toy(tmp_path_factory.mktemp("claimed") / "book")
     toy.chapter("91_alpha", *(claim_cell(name) for name in ("toy-one", "toy-two", "toy-far")))
     toy.chapter("92_beta", *(claim_cell(name) for name in ("toy-other", "toy-last")))
     toy.contents("91_alpha", "92_beta", "scoreboard", "status")
     write_registry(toy)
-    monkeypatch.setattr(claim_registry, "registry", lambda: read_registry(toy))
-    result = toy.cli("run", "--scale", "smoke")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(claim_registry, "registry", lambda: read_registry(toy))
+        result = toy.cli("run", "--scale", "smoke")
     assert result.returncode == 0, result.stdout
+    return toy
+
+
+@pytest.fixture
+def claimed(claimed_once: Toy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Toy:
+    """A copy of it, for a test to change."""
+    shutil.copytree(claimed_once.root, tmp_path / "copy")
+    toy = Toy.at(tmp_path / "copy")
+    monkeypatch.setattr(claim_registry, "registry", lambda: read_registry(toy))
     return toy
 
 
@@ -279,7 +289,7 @@ def test_what_is_accepted_is_on_record_and_what_turned_is_told(claimed: Toy) -> 
 def test_only_what_others_can_run_is_accepted_and_numbers_of_the_default_corpus_alone(
     claimed: Toy, monkeypatch: pytest.MonkeyPatch, parameters: dict[str, Any], code: int
 ) -> None:
-    monkeypatch.setattr(verify, "fresh_run", lambda book, otherwise: Parameters("smoke", **parameters))
+    monkeypatch.setattr(verify, "fresh_run", lambda book, otherwise, wanted: Parameters("smoke", **parameters))
     done = claimed.cli("accept")
     assert done.returncode == code
     refused = "accepted are runs of the default seed, with a corpus of the book" in done.stdout

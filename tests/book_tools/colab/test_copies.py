@@ -101,24 +101,6 @@ def test_without_a_repository_there_is_no_button_and_no_link(executed: Toy) -> N
     assert links == ["../colab/91_alpha.ipynb", "../read/91_alpha.ipynb"]
 
 
-def test_what_a_copy_cannot_show_leaves_no_site(executed: Toy) -> None:
-    executed.chapter("92_beta", "x = 3", "Text\n\nPress {kbd}`Enter`.")
-    assert executed.cli("run", "--scale", "smoke").returncode == 0
-    result = executed.cli("site")
-    assert result.returncode == 1
-    assert "92_beta.ipynb, cell 3: the role {kbd} has no counterpart in a plain notebook" in result.stdout
-    assert not (executed.root / "_build" / "html").exists()
-
-
-def test_a_message_about_a_page_counts_the_lines_of_the_chapter(executed: Toy) -> None:
-    path = executed.chapter("92_beta", "x = 3")
-    content = json.loads(path.read_text())
-    content["cells"][0]["source"] += "\n\nSee {numref}`fig-nowhere`."
-    path.write_text(json.dumps(content))
-    assert executed.cli("run", "--scale", "smoke").returncode == 0
-    assert "chapters/92_beta.ipynb, cell 0, line 5: WARNING" in executed.cli("site").stdout
-
-
 def test_publishing_puts_the_copies_on_a_branch_of_their_own(built: Toy, tmp_path: Path) -> None:
     shutil.copytree(built.root, tmp_path / "book", symlinks=True)
     book, origin = Toy.at(tmp_path / "book"), Toy.at(tmp_path / "origin.git")

@@ -8,28 +8,55 @@ from toy import FIGURE, IMAGE_WITHOUT_ALT, Toy
 
 from cfltr_book.reporting import claim_registry
 
+BETA = """Text
 
-def test_one_page_is_built_alone_whatever_it_refers_to(executed: Toy) -> None:
-    """It is there although its links lead nowhere and the other chapter was never run; the site is left as it is."""
+:::{prf:theorem} Of the other
+:label: thm-beta
+
+True{glue:text}`never-run`.
+:::
+
+$$a = b$$ (eq-beta)
+"""
+ALPHA = """Text
+
+See {numref}`fig-toy`, {prf:ref}`thm-beta`, {eq}`eq-beta`, {term}`clicks` and {cite:t}`toy2026` in
+[the other](92_beta.ipynb), and [the board](scoreboard.md)."""
+
+
+def test_one_page_is_built_alone_with_all_that_it_refers_to(executed: Toy) -> None:
+    """The other chapter was never run, so that its text alone is there; the site is left as it is."""
     site = executed.root / "_build" / "html"
     site.mkdir()
-    executed.chapter("91_alpha", FIGURE, "Text\n\nSee {numref}`fig-toy` and {eq}`eq-toy` in [another](92_beta.ipynb).")
-    executed.chapter("92_beta", "x = 4")
+    (executed.root / "references.bib").write_text(
+        "@misc{toy2026, author = {Toy, Tom}, title = {Toys}, year = {2026}}\n"
+    )
+    (executed.root / "chapters" / "glossary.md").write_text(
+        "# Glossary\n\n```{glossary}\nclick\n  A touch.\n\nclicks\n  Several.\n```\n\n```{bibliography}\n```\n"
+    )
+    executed.contents("91_alpha", "92_beta", "glossary", "scoreboard")
+    executed.chapter("91_alpha", FIGURE, ALPHA)
+    executed.chapter("92_beta", "x = 4", BETA)
     result = executed.cli("page", "--scale", "smoke", "--chapter", "91")
     assert result.returncode == 0, result.stdout
     told = dict(line.split(": ") for line in result.stdout.splitlines() if line.startswith(("page: ", "executed: ")))
     assert (executed.root / told["executed"]).samefile(executed.done("91_alpha") / "notebook.ipynb")
-    text = BeautifulSoup((executed.root / told["page"]).read_text(), "html.parser").get_text()
-    assert "See Fig. 91.1 and" in text
+    page = BeautifulSoup((executed.root / told["page"]).read_text(), "html.parser").article
+    assert page is not None
+    said = " ".join(page.get_text().split())
+    assert "See Fig. 91.1, Theorem 92.1, (92.1), clicks and Toy [2026] in the other, and the board." in said
+    addresses = [str(link["href"]) for link in page.select("p a")]
+    assert {"92_beta.html#thm-beta", "92_beta.html#equation-eq-beta", "glossary.html#term-clicks"} <= {*addresses}
     assert list(site.iterdir()) == []
-    assert not (executed.root / "_build" / "page" / "chapters" / "92_beta.html").exists()
+    other = (executed.root / told["page"]).with_name("92_beta.html").read_text()
+    assert "of this one only the text is here" in other
+    assert "x = 4" not in BeautifulSoup(other, "html.parser").get_text()
 
 
 @pytest.mark.parametrize(
     ("source", "message"),
     [
         ("Text\n\nSee {numref}`fig-nowhere`.", "chapters/92_beta.ipynb, cell 2, line 3: WARNING"),
-        ("import sys\nprint('oops', file=sys.stderr)", "stderr"),
         (IMAGE_WITHOUT_ALT, "92_beta.ipynb, cell 2 ('from IPython.display import display'): an image without"),
     ],
 )

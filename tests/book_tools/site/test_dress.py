@@ -134,7 +134,7 @@ def test_the_first_line_of_a_folded_cell_becomes_the_label(
     cell = book.cells[1]
     cell["source"], cell["metadata"] = source, from_dict({"tags": tags, "mystnb": {"image": {"alt": ALT}}})
     label_folds(book)
-    prompts = {} if label is None else {"code_prompt_show": label, "code_prompt_hide": label}
+    prompts = {} if label is None else {"code_prompt_show": label}
     assert cell.source == shown
     assert cell.metadata.mystnb == {"image": {"alt": ALT}, **prompts}
 

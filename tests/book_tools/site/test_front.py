@@ -17,7 +17,7 @@ from book_tools.errors import BookError
 from book_tools.rendering import included
 from book_tools.site import front
 from book_tools.site.front import FIGURE, findings, source_counts
-from book_tools.site.pages import write_included
+from book_tools.site.pages import write_accompanying
 from book_tools.site.scoreboard import SOURCES_PAGE
 from cfltr_book.reporting import claim_registry
 from cfltr_book.reporting.wording import OWN, SOURCES
@@ -78,11 +78,11 @@ def test_a_page_gets_what_it_includes_and_no_more(measured: Toy) -> None:  # noq
         write_whole(
             book.stage / f"{page}.md", "\n".join(["# Toy\n", *(f":::{{include}} {part}\n:::\n" for part in parts)])
         )
-        write_included(book, SMOKE)
+        write_accompanying(book, SMOKE)
         return sorted(path.name for path in (book.stage / page).parent.iterdir() if path.is_file())
 
-    write_included(book, SMOKE)
-    assert not book.stage.exists(), "a book without the pages"
+    write_accompanying(book, SMOKE)
+    assert list(book.stage.rglob("*.md")) == [], "a book without the pages"
     assert written("index") == ["index.md"]
     with pytest.raises(BookError, match=f"index.md: shows {FIGURE}, which no chapter of the book records"):
         written("index", "front.md")
@@ -132,10 +132,10 @@ def test_the_picture_of_the_readme_is_kept_with_its_numbers(toy: Toy) -> None:
     book = Book(toy.root)
     kept = book.root / front.PICTURE
     kept.unlink()
-    front.keep_picture(book)
+    front.keep_picture(book, book.chapters())
     assert not kept.exists(), "a book without the figure has nothing to keep"
     record_figure(toy)
-    front.keep_picture(book)
+    front.keep_picture(book, book.chapters())
     text = kept.read_text()
     # Shown by itself, as on the page of the repository, it is white.
     assert text.endswith('<svg style="background: white" width="9"/>')

@@ -14,7 +14,7 @@ from book_tools.book import Book
 from book_tools.cli import main
 from book_tools.parameters import Parameters
 from book_tools.site.map import BELOW_TITLE, Entry, check_map, map_entries, map_of
-from book_tools.site.pages import write_included
+from book_tools.site.pages import write_accompanying
 
 LABEL = re.compile(r"^:label: (\S+)$|\$\$ \((\S+)\)$|^\((\S+)\)=$", re.MULTILINE)
 
@@ -93,10 +93,10 @@ def test_the_map_lies_beside_the_page_that_includes_it(toy: Toy) -> None:
     book.stage.mkdir(parents=True)
     page = book.stage / "index.md"
     page.write_text("# Toy\n")
-    write_included(book, Parameters())
+    write_accompanying(book, Parameters())
     assert not (book.stage / "map.md").exists()
     page.write_text("# Toy\n\n:::{include} map.md\n:::\n")
-    write_included(book, Parameters())
+    write_accompanying(book, Parameters())
     text = (book.stage / "map.md").read_text()
     assert "How?\n\n  Reading a minute. Builds on [alpha](chapters/91_alpha.ipynb).\n" in text
     assert "Builds on nothing." in text

@@ -90,7 +90,7 @@ def test_every_fold_is_the_same_element_under_its_label(built: Toy) -> None:
     ]
     labels = [" ".join(str(fold.summary.get_text(" ")).split()) for fold in folds]
     assert labels == [
-        "Show code cell source Hide code cell source",
+        "Show code cell source",
         "Solution to Exercise 91.1",
         "Cite this chapter, or report an error",
         "Three, which is < 4 & > 2",

@@ -57,25 +57,6 @@ def test_a_question_is_answered_at_both_sizes(toy: Toy, write: Write) -> None:
     assert "All together: 3.0 h of one core. Of the 2 tables, 1 have all the seeds that their chapter asks for." in text
 
 
-def test_a_table_has_the_day_of_its_revision_or_else_of_its_commit(toy: Toy, write: Write) -> None:
-    toy.git("init", "--quiet")
-    day = {"GIT_COMMITTER_DATE": "2026-02-03T12:00:00Z"}
-    toy.git("commit", "--quiet", "--allow-empty", "-m", "first", **day)
-    first = toy.git("rev-parse", "HEAD")
-    part = [{"seeds": [0], "revision": first}]
-    for name, revision, earlier in (("known", first, []), ("lost", "0123456789abcdef", []), ("both", "89abcdef", part)):
-        write("07", "ci", name, [learning_curve(0, 1700, 0.5)], revision=revision, earlier=earlier)
-    toy.git("add", "--all")
-    toy.git("commit", "--quiet", "-m", "second", GIT_COMMITTER_DATE="2026-04-05T12:00:00Z")
-    text = papers_size(Book(toy.root))
-    for days in (
-        f"`{first[:7]}` 2026-02-03",
-        "`0123456` 2026-04-05",
-        f"`{first[:7]}` 2026-02-03, `89abcde` 2026-04-05",
-    ):
-        assert f"| {days}" in text
-
-
 def test_the_difference_of_gains_needs_both() -> None:
     (question,) = [question for question in ASKED if question.chapter == "12"]
 
@@ -118,19 +99,6 @@ def test_a_table_goes_on_in_others(toy: Toy, write: Write) -> None:
     answers = "+25.0000, one seed | +37.5000 [-121.3276, +196.3276], 2 seeds: undecided"
     assert f"| SGD, η = 1 | {answers} | The same sign; one seed cannot say more. |" in text
     assert "| SGD, η = 1.5 | not asked | +12.5000, one seed |" in text
-
-
-def test_where_both_are_one_law_neither_is_ahead(toy: Toy, write: Write) -> None:
-    for scale in ("ci", "paper"):
-        rows = [course("ips", 0.5, seed=seed, eta=eta) for seed in (0, 1) for eta in (0.0, 1.0)]
-        # Both differences are 25 or a little more on either seed, so that their intervals lie above 0.
-        rows += [course("countersample", 0.75 + seed / 1024, seed=seed, eta=eta) for seed in (0, 1) for eta in (0, 1)]
-        write("15", scale, "optimizers", rows)
-    chance, ahead = sorted(line for line in papers_size(Book(toy.root)).splitlines() if "SGD, η" in line)
-    assert ahead.endswith("2 seeds: ahead | Yes, ahead at both sizes. |")
-    assert chance.startswith("| SGD, η = 0, where both are one law")
-    assert chance.endswith("2 seeds: chance | Both are chance. |")
-    assert "ahead" not in chance
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
-import pytest
 from toy import Toy
 
 from book_tools.book import Book
@@ -27,14 +24,6 @@ def test_it_says_where_each_chapter_ran_and_how_many_at_a_time(executed: Toy) ->
     assert f"On {here}; 2 chapters at a time: 91. On Elsewhere, 64 cores; one chapter at a time: 92." in text
     book.times.unlink()
     assert "chapters at a time" not in status(book, SMOKE)
-
-
-def test_a_machine_in_words_has_no_name_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machines.platform, "node", lambda: pytest.fail("the name of the host is nobody's business"))
-    assert re.fullmatch(r"\w+ \([\w-]+\), .*\b\d+ cores, \d+ GiB of memory", machines.machine())
-    monkeypatch.setattr(machines, "CPUINFO", machines.Path("/nowhere"))
-    monkeypatch.setattr(machines.platform, "processor", lambda: "")
-    assert ", , " not in machines.machine()
 
 
 def test_the_day_of_the_revision_and_what_is_compared(executed: Toy) -> None:

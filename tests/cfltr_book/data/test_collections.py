@@ -47,33 +47,6 @@ def assert_same(data: RankingData, text: str, n_features: int = 4) -> None:
     assert data.offsets.tolist() == offsets
 
 
-@pytest.mark.oracle("reader.read_svmlight")
-@pytest.mark.parametrize("name", ["a.txt", "a.svm", "a.txt.gz", "a.svm.gz"])
-@pytest.mark.parametrize("top", [1, 2, 3, 4])
-def test_arrays_to_text_to_arrays(tmp_path: Path, name: str, top: int) -> None:
-    text = write(tmp_path / name, seed=top, top=top)
-    data = read_svmlight(tmp_path / name)
-    assert_same(data, text)
-    features, grades, _ = some_data(top, top=top)
-    np.testing.assert_array_equal(data.features, np.array(features, dtype=np.float32))
-    assert data.relevance.tolist() == grades
-    # Grades beyond 2 are graded 0 … 4, of which 3 and 4 are relevant.
-    assert data.threshold == (3 if top > 2 else 1)
-    assert data.name == name
-    wider = read_svmlight(str(tmp_path / name), n_features=7)
-    np.testing.assert_array_equal(wider.features, np.float32(oracles.svmlight_parse(text, 7)[0]))
-
-
-def test_sparse_lines_windows_line_ends_and_comments(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    text = "2 qid:7 1:0.5 3:-2e-1 #docid = G1 inc = 1\r\n0 qid:7 2:1\r\n1 qid:3 3:4 # x: y\r\n"
-    path.write_bytes(text.encode())
-    data = read_svmlight(path)
-    assert_same(data, text, n_features=3)
-    np.testing.assert_array_equal(data.features, np.float32([[0.5, 0, -0.2], [0, 1, 0], [0, 0, 4]]))
-    assert data.offsets.tolist() == [0, 2, 3]
-
-
 @pytest.mark.oracle("reader.concatenate")
 def test_concatenate(tmp_path: Path) -> None:
     """A narrower part is filled up with zeros; the highest threshold holds for all."""
@@ -108,18 +81,6 @@ def test_layouts(tmp_path: Path, seed: int, names: list[str], suffix: str) -> No
         assert_same(data, "".join(texts[name].replace("qid:", f"qid:{name[-1]}") for name in part))
 
 
-@pytest.mark.parametrize("folder", ["Fold1", "Fold2", "Fold3", "Fold4", "Fold5", "sample"])
-def test_nested_layouts(tmp_path: Path, folder: str) -> None:
-    """MSLR: the seed chooses the fold; Istella-S: its one folder is called ``sample``."""
-    for i in range(1, 6):
-        name = folder if folder == "sample" else f"Fold{i}"
-        for j, part in enumerate(("train", "vali", "test")):
-            write(tmp_path / name / f"{part}.txt", seed=100 * i * (name != "sample") + j)
-    seed = 3 if folder == "sample" else int(folder[-1]) - 1 + 5
-    for data, part in zip(read_collection(tmp_path, seed), ("train", "vali", "test"), strict=True):
-        assert_same(data, (tmp_path / folder / f"{part}.txt").read_text(encoding="utf-8"))
-
-
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_single_file_is_split_by_query(tmp_path: Path, seed: int) -> None:
     write(tmp_path / "all.svm.gz", 0, n_queries=13)
@@ -143,51 +104,6 @@ def test_parts_agree_on_features_and_threshold(tmp_path: Path, names: list[str])
         found = read_collection(tmp_path, seed)
         assert {data.threshold for data in found} == {3}
         assert {data.features.shape[1] for data in found} == {5}
-
-
-GOOD = "1 qid:1 1:0.5\n0 qid:1 1:0.25\n"
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("", "holds no document"),
-        ("# only a comment\n", "holds no document"),
-        ("<html>not found</html>\n", "line 1: label '<html>not' is not a number: this is not SVMlight"),
-        ("1 0.5 0.25\n", r"line 1: expected qid:N after the label, found '0\.5': every line needs a qid"),
-        ("1 qid:1 0:0.5\n", "line 1: feature id '0' in '0:0.5' is not between 1 and"),
-        ("1 qid:1 1:0.5 1:0.25\n", "line 1: feature 1 occurs twice"),
-        ("1 1:0.5\n0 1:0.25\n", "line 1: expected qid:N after the label"),
-        (GOOD + "1 1:0.75\n", "line 3: expected qid:N after the label"),
-        (GOOD + "0.5 qid:2 1:1\n", r"line 3: label '0\.5': grades are whole numbers from 0 to 30"),
-        (GOOD + "-1 qid:2 1:1\n", "line 3: label '-1': grades are whole numbers from 0 to 30"),
-        (GOOD + "31 qid:2 1:1\n", "line 3: label '31': grades are whole numbers from 0 to 30"),
-        (GOOD + "0 qid:2 1:1\n0 qid:1 1:1\n", "line 4: query 1 comes back after line 2: sort the file by qid"),
-        (GOOD + "0 qid:2 1:nan\n", "line 3: feature 1 has the value 'nan': expected a finite number or NULL"),
-    ],
-)
-def test_bad_files_are_named(tmp_path: Path, content: str, message: str) -> None:
-    path = tmp_path / "bad.txt"
-    path.write_text(content, encoding="utf-8")
-    with pytest.raises(ValueError, match=message):
-        read_svmlight(path)
-
-
-def test_a_broken_archive_and_a_missing_file(tmp_path: Path) -> None:
-    whole = gzip.compress((GOOD * 500).encode())
-    broken = bytearray(whole)
-    broken[20:30] = b"\xff" * 10
-    for name, content in (("cut.svm.gz", whole[:-30]), ("none.svm.gz", b"plain"), ("broken.svm.gz", bytes(broken))):
-        (tmp_path / name).write_bytes(content)
-        with pytest.raises(ValueError, match=rf"^path: {name}, line \d+: "):
-            read_svmlight(tmp_path / name)
-    with pytest.raises(FileNotFoundError, match=r"path: there is no file .*absent\.txt"):
-        read_svmlight(tmp_path / "absent.txt")
-    with pytest.raises(FileNotFoundError, match="path: there is no file"):
-        read_svmlight(tmp_path)
-    (tmp_path / "wide.txt").write_text("1 qid:1 5:1\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"wide\.txt, line 1: feature id '5' .* is not between 1 and n_features=3"):
-        read_svmlight(tmp_path / "wide.txt", n_features=3)
 
 
 def test_folders_without_a_known_layout(tmp_path: Path) -> None:

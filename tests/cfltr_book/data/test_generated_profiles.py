@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import math
 
 import numpy as np
@@ -14,38 +13,32 @@ import pytest
 from cfltr_book import SCALES, load_corpus
 from cfltr_book.data.corpora import check_corpus
 from cfltr_book.data.generated import GENERATED, YAHOO_LIKE, _draw, _population, generate
-from cfltr_book.reporting.claim_registry import registry
 
 PARTS = ("train", "validation", "test")
 CONFLICTS = ("yahoo-like:conflict", "istella-like:conflict")
 
 
+@pytest.mark.oracle("generated.generate")
 @pytest.mark.parametrize("name", profile_loops.CORPORA)
 @pytest.mark.parametrize("seed", [0, 4])
 def test_against_loops(name: str, seed: int) -> None:
-    """Offsets and grades of every document, and all features of two queries of each part."""
+    """Offsets and grades of every document, and all features of two queries of each part; of any size."""
     assert check_corpus(name) == name
-    corpus = load_corpus(name, "smoke", seed=seed)
     sizes, n_features = profile_loops.SIZES[name.partition(":")[0]]["smoke"]
-    assert corpus.name == name
-    loops = profile_loops.corpus(name, seed, sizes, n_features, n_checked=2)
-    for part, (offsets, grades, features) in zip(PARTS, loops, strict=True):
-        data = getattr(corpus, part)
-        assert data.offsets.tolist() == offsets
-        assert data.relevance.tolist() == grades
-        np.testing.assert_allclose(data.features[: len(features)], features, rtol=0, atol=1e-6)
-        assert (data.threshold, data.name) == (3, name)
-
-
-def test_both_references_agree_on_yahoo_like() -> None:
-    """The loops here and those in tests/oracles.py were written apart from the generator, and say the same."""
-    scale = SCALES["smoke"]
-    ours = profile_loops.corpus("yahoo-like", 2, scale.generated, scale.features, n_checked=1)
-    theirs = oracles.yahoo_like(2, scale.generated, scale.features, n_checked=1)
-    for (offsets, grades, features), (o, g, f) in zip(ours, theirs, strict=True):
-        assert offsets == o
-        assert grades == g
-        np.testing.assert_allclose(features, f, rtol=0, atol=1e-12)
+    corpus, small = (
+        load_corpus(name, "smoke", seed=seed),
+        generate(GENERATED[name], (7, 2, 3), n_features=12, seed=seed),
+    )
+    for found, size, width in ((corpus, sizes, n_features), (small, (7, 2, 3), 12)):
+        assert found.name == name
+        loops = profile_loops.corpus(name, seed, size, width, n_checked=2)
+        for part, (offsets, grades, features) in zip(PARTS, loops, strict=True):
+            data = getattr(found, part)
+            assert np.diff(data.offsets).tolist() == oracles.lengths(offsets)
+            assert data.relevance.tolist() == grades
+            assert data.features.shape == (len(grades), width)
+            np.testing.assert_allclose(data.features[: len(features)], features, rtol=0, atol=1e-6)
+            assert (data.threshold, data.name) == (3, name)
 
 
 def test_the_sizes_of_the_design() -> None:
@@ -137,36 +130,3 @@ def test_conflict_without_its_minority_is_the_aligned_law() -> None:
         np.testing.assert_array_equal(
             corpus.train.features, generate(YAHOO_LIKE, (30, 10, 10), n_features=20, seed=3).train.features
         )
-
-
-def test_the_frozen_corpus_is_still_itself() -> None:
-    """Published numbers rest on yahoo-like: a digest of its grades and lists, which no rounding of features moves."""
-    digest = hashlib.sha256()
-    for seed in range(3):
-        for part in PARTS:
-            data = getattr(load_corpus("yahoo-like", "smoke", seed=seed), part)
-            digest.update(data.offsets.astype("<i8").tobytes())
-            digest.update(data.relevance.astype("i1").tobytes())
-    assert digest.hexdigest() == "0e1820311f70f7ab55368e4283dafc2bead998d9ee104d759d075eb00edee73a"
-
-
-@pytest.mark.parametrize("name", ["istella-like", *CONFLICTS])
-def test_same_arguments_same_numbers_other_seed_other_numbers(name: str) -> None:
-    once, again, other = (load_corpus(name, "smoke", seed=seed).train for seed in (5, 5, 6))
-    np.testing.assert_array_equal(once.features, again.features)
-    np.testing.assert_array_equal(once.relevance, again.relevance)
-    np.testing.assert_array_equal(once.offsets, again.offsets)
-    assert not np.array_equal(once.offsets, other.offsets)
-
-
-def test_unknown_profiles_are_refused_with_the_names_that_exist() -> None:
-    for name in ("yahoo-like:", "yahoo-like:aligned", "digits:conflict", "istella"):
-        with pytest.raises(ValueError, match=r"choose .*istella-like, yahoo-like:conflict, istella-like:conflict"):
-            check_corpus(name)
-
-
-def test_no_claim_on_an_aligned_corpus_gates_the_conflict() -> None:
-    """Another population with the same first name is another corpus: a claim must name it."""
-    for spec in registry().values():
-        for name in CONFLICTS:
-            assert spec.gates("paper", name) == (name in spec.corpora)

@@ -1,107 +1,93 @@
-"""What chapter 4 simulates: a weight and steps by hand, and the cells of its three tables."""
+"""What chapter 4 simulates: steps by hand, and its tables against loops over lists."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from scipy.stats import kendalltau
 
 import cfltr_core as cf
-from cfltr_book import Experiment, Run
+from cfltr_book import Run
 from cfltr_book.experiments import ch04
 
 RUN = Run("smoke", "digits", 3)
 
 
-def cell_of(experiment: Experiment, **setting: Any) -> Any:
-    assert setting in [*experiment.settings(RUN)]
-    return experiment.cell(RUN, 3, setting, RUN.rng(3, experiment.stream))
-
-
-@pytest.mark.parametrize("k", [1, 2, 5])
-def test_interpolated_precision_is_linear_between_the_whole_ranks(k: int) -> None:
-    metric, whole = ch04.interpolated_precision(k), np.arange(1.0, 10.0)
-    assert metric(whole) == pytest.approx(cf.precision(k)(whole))
-    middle = whole + 0.25
-    assert metric(middle) == pytest.approx(0.75 * metric(whole) + 0.25 * metric(whole + 1))
-    assert metric.slope(middle) == pytest.approx(metric(whole + 1) - metric(whole))
+def one_click() -> tuple[cf.ClickLog, np.ndarray]:
+    """One feature, so that a step of Σ λ(1 + S) goes left or right; the one click was at the first of three."""
+    page = cf.DeterministicPolicy(np.array([1, 2, 3]), np.array([0, 3]))
+    log = cf.aggregate_clicks([0], page, user=cf.PositionBasedUser([1, 1, 1]), sessions=[1])
+    return log, np.array([[1.0], [0.0], [0.5]])
 
 
 def test_steps_shrink_and_end_where_nothing_is_pulled() -> None:
-    """One feature, so that a step of Σ λ(1 + S) goes left or right; its one click was at the first of three."""
-    once = np.ones(1, dtype=int)
-    shown = {"document": [0], "rank": once, "impressions": once, "clicks": once, "propensity": once}
-    log, x = cf.ClickLog(**shown, sessions=once, offsets=[0, 3]), np.array([[1.0], [0.0], [0.5]])
-    path = ch04.descend(cf.average_rank(), x, log=log, w=np.array([1.0]), steps=12)
-    # The pull ends at w = 2, where both rivals are behind by the margin.
-    steps = [0.2 / np.sqrt(t) for t in range(1, 13)]
-    assert np.ravel(path) == pytest.approx(1 + np.cumsum([0, *steps])[: len(path)])
+    log, x = one_click()
+    path = ch04.descend(x, log, np.array([-1.0]), cf.average_rank(), steps=12)
+    # The pull ends beyond w = 2, where both rivals are behind by the margin.
+    steps = [1 / t for t in range(1, 13)]
+    assert np.ravel(path) == pytest.approx(-1 + np.cumsum([0, *steps])[: len(path)])
     assert path[-1] >= 2 > path[-2]
-    assert len(path) == 11
-    assert len(ch04.descend(cf.precision(2), x, log=log, w=np.array([1.0]))) == 1
+    assert len(ch04.descend(x, log, np.array([1.0]), cf.precision(2))) == 1  # a staircase has no slope
+    assert len(ch04.descend(x, log, np.array([-1.0]), cf.average_rank(), steps=3)) == 4
 
 
-def test_orders_are_compared_by_kendalls_tau() -> None:
-    """Of all pairs of rankers, by lists: the bound at the best of four κ against the truth."""
-    found, rng, data = cell_of(ch04.ORDERS), RUN.rng(3, 402), RUN.load(3)
-    test, wanted = data.test, data.test.binary > 0
-    orders: dict[str, list[float]] = {"true": [], "hinge": [], "logistic": []}
-    for _ in range(12):
-        f = cf.fit_linear_ranker(data.train, 0.01, rng=rng).decision_function(test.features)
-        f = f / f.std()
-        orders["true"].append(cf.ranks(f, test.offsets)[wanted].mean())
-        means: dict[str, list[float]] = {"hinge": [], "logistic": []}
-        for k in (0.3, 1, 3, 10):
-            for name, cost in (
-                ("hinge", lambda d: np.maximum(1 - d, 0)),
-                ("logistic", lambda d: np.log2(1 + np.exp(-d))),
-            ):
-                total = 0.0
-                for a, b in zip(test.offsets[:-1], test.offsets[1:], strict=True):
-                    costs = cost(k * (f[a:b, None] - f[a:b]))
-                    total += costs[wanted[a:b]].sum()  # the document itself costs 1, as the rank begins with it
-                means[name].append(total / wanted.sum())
-        for name, values in means.items():
-            orders[name].append(min(values))
-    for name in ("hinge", "logistic"):
-        assert found[f"average rank, {name}"] == pytest.approx(kendalltau(orders["true"], orders[name]).statistic)
-    assert len({*found.values()}) > 2
+def test_queries_are_standardised_alike_and_the_deployed_weights_rank_as_the_logger() -> None:
+    w, data = ch04.world(RUN, 3), RUN.load(3)
+    varies = w.features.std(axis=0) > 0
+    assert w.features.mean(axis=0) == pytest.approx(0, abs=1e-9)
+    assert w.features[:, varies].std(axis=0) == pytest.approx(1)
+    assert w.queries.n_queries == min(500, data.train.n_queries)
+    ranker = cf.fit_linear_ranker(data.train, 0.01, rng=RUN.rng(3, 406))
+    for x, part in ((w.features, w.queries), (w.later_features, w.later)):
+        raw = ranker.decision_function(part.features)
+        both = np.corrcoef(raw[part.offsets[4] : part.offsets[5]], (x @ w.deployed)[part.offsets[4] : part.offsets[5]])
+        assert both[0, 1] == pytest.approx(1)
 
 
-def test_all_steps_begin_at_the_same_weights_or_where_dcg_ended() -> None:
-    cell = cell_of(ch04.STEPS)
-    first, *_, last = ch04.MARKS
-    start, end = ({name: cell[f"{name} {t}"] for name in ch04.BOUNDS} for t in (first, last))
-    assert start["formula"] == start["interpolated"] == start["DCG"] == start["shuffled"] < end["DCG"]
-    assert start["from DCG"] == start["DCG again"] == end["DCG"]
-    assert len({cell[f"formula {t}"] for t in ch04.MARKS}) == 1
-    assert end["interpolated"] not in (start["interpolated"], end["shuffled"])
-    assert 0 < cell["pulled"] < 0.5
+def test_the_month_holds_clicks_of_two_sets_of_queries() -> None:
+    month, w = ch04.month(RUN), ch04.world(RUN, 3)
+    for log, x, queries in (
+        (month.log, month.features, w.queries),
+        (month.later_log, month.later_features, w.later),
+    ):
+        assert len(x) == queries.n_docs
+        assert log.n_clicks == pytest.approx(RUN.size.clicks[1], rel=0.1)
+        assert log.propensity == pytest.approx(1 / log.rank)
+        assert np.asarray(queries.binary)[log.document[log.clicks > 0]].all()
 
 
-def test_learners_under_noise_are_compared_with_a_random_order() -> None:
-    clean, noisy, missed, labels = (
-        cell_of(ch04.NOISE, plus=plus, minus=minus, labels=labels)
-        for plus, minus, labels in ((1.0, 0.0, False), (1.0, 0.5, False), (0.7, 0.0, False), (1.0, 0.0, True))
-    )
-    test = RUN.load(3).test
-    lengths = np.repeat(np.diff(test.offsets), np.diff(test.offsets))
-    by_chance = (lengths[test.binary > 0] + 1).mean() / 2
-    for cell in (clean, noisy, labels):
-        assert cell["random"] == pytest.approx(by_chance)
-        assert max(cell["PropRank"], cell["PropDCG"]) < by_chance
-    assert noisy["length"] < clean["length"]
-    assert missed["length"] == pytest.approx(clean["length"], abs=0.2)
-    assert np.isnan([missed["PropDCG"], missed["random"]]).all()
-    assert len({cell["PropRank"] for cell in (clean, noisy, missed, labels)}) == 4
+def test_descents_begin_where_all_documents_tie() -> None:
+    frame = ch04.descents(RUN)
+    assert len(frame) == len(frame[["seed", "shuffle", "step"]].drop_duplicates()) == 2 * 3 * len(ch04.MARKS)
+    assert (frame["guaranteed"] <= frame["estimate"]).all()
+    w = ch04.world(RUN, 3)
+    by_chance = 0.0
+    for start, end in zip(w.later.offsets[:-1], w.later.offsets[1:], strict=True):
+        mean = sum(1 / np.log2(1 + rank) for rank in range(1, end - start + 1)) / (end - start)
+        by_chance += mean * w.later.binary[start:end].sum()
+    first = frame[(frame["seed"] == 3) & (frame["step"] == 0)]
+    assert first["test"].to_numpy() == pytest.approx(by_chance / w.later.n_queries)
+    ends = frame[(frame["seed"] == 3) & (frame["step"] == ch04.MARKS[-1])].set_index("shuffle")["test"]
+    assert ends[0] > ends[1] != ends[2]
 
 
-@pytest.mark.parametrize("experiment", [ch04.ORDERS, ch04.STEPS, ch04.NOISE])
-def test_cells_have_the_names_of_the_kept_table(experiment: Experiment) -> None:
-    row = experiment.rows(RUN, [3])[0]
-    setting = {name: value for name, value in row.items() if name != "seed"}
-    kept = experiment.kept_table("ci", "yahoo-like")
-    assert kept is not None
-    assert list(kept) == [*row, *cell_of(experiment, **setting)]
+def test_bounds_of_stretched_scores_are_sums_over_lists() -> None:
+    frame, data = ch04.stretched(RUN), RUN.load(3)
+    scores = cf.fit_linear_ranker(data.train, 1.0, rng=RUN.rng(3, 401)).decision_function(data.test.features)
+    scores = scores / scores.std()
+    total = {"hinge": [0.0, 0.0], "logistic": [0.0, 0.0]}
+    factor, relevant, true = ch04.FACTORS[6], int(data.test.binary.sum()), 0.0
+    for start, end in zip(data.test.offsets[:-1], data.test.offsets[1:], strict=True):
+        for d in range(start, end):
+            if data.test.binary[d]:
+                behind = factor * (scores[d] - np.delete(scores[start:end], d - start))
+                costs = {"hinge": np.maximum(1 - behind, 0), "logistic": np.log2(1 + np.exp(-behind))}
+                for name, cost in costs.items():
+                    total[name][0] += 1 + cost.sum()
+                    total[name][1] += 1 / np.log2(2 + cost.sum())
+                true += 1 + (behind < 0).sum() + (behind == 0).sum() / 2
+    row = frame[(frame["seed"] == 3) & (frame["factor"] == factor)].set_index(["metric", "surrogate"])
+    for name, (rank, gain) in total.items():
+        assert row.loc[("average rank", name), "bound"] == pytest.approx(rank / relevant)
+        assert row.loc[("DCG", name), "bound"] == pytest.approx(gain / relevant)
+        assert row.loc[("average rank", name), "truth"] == pytest.approx(true / relevant)
+    assert (frame[frame["metric"] == "DCG"].eval("bound <= truth")).all()

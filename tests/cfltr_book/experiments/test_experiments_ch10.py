@@ -40,6 +40,11 @@ def test_rankers_of_a_few_labels_score_well_and_not_alike(small: ch10.World) -> 
     for scores in found:
         assert scores.shape == (queries.n_docs,)
         assert ch10.right_order(scores, queries.binary, queries.offsets) > 0.5
+        page = ch10.ranked(scores, queries, RUN.rng(3, 1094)).displayed_rank
+        assert (page[: queries.offsets[1]].argmax(), page.max()) == (
+            scores[: queries.offsets[1]].argsort()[-10],
+            ch10.K,
+        )
     assert not np.array_equal(*found)
 
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import collections
 import dis
 import functools
 import hashlib
 import json
 import math
-import sys
 from collections.abc import Callable
-from types import FunctionType, ModuleType, SimpleNamespace
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cfltr_book.legacy import digests
-from cfltr_book.legacy.digests import NotWritten, check_draws, code_digest, describe, digest
+from cfltr_book.legacy.digests import NotWritten, describe
 from cfltr_core import ips
 
 SCALE = 2.0
@@ -43,20 +40,6 @@ class Holder:
 
     def __init__(self, held: Any) -> None:
         self.held = held
-
-
-class Open:
-    @property
-    def two(self) -> int:
-        return 2
-
-    @staticmethod
-    def same(x: int) -> int:
-        return x
-
-    @classmethod
-    def kind(cls) -> type:
-        return cls
 
 
 def code(function: FunctionType) -> list[Any]:
@@ -120,45 +103,6 @@ FORMS = {
     "a property": (property(add), ["property", ["list", [ADD, NONE]]]),
     "a property that can be set": (property(add, scaled), ["property", ["list", [ADD, SCALED]]]),
     "a class": (Holder, HOLDER),
-    "a class of all kinds of methods": (
-        Open,
-        [
-            "class",
-            "Open",
-            [OBJECT],
-            [
-                ["kind", ["classmethod", plain(Open.kind.__func__)]],
-                ["same", ["staticmethod", plain(Open.same)]],
-                ["two", ["property", ["list", [plain(Open.two.fget), NONE]]]],
-            ],
-        ],
-    ),
-    "a queue": (
-        collections.deque([1]),
-        [
-            "object",
-            ["library", "collections", "", "deque"],
-            ["list", [["library", "collections", "", "deque"], ["tuple", []], NONE, ["list", [["int", "1"]]]]],
-        ],
-    ),
-    "a partial function": (
-        functools.partial(len, "a"),
-        [
-            "object",
-            ["library", "functools", "", "partial"],
-            [
-                "list",
-                [
-                    ["library", "functools", "", "partial"],
-                    ["tuple", [["built in", "builtins", "len", None]]],
-                    [
-                        "tuple",
-                        [["built in", "builtins", "len", None], ["tuple", [["str", "'a'"]]], ["mapping", []], NONE],
-                    ],
-                ],
-            ],
-        ],
-    ),
 }
 
 
@@ -166,26 +110,6 @@ FORMS = {
 def test_the_form_of_a_description(kind: str) -> None:
     value, expected = FORMS[kind]
     assert describe(value, "x") == expected
-
-
-def test_an_object_is_its_class_and_what_it_holds() -> None:
-    """As pickle would keep it.  Asked for an object, Python notes the slots of its class in the class."""
-    word, kind, (_, (maker, (_, (again,)), (_, state), *rest)) = describe(Holder([1]), "x")
-    assert word == "object"
-    assert [part for part in kind[3] if part[0] != "__slotnames__"] == HOLDER[3]
-    assert again == kind
-    assert maker == ["library", "copyreg", "", "__newobj__"]
-    assert state == [[["str", "'held'"], ["list", [["int", "1"]]]]]
-    assert rest == [NONE, NONE]
-    assert describe(Holder(1).__init__, "x") == ["method", describe(Holder(1), "x"), plain(Holder.__init__)]
-
-
-def test_what_cannot_be_written_leaves_its_type() -> None:
-    assert describe((i for i in ()), "x", strict=False) == ["opaque", "builtins.generator"]
-    assert describe({"a": (i for i in ())}, "x", strict=False) == [
-        "mapping",
-        [[["str", "'a'"], ["opaque", "builtins.generator"]]],
-    ]
 
 
 def test_each_object_is_described_once_and_a_circle_says_where_it_returns() -> None:
@@ -249,44 +173,3 @@ def test_the_message_says_where_it_sits(place: str) -> None:
         f"{name} is a generator, which cannot be written into the key of a kept result: "
         "pass it as a setting made of numbers, strings, arrays, lists or dictionaries"
     )
-
-
-def test_a_function_is_named_in_messages() -> None:
-    with pytest.raises(NotWritten, match=r"^a default of defaults\[0\]\[0\] is a generator"):
-        code_digest(defaults)
-    shared = np.random.default_rng(0)
-    random = "is a generator of random numbers that all cells would share: draw from the one that each call is handed$"
-    for check in (check_draws, code_digest):
-        with pytest.raises(NotWritten, match=rf"^a default of <lambda>\[0\]\[0\] {random}"):
-            check(lambda x=shared: x)
-        with pytest.raises(NotWritten, match=rf"^a part of function\[2\]\[1\]\[0\] {random}"):
-            check(functools.partial(min, shared))  # which has no name
-
-
-def test_a_digest_of_code_is_that_of_package_cells_and_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    package = digests.package_digest()
-    assert code_digest(add) == digest([package, None, ADD])
-    for cells, kept in ((["a", "a", "b", "a"], ["a", "b", "a"]), ([], []), (["a"], ["a"])):
-        monkeypatch.setattr(digests, "executed_cells", lambda cells=cells: cells)
-        assert code_digest(add) == digest([package, kept, ADD])
-        # What only the cells can say: every one of them counts, and the type stands for the value.
-        opaque = plain(reads, (), [["STUCK", ["opaque", "builtins.generator"]]])
-        assert code_digest(reads) == digest([package, cells, opaque])
-
-
-def test_half_a_surrogate_has_a_digest() -> None:
-    assert digest("\ud800") == hashlib.sha256(b'"\xed\xa0\x80"').hexdigest()
-
-
-def test_cells_are_those_of_the_shell_without_comments_and_empty_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    shell = SimpleNamespace(history_manager=SimpleNamespace(input_hist_parsed=["", "x = 1  # one", "  \n", "%magic ("]))
-    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
-    monkeypatch.setitem(sys.modules, "IPython.core", ModuleType("IPython.core"))
-    room = ModuleType("IPython.core.getipython")
-    monkeypatch.setitem(sys.modules, "IPython.core.getipython", room)
-    room.get_ipython = lambda: shell
-    assert digests.executed_cells() == [ast.dump(ast.parse("x = 1")), "%magic ("]
-    room.get_ipython = lambda: None  # IPython is imported, but nothing runs in it
-    assert digests.executed_cells() is None
-    monkeypatch.delitem(sys.modules, "IPython")
-    assert digests.executed_cells() is None

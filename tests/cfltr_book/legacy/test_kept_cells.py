@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,38 +25,12 @@ def members(content: bytes) -> dict[str, Any]:
         return {name: found[name] for name in found.files}
 
 
-def test_a_packed_result_is_two_texts_and_its_arrays() -> None:
-    result = {"fit": [np.arange(3), (1, None)], 2: np.array([[True]])}
-    found = members(pack(result, {"seed": 1, "setting": "ε"}))
-    assert list(found) == ["result", "about", "array_0", "array_1"]
-    assert json.loads(found["about"].tobytes()) == {"seed": 1, "setting": "ε"}
-    assert json.loads(found["result"].tobytes()) == {"mapping": [["fit", [{"array": 0}, [1, None]]], [2, {"array": 1}]]}
-    assert found["array_0"].tolist() == [0, 1, 2]
-    assert found["array_1"].tolist() == [[True]]
-    assert all(found[name].dtype == np.uint8 for name in ("result", "about"))
-
-
-def test_half_a_surrogate_can_be_kept() -> None:
-    """Python's names of files hold them where a name is no UTF-8."""
-    for text in ("\ud800", "a\udcffb", "ε"):
-        assert unpack(pack({text: text}, {"setting": text}), {"setting": text}) == {text: text}
-
-
 def test_a_file_about_something_else_says_what() -> None:
     content = pack(1, {"seed": 1})
     with pytest.raises(ValueError, match=r"""^the file is about \{"seed": 1\}, not about \{'seed': 2\}$"""):
         unpack(content, {"seed": 2})
     assert unpack(pack(1, {"stream": (7, 2)}), {"stream": (7, 2)}) == 1  # a tuple is a list in JSON
     assert unpack(content, {"seed": 1}) == 1
-
-
-def test_a_changed_member_is_told_by_its_checksum() -> None:
-    content = pack([np.arange(1000)], {"seed": 1})
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        place = archive.getinfo("array_0.npy").header_offset + 400
-    damaged = content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
-    with pytest.raises(ValueError, match=r"^the file is damaged: its checksum differs$"):
-        unpack(damaged, {"seed": 1})
 
 
 @pytest.mark.parametrize("settings", [None, [{"eta": 0.5}, "words"]])
@@ -99,16 +72,6 @@ def test_cells_are_named_in_messages() -> None:
     ]
     with pytest.raises(ValueError, match=r"^settings, seeds: two stands twice; name each once$"):
         run_cells(odd, twice)
-
-
-def test_settings_that_cannot_be_written_are_told_apart_by_their_place() -> None:
-    """Without a store nothing is written, and any setting will do."""
-    shown = RUN.each_seed(
-        lambda seed, setting, rng: next(setting), [iter([1, 2]), (i for i in (3, 4))], stream=1, seeds=[3]
-    )
-    assert shown == [[1, 3]]
-    with pytest.raises(ValueError, match=r"^settings\[1\] is a generator, which cannot be written"):
-        RUN.each_seed(lambda seed, setting, rng: 0, [1, (i for i in ())], stream=1, store="never made")
 
 
 def test_what_is_none_is_kept_too(tmp_path: Path) -> None:

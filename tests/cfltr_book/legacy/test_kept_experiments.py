@@ -238,16 +238,6 @@ def test_a_paper_run_adds_no_seed_to_a_table_that_it_cannot_find_again(
     assert (paper / "curve.csv").read_bytes() == before
 
 
-def test_results_that_no_table_can_hold_are_told_at_the_first_cell(paper: Path) -> None:
-    for result, problem in (
-        ({"value": [1]}, r"^the result of curve, seed 0, n=10, cap=None\['value'\] is a list"),
-        ({"n": 1}, r"^the result of curve, seed 0, n=10, cap=None has the key 'n', which the seed or the setting has"),
-        ({}, r"^the result of curve, seed 0, n=10, cap=None is empty"),
-    ):
-        with pytest.raises(ValueError, match=problem):
-            ask(function=lambda seed, setting, rng, result=result: result)
-
-
 def test_a_kept_table_is_read_and_two_cells_are_computed(reading: Path) -> None:
     calls: list[tuple[int, int]] = []
 

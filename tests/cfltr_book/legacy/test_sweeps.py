@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import os
@@ -21,7 +20,7 @@ import pytest
 
 from cfltr_book import Run
 from cfltr_book.legacy import digests
-from cfltr_book.legacy.sweeps import Cell, pack, run_cells, unpack
+from cfltr_book.legacy.sweeps import pack, unpack
 
 RUN = Run("smoke", "digits", 3)
 SETTINGS = [{"eta": 0.5}, {"eta": 1.0}]
@@ -63,12 +62,6 @@ def test_a_cluster_gives_the_same_numbers(tmp_path: Path) -> None:
         assert RUN.each_seed(experiment, SETTINGS, stream=7, store=tmp_path / "store") == expected
     assert len(list((tmp_path / "store").glob("*.npz"))) == 4
     assert RUN.each_seed(experiment, SETTINGS, stream=7) == expected
-
-
-def test_a_surrounding_configuration_decides_where_cells_run() -> None:
-    with joblib.parallel_config(backend="loky", n_jobs=2):
-        assert os.getpid() not in RUN.each_seed(lambda seed, rng: os.getpid(), stream=1)
-    assert RUN.each_seed(lambda seed, rng: os.getpid(), stream=1) == [os.getpid()] * 2
 
 
 # A process of its own, which is killed in its third cell: a cell writes its name as it starts.
@@ -278,14 +271,6 @@ def test_a_generator_that_cells_would_share_is_refused() -> None:
     ):
         RUN.each_seed(reads, stream=1)
     assert RUN.each_seed(lambda seed, rng: rng.random() < 2, stream=1) == [True, True]
-
-
-def test_run_cells(tmp_path: Path) -> None:
-    cells = [Cell(f"seed {s}", {"seed": s}, arguments=(s,), stream=(s, 5)) for s in (0, 1)]
-    expected = [[s, *oracles.uniforms([s, 5], 2)] for s in (0, 1)]
-    function = lambda seed, rng: (seed, rng.random(), rng.random())  # noqa: E731
-    assert run_cells(function, cells) == expected == run_cells(function, cells, store=tmp_path)
-    assert dataclasses.replace(cells[0], name="x").arguments == (0,)
 
 
 def test_the_engine_writes_under_a_scratch_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

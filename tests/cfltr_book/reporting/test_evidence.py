@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
 import oracles
 import pytest
-from claim_files import registry_of
+from claim_files import entry, put, spec
 
-from cfltr_book.reporting import claim_registry, claims
-from cfltr_book.reporting.claim_registry import Claim, parse_registry
+from cfltr_book.reporting import claim_registry, claims, wording
+from cfltr_book.reporting.claim_registry import Claim
 from cfltr_book.reporting.claims import verdict_of
 from cfltr_book.reporting.evidence import Evidence
 
@@ -26,30 +27,23 @@ ARRAYS = {
 }
 
 
-def entry(id: str, kind: str = "number", **changes: Any) -> dict[str, Any]:
-    fields = {
-        "id": id,
-        "source": "Table <1>",
-        "statement": "A & B hold.",
-        "kind": kind,
-        "chapter": "01",
-        "corpora": ["yahoo-like", "digits"],
-        "scale": "ci",
-        "predicted": "supported",
-        "reason": "a test",
-    }
-    fields |= {"margin": 0.5, "value": 2.0} if kind in ("number", "limit", "equivalence", "ordering") else {}
-    return {**fields, **({"tolerance": 1e-9} if kind in claim_registry.EXACT else {}), **changes}
+def of(id: str, kind: str = "number", **changes: Any) -> dict[str, Any]:
+    exact = kind in claim_registry.EXACT
+    about = {"source": "Table <1>", "statement": "A & B hold.", "tolerance": 1e-9 if exact else None}
+    return entry(id, kind, **{**about, **({} if exact else {"margin": 0.5, "value": 2.0}), **changes})
 
 
 @pytest.fixture
 def known(monkeypatch: pytest.MonkeyPatch) -> dict[str, Claim]:
-    entries = [entry(f"{kind}-fails", kind, predicted="contradicted", control="control-one") for kind in ARRAYS]
-    entries += [entry("holds", control="control-one"), entry("control-one"), entry("open", predicted="inconclusive")]
-    entries += [entry("of-problems", each="random problem"), entry("always", scale="smoke", corpora=["digits"])]
-    found = parse_registry(entries)
-    monkeypatch.setattr(claim_registry, "registry", lambda: found)
-    return found
+    return put(
+        monkeypatch,
+        *(of(f"{kind}-fails", kind, predicted="contradicted", control="control-one") for kind in ARRAYS),
+        of("holds", control="control-one"),
+        of("control-one"),
+        of("open", predicted="inconclusive"),
+        of("of-problems", each="random problem"),
+        of("always", scale="smoke", corpora=["digits"]),
+    )
 
 
 def measured(known: dict[str, Claim], id: str, verdict: str = "supported") -> claims.ClaimResult:
@@ -89,26 +83,6 @@ def test_verdicts_in_words(known: dict[str, Claim]) -> None:
     assert oracles.count_words([verdict for _, verdict, _, _ in cases])["supported"] == 5
 
 
-@pytest.mark.parametrize(
-    ("larger", "changes", "words"),
-    [
-        ([2.2, 2.21, 2.19], {}, "smaller than asked"),
-        ([2.0, 2.01, 1.99], {}, "not seen"),
-        ([1.0, 1.01, 0.99], {}, "opposite seen"),
-        ([2.2, 2.21, 2.19], {"nature": "mathematical"}, "false"),
-        ([2.2, 2.21, 2.19], {"id": "control-two"}, "did not hold"),
-    ],
-)
-def test_an_ordering_fails_in_the_words_of_the_scoreboard(
-    monkeypatch: pytest.MonkeyPatch, larger: list[float], changes: dict[str, Any], words: str
-) -> None:
-    one = entry("one", "ordering", on_record="contradicted", predicted="none", control="control-one") | changes
-    found = registry_of([one, entry("control-one")])
-    monkeypatch.setattr(claim_registry, "registry", lambda: found)
-    result = verdict_of(found[one["id"]], {"larger": larger, "smaller": [2.0, 2.0, 2.0]})
-    assert Evidence([result], "digits", "ci").words(result) == words
-
-
 def test_the_table_says_why_there_is_no_verdict_or_none_yet(known: dict[str, Claim]) -> None:
     equal = Evidence([verdict_of(known["holds"], {"values": [2.0, 2.0]})], "digits", "smoke")
     (row,) = str(equal).splitlines()[1:]
@@ -119,24 +93,27 @@ def test_the_table_says_why_there_is_no_verdict_or_none_yet(known: dict[str, Cla
     assert row.endswith(" (on record: seen); control-one (elsewhere in this chapter)")
 
 
-def test_a_verdict_against_the_prediction_has_it_beside(monkeypatch: pytest.MonkeyPatch) -> None:
-    # (verdict on record, predicted before the first measurement) and what is said if a run agrees with the former.
-    cases = {
-        ("contradicted", "contradicted"): "opposite seen",
-        ("contradicted", "supported"): "opposite seen (predicted: seen)",
-        ("contradicted", "none"): "opposite seen",
-        ("supported", "supported"): "seen",
-        ("supported", "contradicted"): "seen (predicted: opposite seen)",
-        ("supported", "none"): "seen",
-        ("inconclusive", "inconclusive"): "undecided",
-        ("inconclusive", "supported"): "undecided (predicted: seen)",
-        ("inconclusive", "none"): "undecided",
-    }
-    for (recorded, predicted), words in cases.items():
-        found = registry_of([entry("one", on_record=recorded, predicted=predicted)])
-        monkeypatch.setattr(claim_registry, "registry", lambda found=found: found)
-        result = measured(found, "one", recorded)
-        assert Evidence([result], "digits", "ci").words(result) == words
+@pytest.mark.parametrize("recorded", claim_registry.VERDICTS)
+@pytest.mark.parametrize("predicted", [*claim_registry.VERDICTS, "none"])
+def test_a_verdict_against_the_prediction_has_it_beside(
+    recorded: str, predicted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = put(monkeypatch, of("one", on_record=recorded, predicted=predicted))
+    result = measured(found, "one", recorded)
+    called = {"supported": "seen", "contradicted": "opposite seen", "inconclusive": "undecided"}
+    beside = "" if predicted in (recorded, "none") else f" (predicted: {called[predicted]})"
+    assert Evidence([result], "digits", "ci").words(result) == called[recorded] + beside
+
+
+def test_the_table_of_a_chapter_takes_a_sharper_verdict_as_it_comes(known: dict[str, Claim]) -> None:
+    sharper, held = measured(known, "open"), measured(known, "control-one")
+    table = Evidence([sharper, held], "digits", "ci")
+    assert table.words(sharper) == "seen (on record: undecided)"
+    assert table.summary == "Evidence: 1 claim: seen; 1 control: held"
+    assert '<details class="evidence"><summary>' in table.html()
+    failing = Evidence([sharper, measured(known, "control-one", "contradicted")], "digits", "ci")
+    assert failing.summary.endswith("1 control: did not hold; 1 not as on record")
+    assert '<details class="evidence" open>' in failing.html()
 
 
 def test_the_summary_counts(known: dict[str, Claim]) -> None:
@@ -194,7 +171,7 @@ def test_the_table(known: dict[str, Claim]) -> None:
         f"mean {mean:.3g}, {shown[0].level:.1%} interval [{low:.3g}, {high:.3g}] over 3 seeds; must lie within 2 ± 0.5"
     )
     assert first[2:] == ["seen", "control-one (elsewhere in this chapter)"]
-    assert second[1] == "largest |left − right| 0.25; must not exceed 1e-09"
+    assert second[1] == "largest |left − right| 0.25 in 2 cases; must not exceed 1e-09"
     assert table.summary == Evidence(shown, "digits", "ci").summary
     assert not table.open
     of_problems = Table(Evidence([measured(known, "of-problems")], "digits", "ci").html())
@@ -242,9 +219,88 @@ def test_ids_become_links_to_a_scoreboard_and_anchors(known: dict[str, Claim]) -
     assert first < second
 
 
-def test_only_the_id_in_brackets_becomes_a_link(known: dict[str, Claim], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_id_in_brackets_becomes_a_link(monkeypatch: pytest.MonkeyPatch) -> None:
     """A statement may speak of its own id; the link is the one before the source."""
-    found = parse_registry([entry("holds", statement="This (holds; always) is so.")])
-    monkeypatch.setattr(claim_registry, "registry", lambda: found)
-    html = Evidence([verdict_of(found["holds"], {"values": NUMBERS["supported"]})], "digits", "ci").html(scoreboard="b")
+    found = put(monkeypatch, of("holds", statement="This (holds; always) is so."))
+    html = Evidence([measured(found, "holds")], "digits", "ci").html(scoreboard="b")
     assert 'This (holds; always) is so. (<a href="b#claim-holds">holds</a>; ' in html
+
+
+@pytest.mark.parametrize(
+    ("larger", "changes", "words"),
+    [
+        ([2.2, 2.21, 2.19], {}, "smaller than asked"),
+        ([2.0, 2.01, 1.99], {}, "not seen"),
+        ([1.0, 1.01, 0.99], {}, "opposite seen"),
+        ([2.0, 2.0, 2.0, 2.0, 2.0], {}, "not seen"),  # what touches 0 has not left it
+        ([2.2, 2.21, 2.19], {"nature": "mathematical"}, "false"),
+        ([2.2, 2.21, 2.19], {"id": "control-two"}, "did not hold"),
+    ],
+)
+def test_a_contradicted_ordering_is_called_by_the_sign_of_its_interval(
+    monkeypatch: pytest.MonkeyPatch, larger: list[float], changes: dict[str, Any], words: str
+) -> None:
+    one = of("one", "ordering", on_record="contradicted", predicted="none", control="control-one") | changes
+    spec = put(monkeypatch, one, of("control-one"))[one["id"]]
+    result = verdict_of(spec, {"larger": larger, "smaller": [2.0] * len(larger)})
+    assert Evidence([result], "digits", "ci").words(result) == words
+    assert wording.outcome(spec, "contradicted", interval=result.interval) == words
+    if not changes:
+        assert wording.shortfall(result.interval) == words
+        assert wording.outcome(spec, "contradicted") == "contradicted", "it can be all three"
+        assert wording.outcome(replace(spec, margin=0.0), "contradicted") == "opposite seen"
+    for other in ("supported", "inconclusive", "no verdict"):
+        assert wording.outcome(spec, other, interval=result.interval) == wording.outcome(spec, other)
+
+
+@pytest.mark.parametrize(
+    ("kind", "effect", "condition"),
+    [
+        ("identity", "largest |left − right|", "must not exceed 1e-09"),
+        ("inequality", "largest excess", "must not exceed 1e-09"),
+        ("ordering", "mean difference", "must exceed 0.5"),
+        ("equivalence", "mean difference", "must lie within ±0.5"),
+        ("number", "mean", "must lie within 2 ± 0.5"),
+        ("limit", "log-log slope", "must lie within 2 ± 0.5"),
+    ],
+)
+def test_what_is_measured_and_what_it_must_meet(
+    known: dict[str, Claim], kind: str, effect: str, condition: str
+) -> None:
+    spec = known[f"{kind}-fails"]
+    assert (wording.describe(spec), wording.required(spec)) == (effect, condition)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("J20 §4; O20 Eq. 2", "Jagerman and de Rijke (2020) §4; Oosterhuis and de Rijke (2020) Eq. 2"),
+        ("N, three; B", "the notes, three; this book"),
+        ("B, after A18, Table N and NB", "this book, after Agarwal et al. (2018), Table N and NB"),
+        ("A180, BA18", "A180, BA18"),
+    ],
+)
+def test_a_source_is_spelt_out(source: str, words: str) -> None:
+    assert wording.spelt_out(source) == words
+
+
+def test_an_id_names_its_source() -> None:
+    sources = {"A18-x": "A18", "J20-x-y": "J20", "O20-x": "O20", "N-x": "N", "B-x": "B", "else": "B", "A18": "A18"}
+    for id, source in {**sources, "control-A18": "control"}.items():
+        assert wording.source_of(id) == source
+        assert wording.is_published(id) is (source not in ("B", "control"))
+        assert wording.is_control(id) is (source == "control")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"nature": "mathematical"}, ("true", "false", "undecided")),
+        ({}, ("seen", "opposite seen", "undecided")),
+        ({"id": "control-x"}, ("held", "did not hold", "undecided")),
+    ],
+)
+def test_a_verdict_in_words(changes: dict[str, str], words: tuple[str, ...]) -> None:
+    one = replace(spec(), **changes)
+    assert tuple(wording.outcome(one, verdict) for verdict in claim_registry.VERDICTS) == words
+    assert wording.outcome(one, "no verdict") == "no verdict"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,9 +19,6 @@ from cfltr_core import (
     MixturePolicy,
     PlackettLucePolicy,
     PositionBasedUser,
-    TrustUser,
-    power_examination,
-    simulate_clicks,
     simulate_pages,
 )
 
@@ -146,71 +142,3 @@ def test_of_a_log_leaves_out_what_was_not_shown(case: Counts) -> None:
     found = DisplayShares.of_log(log)
     assert found.document.tolist() == [d for d, k in enumerate(case.rank) if k > 0 and sessions[d] > 0]
     assert (found.share == 1).all()
-
-
-def test_exposure_is_that_of_the_policy_for_any_user() -> None:
-    rng = np.random.default_rng(5)
-    policy = MixturePolicy(
-        [page_of(rng.random(5), rng, 2), PlackettLucePolicy(rng.random(5), CUTS, cutoff=3)], [0.3, 0.7]
-    )
-    shares = DisplayShares.of_policy(policy)
-    for user in (
-        PositionBasedUser(power_examination(0.7), epsilon_minus=0.1),
-        TrustUser([1.0, 0.5, 0.2], epsilon_plus=1.0, epsilon_minus=0.1),
-    ):
-        np.testing.assert_allclose(shares.exposure(user), policy.exposure(user), rtol=1e-12, atol=0)
-
-
-def test_many_sessions_come_near_the_policy() -> None:
-    rng = np.random.default_rng(6)
-    policy = PlackettLucePolicy(rng.random(5), CUTS, cutoff=3)
-    log = simulate_clicks(policy, USER, relevance=[1, 0, 1, 0, 1], sessions=[20_000] * 2, rng=rng)
-    near, true = DisplayShares.of_log(log), DisplayShares.of_policy(policy)
-    assert list(table_of(near)) == list(table_of(true))
-    # Five standard errors of a share of 200,000 sessions.
-    assert np.abs(near.share - true.share).max() < 5 * 0.5 / math.sqrt(20_000)
-
-
-GOOD = {"document": [0, 1], "rank": [1, 2], "share": [1.0, 0.5], "offsets": CUTS}
-HALF = DisplayShares(**GOOD)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"document": [0, 5]}, "document[1] is 5.0, outside [0, 4]: no such document"),
-        ({"rank": [0, 1]}, "rank[0] is 0.0, outside [1, inf]: displayed ranks start at 1; add 1 to positions"),
-        ({"share": [1.0]}, "share: expected shape (2,), one number a term, got (1,)"),
-        (
-            {"share": [3.0, 0.5]},
-            "share[0] is 3.0, outside [0, 1]: a share of the sessions; divide displays",
-        ),
-        ({"document": [0, 0], "rank": [1, 1]}, "rank[0] is 1, but another term is of the same document and rank"),
-        ({"document": [4, 4], "share": [0.5, 0.75]}, "share: those of document 4 add up to 1.25: a session shows"),
-        ({"document": [3, 4], "rank": [2, 2]}, "share: those of rank 2 in query 1 add up to 1.5: a session shows"),
-    ],
-)
-def test_messages(change: dict[str, list[float]], message: str) -> None:
-    with pytest.raises(ValueError, match="^" + re.escape(message)):
-        DisplayShares(**{**GOOD, **change})
-
-
-def test_messages_of_mixed_and_pages() -> None:
-    other = DisplayShares(document=[0], rank=[1], share=[1.0], offsets=[0, 3])
-    for parts, traffic, message in (
-        ([], [], "parts: expected the shares of at least one ranker, got none"),
-        ([HALF, other], [0.5, 0.5], "parts[1] has other offsets than parts[0]: mix shares on the same lists"),
-        ([HALF, HALF], [1.0], "traffic: expected shape (2,) or (2, 2), got (1,)"),
-        ([HALF, HALF], [0.5, 0.25], "traffic adds up to 0.75: divide it by its sum"),
-        ([HALF, HALF], [[0.5, 1.0], [0.5, 0.5]], "traffic[:, 1] adds up to 1.5: divide it by its sum"),
-    ):
-        with pytest.raises(ValueError, match="^" + re.escape(message)):
-            DisplayShares.mixed(parts, traffic)
-    for method in (HALF.exposure, HALF.exposure_slope):
-        with pytest.raises(TypeError, match=r"user is list: expected a user, of an estimated curve curve\.user\(\)"):
-            method([1.0, 0.5])
-    policy = DeterministicPolicy([1, 2, 3, 1, 2], CUTS)
-    rng = np.random.default_rng(0)
-    pages = simulate_pages(policy, USER, relevance=[1, 0, 1, 0, 1], sessions=[1, 1], rng=rng)
-    with pytest.raises(ValueError, match=r"^pages\.document\[2\] is 2, of query 1 by offsets and of query 0 by pages"):
-        DisplayShares.of_pages(pages, offsets=[0, 2, 5])

@@ -73,7 +73,7 @@ def terms_of(events: Events) -> dict[tuple[int, int, int, str, int], list[int]]:
     "event_counts.Events.log",
     "event_counts.Events.displays",
 )
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_counts_are_those_of_a_loop(seed: int) -> None:
     rows = sound(seed)
     events = read_events(frame_of(rows).sample(frac=1, random_state=seed), features(seed))
@@ -182,7 +182,7 @@ def test_damaged_tables_are_seen_as_by_a_loop() -> None:
     "event_checks.check_features",
     "event_checks.check_filter",
 )
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(8))
 def test_a_damaged_table_is_refused_or_counted(seed: int) -> None:
     """Whole readings, among sound sessions: which of the checks speaks, and what comes of what is sound."""
     rng = np.random.default_rng(1000 + seed)
@@ -240,36 +240,3 @@ def test_parts_have_their_shares_whatever_the_ids_are() -> None:
     assert [oracles.session_part(s, shares) for s in ("a", "b", "1")] == run_query(
         (text := ibis.memtable({"session": ["a", "b", "1"]})).select("session", part=part_of(text.session, shares))
     ).set_index("session").loc[["a", "b", "1"], "part"].tolist()
-
-
-def test_a_simulated_log_comes_back() -> None:
-    """Sessions are drawn, written down as events, read and counted: the counts of the draw."""
-    offsets = np.array([0, 3, 8])
-    rankers = [
-        cf.DeterministicPolicy([1, 2, 3, 5, 4, 3, 2, 1], offsets),
-        cf.DeterministicPolicy([3, 1, 2, 1, 2, 3, 4, 5], offsets),
-    ]
-    rng = np.random.default_rng(0)
-    rows: list[Event] = []
-    expected = []
-    for ranker, policy in zip("AB", rankers, strict=True):
-        query = rng.integers(0, 2, 50)
-        pages = policy.sample(query, rng)
-        there = pages >= 0
-        clicked = (rng.random(pages.shape) < 0.4) & there
-        expected.append(cf.count_pages(query, pages, clicked=clicked))
-        for s, (q, page, clicks) in enumerate(zip(query, pages, clicked, strict=True)):
-            for k, (d, c) in enumerate(zip(page[page >= 0], clicks, strict=False), start=1):
-                rows.append((s + 1000 * (ranker == "B"), int(q), int(d), float(k), float(c), ranker, 0))
-    table = pd.DataFrame({"query": [0] * 3 + [1] * 5, "document": range(8), "x": range(8)})
-    records = frame_of(rows).to_dict("records")
-    events = read_events(pd.DataFrame(records), table, split=None)
-    for ranker, pages in zip("AB", expected, strict=True):
-        log = events.subset(rankers=[ranker]).log()
-        wanted: dict[tuple[int, int], list[int]] = {}
-        for d, k, n, c in zip(pages.document, pages.rank, pages.impressions.sum(1), pages.clicks.sum(1), strict=True):
-            term = wanted.setdefault((int(d), int(k)), [0, 0])
-            term[0] += int(n)
-            term[1] += int(c)
-        got = zip(log.document, log.rank, log.impressions, log.clicks, strict=True)
-        assert {(int(d), int(k)): [int(n), int(c)] for d, k, n, c in got} == wanted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import oracles
 import pandas as pd
 import pytest
+from event_damage import shoes
 
 import cfltr_core as cf
 from cfltr_core.clicks.logs import require_examined
@@ -21,14 +23,10 @@ USER = cf.PositionBasedUser([1, 1 / 2, 1 / 3])
 X = np.eye(3)
 
 
+@functools.cache
 def events() -> cf.Events:
-    rows = [
-        {"session": s, "query": "shoes", "document": d, "position": k, "clicked": int((s, d) in CLICKED)}
-        for s, page in SHOWN.items()
-        for k, d in enumerate(page, start=1)
-    ]
     lists = pd.DataFrame({"query": ["shoes"] * 3, "document": list("ABC"), "age": [3, 1, 2]})
-    return cf.read_events(pd.DataFrame(rows), lists, split=None)
+    return cf.read_events(shoes(SHOWN, CLICKED), lists, split=None)
 
 
 LAM = cf.rank_weights([3, 2, 1], [0, 3], metric=cf.dcg())

@@ -21,7 +21,6 @@ from cfltr_core import (
     draw_sessions,
     expand_clicks,
     power_examination,
-    sessions_for_clicks,
     simulate_clicks,
 )
 
@@ -207,25 +206,6 @@ def test_expand_clicks_takes_every_subset_of_sessions_equally_often(clicks: int)
         assert abs(count - n * p) <= 5 * math.sqrt(n * p * (1 - p))
 
 
-def test_expand_clicks_of_terms_of_very_different_size() -> None:
-    """None, all, a few and almost all of the sessions, in one log."""
-    impressions, clicks = [5, 5, 1000, 1000], [0, 5, 3, 998]
-    log = ClickLog(
-        document=range(4),
-        rank=[1, 2, 1, 2],
-        impressions=impressions,
-        clicks=clicks,
-        propensity=[1.0, 0.5] * 2,
-        sessions=[5, 1000],
-        offsets=[0, 2, 4],
-    )
-    records = expand_clicks(log, np.random.default_rng(0))
-    for d in range(4):
-        sessions = records.session[records.document == d].tolist()
-        assert len(sessions) == len(set(sessions)) == clicks[d]
-        assert all(0 <= s < impressions[d] for s in sessions)
-
-
 @pytest.mark.oracle("simulation.simulate_clicks")
 @given(problem=counts(), relevance=st.integers(0, 2**20), seed=st.integers(0, 99))
 def test_simulated_logs_have_the_right_terms(problem: Counts, relevance: int, seed: int) -> None:
@@ -264,22 +244,6 @@ def test_simulated_counts_have_mean_and_variance_of_a_binomial(plus: float, minu
     if minus > 0:
         correlation = np.corrcoef(drawn.T)
         assert np.abs(correlation[np.triu_indices(3, 1)]).max() <= 5 / math.sqrt(n)
-
-
-@pytest.mark.oracle("simulation.sessions_for_clicks")
-@given(problem=counts(), n_clicks=st.floats(1, 1e6))
-def test_sessions_for_clicks(problem: Counts, n_clicks: float) -> None:
-    policy, user = world(problem)
-    relevance = [1] * problem.offsets[-1]
-    expected = math.fsum(
-        oracles.clicked(lambda r: oracles.power(1.0, 0.0, r), 1.0, 0.0, rank, 1) for rank in problem.rank
-    ) / (len(problem.offsets) - 1)
-    found, target = sessions_for_clicks(policy, user, n_clicks=n_clicks, relevance=relevance), n_clicks / expected
-    assert type(found) is int
-    if target < 1:
-        assert found == 1
-    else:
-        assert abs(found - target) <= 0.5 + 1e-9 * target
 
 
 @pytest.mark.oracle("simulation.draw_sessions")

@@ -23,6 +23,7 @@ from cfltr_core import (
     naive,
     policy_aware,
     power_examination,
+    sessions_for_clicks,
     simulate_clicks,
 )
 
@@ -146,19 +147,19 @@ def test_simulated_logs_and_their_estimates(made: tuple, seed: int) -> None:
     np.testing.assert_allclose(aware.propensity, [chance[d] for d in log.document.tolist()], rtol=0, atol=1e-12)
 
 
-@given(made=exploring(), n_clicks=st.floats(10, 1e6))
-def test_sessions_for_clicks_under_a_stochastic_policy(made: tuple, n_clicks: float) -> None:
-    from cfltr_core import sessions_for_clicks
-
+@pytest.mark.oracle("simulation.sessions_for_clicks")
+@given(made=exploring(), n_clicks=st.floats(0.1, 1e6))
+def test_sessions_for_clicks(made: tuple, n_clicks: float) -> None:
     policy, pages = made
-    n_docs = int(policy.offsets[-1])
-    relevance = [d % 2 for d in range(n_docs)]
+    relevance = [d % 2 for d in range(int(policy.offsets[-1]))]
     chance = loops_of(pages, policy.offsets, THETA)
-    expected = math.fsum(c * (0.9 if y else 0.3) for c, y in zip(chance, relevance, strict=True))
-    target = n_clicks * (len(policy.offsets) - 1) / expected
-    assert (
-        abs(sessions_for_clicks(policy, USER, n_clicks=n_clicks, relevance=relevance) - target) <= 0.5 + 1e-9 * target
+    expected = math.fsum(
+        oracles.clicked(lambda r, c=c: c, 0.9, 0.3, 1, y) for c, y in zip(chance, relevance, strict=True)
     )
+    found = sessions_for_clicks(policy, USER, n_clicks=n_clicks, relevance=relevance)
+    target = n_clicks * (len(policy.offsets) - 1) / expected
+    assert type(found) is int
+    assert found == 1 if target < 1 else abs(found - target) <= 0.5 + 1e-9 * target
 
 
 def test_ranks_that_start_at_0_are_noticed_and_cut_off_pages_are_not() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections import Counter
 
 import numpy as np
@@ -64,39 +63,6 @@ def test_without_trust_it_is_the_position_based_user() -> None:
         PositionBasedUser(THETA, **noise).click_probability(rank, relevance),
         rtol=1e-14,
     )
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"examination": [1.0, 2.0]}, r"^examination\[1\] is 2"),
-        ({"epsilon_plus": 1.5}, r"^epsilon_plus is 1\.5, outside \[0, 1\]"),
-        ({"epsilon_minus": [0.5, math.nan]}, r"^epsilon_minus\[1\] is nan"),
-        ({"epsilon_minus": [[0.5]]}, r"^epsilon_minus: expected a number, or one for each rank"),
-        ({"epsilon_minus": []}, r"^epsilon_minus: expected a number, or one for each rank"),
-        ({"epsilon_plus": 0.3, "epsilon_minus": [0.2, 0.4]}, r"^epsilon_minus is 0\.4 at rank 2, above epsilon_plus"),
-        ({"epsilon_plus": [0.9, 0.1, 0.9], "epsilon_minus": [0.2, 0.2]}, r"^epsilon_minus is 0\.2 at rank 2"),
-    ],
-)
-def test_trust_users_that_are_refused(given: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        TrustUser(**{"examination": THETA, **given})
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"epsilon_minus": [0.2, 0.2]}, r"^epsilon_minus ends at rank 2, but rank 4 is examined"),
-        ({"epsilon_minus": lambda r: r}, r"^epsilon_minus\[1\] is 2\.0, outside \[0, 1\]: the curve must return"),
-        ({"epsilon_plus": 0.2, "epsilon_minus": lambda r: r / 10}, r"^epsilon_minus is 0\.3 at rank 3, above"),
-    ],
-)
-def test_what_a_curve_of_noise_says_is_checked_when_it_is_asked(given: dict, message: str) -> None:
-    user = TrustUser(THETA, **given)
-    with pytest.raises(ValueError, match=message):
-        user.click_probability([1, 2, 3, 4], [1, 1, 1, 1])
-    with pytest.raises(ValueError, match=r"^relevance\[0\] is 2"):
-        user.click_probability([1], [2])
 
 
 def test_a_log_of_a_trusting_user_has_its_click_probabilities() -> None:
@@ -161,25 +127,3 @@ def test_cascade_draws_have_the_law_of_every_click_vector(stop: float, give_up: 
     for vector in itertools.product((0, 1), repeat=3):
         p = law.get(vector, 0.0)
         assert abs(found[vector] / n - p) <= 4 * math.sqrt(p * (1 - p) / n)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"stop": 1.5}, "stop is 1.5, outside [0, 1]"),
-        ({"give_up": -0.1}, "give_up is -0.1, outside [0, 1]"),
-        ({"epsilon_plus": 0.2, "epsilon_minus": 0.4}, "epsilon_plus=0.2, epsilon_minus=0.4: expected"),
-    ],
-)
-def test_cascade_users_that_are_refused(given: dict, message: str) -> None:
-    with pytest.raises(ValueError, match="^" + re.escape(message)):
-        CascadeUser(**given)
-
-
-def test_a_page_needs_relevances() -> None:
-    with pytest.raises(ValueError, match=r"^relevance: expected the relevances of a page"):
-        CascadeUser().page_click_probability(1.0)
-    with pytest.raises(ValueError, match=r"^relevance\[1\] is 2"):
-        CascadeUser().page_click_probability([0, 2])
-    with pytest.raises(TypeError, match=r"^rng is int"):
-        CascadeUser().draw_page_clicks([0, 1], 3)  # type: ignore[arg-type]

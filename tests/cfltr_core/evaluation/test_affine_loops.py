@@ -9,31 +9,21 @@ import oracles
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import Counts, counts
+from strategies import Counts, counts, log_of
 
 from cfltr_core import (
-    ClickLog,
     DeterministicPolicy,
     PositionBasedUser,
     TrustCurve,
     TrustUser,
     affine,
     aggregate_clicks,
-    dcg,
-    ips,
-    rank_weights,
 )
 from cfltr_core.evaluation.estimators import corrected_clicks
 
 SMALL = counts(longest=3, most_sessions=3)
 THETA, PLUS, MINUS = [1.0, 0.5, 0.3], [0.9, 0.8, 0.8], [0.5, 0.3, 0.1]
 USER = TrustUser(THETA, epsilon_plus=PLUS, epsilon_minus=MINUS)
-
-
-def log_of(problem: Counts) -> ClickLog:
-    policy = DeterministicPolicy(problem.rank, problem.offsets)
-    clicked = np.array([d for d, c in enumerate(problem.clicks) for _ in range(c)], dtype=int)
-    return aggregate_clicks(clicked, policy, user=USER, sessions=problem.sessions)
 
 
 @pytest.mark.oracle("affine.affine", "estimators.corrected_clicks")
@@ -53,7 +43,7 @@ def test_affine(problem: Counts, unit: str, seed: int) -> None:
         offsets.append(len(clicks))
     value = math.fsum(c * b for c, b in zip(clicks, coefficient, strict=True)) / n
     expected = oracles.standard_error(unit, clicks, offsets, problem.sessions, coefficient, value, n)
-    log = log_of(problem)
+    log = log_of(problem, USER)
     found = affine(log, trust=USER, lam=lam, unit=unit)
     np.testing.assert_allclose([found.value, found.standard_error], [value, expected], rtol=1e-9, atol=1e-9)
     assert (found.n_sessions, found.n_clicks) == (n, sum(problem.clicks))
@@ -65,18 +55,6 @@ def test_affine(problem: Counts, unit: str, seed: int) -> None:
     curve = TrustCurve(slope=slope, intercept=intercept, covariance=np.full((6, 6), np.nan), strength=1.0)
     same = affine(log, trust=curve, lam=lam, unit=unit)
     np.testing.assert_array_equal([same.value, same.standard_error], [found.value, found.standard_error])
-
-
-def test_without_trust_it_is_ips() -> None:
-    user = PositionBasedUser([1.0, 0.5, 0.25])
-    log = aggregate_clicks([0, 0, 2], DeterministicPolicy([1, 2, 3], [0, 3]), user=user, sessions=[4])
-    lam = rank_weights([2, 1, 3], [0, 3], metric=dcg())
-    for unit in ("query", "session"):
-        one, other = affine(log, lam, trust=TrustUser([1.0, 0.5, 0.25]), unit=unit), ips(log, lam, unit=unit)
-        assert one.report() == pytest.approx(other.report(), rel=1e-14)
-        np.testing.assert_allclose(one.standard_error, other.standard_error, rtol=1e-12)
-        same = corrected_clicks(log, lam, factor=log.weights, expected=0, unit=unit)
-        np.testing.assert_allclose(same.value, other.value, rtol=1e-14)
 
 
 def test_what_is_refused() -> None:

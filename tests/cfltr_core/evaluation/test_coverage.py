@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 import oracles
-import pytest
 
 from cfltr_core import (
     DeterministicPolicy,
     PositionBasedUser,
-    average_rank,
     dcg,
     draw_sessions,
     ips,
-    naive,
     power_examination,
     rank_weights,
     simulate_clicks,
@@ -31,25 +28,6 @@ USER = PositionBasedUser(power_examination(1.0))
 def covers(estimate, truth: float) -> bool:
     low, high = estimate.interval()
     return low <= truth <= high
-
-
-@pytest.mark.parametrize(("weight", "reference"), [(dcg(), oracles.dcg), (average_rank(), oracles.average_rank)])
-def test_session_intervals_cover_the_risk_on_fixed_queries(weight, reference) -> None:
-    """Ten queries of up to eight documents are the whole population; 2,000 sessions draw from them."""
-    rng = np.random.default_rng(0)
-    cuts = np.concatenate([[0], np.cumsum(rng.integers(3, 9, size=10))])
-    n_docs = int(cuts[-1])
-    policy = DeterministicPolicy.rank_by(rng.normal(size=n_docs), cuts, rng=rng)
-    scores, relevance = rng.normal(size=n_docs), rng.integers(0, 2, size=n_docs)
-    lam = rank_weights(scores, cuts, metric=weight)
-    truth = np.mean(oracles.additive_metric(scores.tolist(), relevance.tolist(), cuts.tolist(), reference))
-    unbiased = biased = 0
-    for _ in range(N_LOGS):
-        log = simulate_clicks(policy, USER, relevance=relevance, sessions=draw_sessions(2_000, 10, rng=rng), rng=rng)
-        unbiased += covers(ips(log, lam=lam, unit="session"), truth)
-        biased += covers(naive(log, lam=lam, unit="session"), truth)
-    assert 0.93 <= unbiased / N_LOGS <= 0.97
-    assert biased / N_LOGS < 0.05
 
 
 def test_query_intervals_cover_the_risk_of_a_large_population() -> None:

@@ -18,13 +18,10 @@ from cfltr_core import (
     DisplayShares,
     MixturePolicy,
     PositionBasedUser,
-    aggregate_clicks,
     cross_fitted,
     dcg,
     doubly_robust,
     draw_sessions,
-    ips,
-    policy_aware,
     rank_weights,
     simulate_clicks,
 )
@@ -78,17 +75,6 @@ def test_gains_and_estimate(seed: int, cap: float) -> None:
     assert found.standard_error == pytest.approx(error, rel=1e-9, abs=1e-12, nan_ok=True)
 
 
-def test_it_is_the_example_of_chapter_two() -> None:
-    """Ten lines of NumPy: guess, weight at most 2, rate, surprise."""
-    page, user = DeterministicPolicy([1, 2, 3], [0, 3]), PositionBasedUser([1, 1 / 2, 1 / 3])
-    log = aggregate_clicks([0] * 6 + [2] * 2, page, user=user, sessions=[6])
-    theta, guess, rate = np.array([1, 1 / 2, 1 / 3]), np.array([0.9, 0.2, 0.6]), np.array([6, 0, 2]) / 6
-    weight = np.minimum(1 / theta, 2)
-    proposed = rank_weights([2, 1, 3], [0, 3], metric=dcg())
-    found = doubly_robust(log, proposed, guess=guess, shares=DisplayShares.of_policy(page), user=user, cap=2)
-    assert found.report() == pytest.approx(float(-proposed.lam @ (guess + weight * (rate - theta * guess))), rel=1e-12)
-
-
 # One query of three documents; pages have two places, and the third document is shown by one ranker alone.
 RELEVANCE, PLUS, MINUS, CURVE = [1, 0, 1], 0.8, 0.3, [0.9, 0.4]
 SHOWN, TRAFFIC = [[1, 2, 0], [2, 0, 1]], [0.25, 0.75]
@@ -127,27 +113,6 @@ def test_unbiased_over_every_page_and_click_if_weights_or_guess_are_right(cap: f
         )
         assert abs(bias) > 0.01
         assert mean == pytest.approx(truth + bias, abs=1e-12)
-
-
-def test_a_good_guess_takes_off_variance_and_fills_in_what_was_never_shown() -> None:
-    rng = np.random.default_rng(0)
-    cuts = np.arange(0, 4 * 200 + 1, 4)
-    relevance = rng.integers(2, size=800)
-    page = DeterministicPolicy.rank_by(rng.random(800), cuts, rng=rng, cutoff=3)
-    shares, lam = DisplayShares.of_policy(page), rank_weights(rng.random(800), cuts, metric=dcg())
-    truth = float(lam.lam @ USER.attraction(relevance)) / 200
-    found = []
-    for _ in range(200):
-        log = simulate_clicks(page, USER, relevance=relevance, sessions=[5] * 200, rng=rng)
-        guess = cross_fitted(np.column_stack([relevance, rng.random(800)]), log, user=USER)
-        aware = policy_aware(log, shares.exposure(USER))
-        case = {"guess": guess, "shares": shares, "user": USER}
-        found.append([doubly_robust(log, lam, **case, cap=c).value for c in (math.inf, 2.0)] + [ips(aware, lam).value])
-    table = np.array(found)
-    mean, spread = table.mean(axis=0), table.std(axis=0)
-    # A fourth of the documents was never shown: IPS misses their attraction, and the guess has it but for the ridge.
-    assert abs(mean[0] - truth) < 0.2 * abs(mean[2] - truth)
-    assert spread[1] < spread[0]
 
 
 @pytest.mark.oracle("doubly_robust.cross_fitted")

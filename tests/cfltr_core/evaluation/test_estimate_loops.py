@@ -7,16 +7,12 @@ import oracles
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import Counts, counts
+from strategies import Counts, counts, log_of
 
-from cfltr_core import ClickLog, DeterministicPolicy, PositionBasedUser, aggregate_clicks, power_examination
+from cfltr_core import DeterministicPolicy, PositionBasedUser, aggregate_clicks, power_examination
 from cfltr_core.evaluation.estimates import Estimate, ratio_error
 
-
-def log_of(problem: Counts) -> ClickLog:
-    policy, user = DeterministicPolicy(problem.rank, problem.offsets), PositionBasedUser(power_examination(1.0))
-    clicked = np.array([d for d, c in enumerate(problem.clicks) for _ in range(c)], dtype=int)
-    return aggregate_clicks(clicked, policy, user=user, sessions=problem.sessions)
+USER = PositionBasedUser(power_examination(1.0))
 
 
 @pytest.mark.oracle("estimates.ratio_error")
@@ -30,7 +26,7 @@ def log_of(problem: Counts) -> ClickLog:
 def test_ratio_error(problem: Counts, unit: str, seed: int, centre: float, denominator: float) -> None:
     """What is fixed in a session is, in the loops, one document more that is always clicked."""
     assume(sum(problem.sessions) > 0)
-    log = log_of(problem)
+    log = log_of(problem, USER)
     rng = np.random.default_rng(seed)
     of_document, of_query = rng.normal(size=problem.offsets[-1]), rng.normal(size=len(problem.sessions))
     offsets, clicks, coefficient = [0], [], []

@@ -9,12 +9,10 @@ import oracles
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import Counts, counts
+from strategies import Counts, counts, log_of
 
 from cfltr_core import (
-    DeterministicPolicy,
     PositionBasedUser,
-    aggregate_clicks,
     clipped,
     ips,
     naive,
@@ -34,9 +32,7 @@ def test_estimates(problem: Counts, unit: str, seed: int, cap: float) -> None:
     n = sum(problem.sessions)
     observed = (problem.clicks, problem.offsets, problem.sessions)
     assume(n > 0)
-    policy, user = DeterministicPolicy(problem.rank, problem.offsets), PositionBasedUser(power_examination(1.0))
-    clicked = [d for d, c in enumerate(problem.clicks) for _ in range(c)]
-    log = aggregate_clicks(np.array(clicked, dtype=int), policy, user=user, sessions=problem.sessions)
+    log = log_of(problem, PositionBasedUser(power_examination(1.0)))
     lam = np.random.default_rng(seed).normal(size=problem.offsets[-1])
     inverse = [1 / THETA[r] if r else 0.0 for r in problem.rank]
     for found, weight in (
@@ -48,7 +44,7 @@ def test_estimates(problem: Counts, unit: str, seed: int, cap: float) -> None:
         value = math.fsum(c * b for c, b in zip(problem.clicks, a, strict=True)) / n
         expected = oracles.standard_error(unit, *observed, a, value, n)
         np.testing.assert_allclose([found.value, found.standard_error], [value, expected], **CLOSE)
-        assert (found.n_sessions, found.n_clicks) == (n, len(clicked))
+        assert (found.n_sessions, found.n_clicks) == (n, sum(problem.clicks))
     found = self_normalised(log, lam=lam, unit=unit)
     total = math.fsum(c * w for c, w in zip(problem.clicks, inverse, strict=True))
     if total == 0:
@@ -59,4 +55,4 @@ def test_estimates(problem: Counts, unit: str, seed: int, cap: float) -> None:
         residual = [(v - value) * w for v, w in zip(lam, inverse, strict=True)]
         expected = oracles.standard_error(unit, *observed, residual, 0.0, total)
         np.testing.assert_allclose([found.value, found.standard_error], [value, expected], **CLOSE)
-    assert (found.n_sessions, found.n_clicks) == (n, len(clicked))
+    assert (found.n_sessions, found.n_clicks) == (n, sum(problem.clicks))

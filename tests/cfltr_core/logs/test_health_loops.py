@@ -167,6 +167,12 @@ def status(rows: pd.DataFrame, features: pd.DataFrame, **given: object) -> dict[
     return dict(zip(report.frame["check"], report.frame["status"], strict=True))
 
 
+@pytest.fixture(scope="module")
+def sound() -> tuple[pd.DataFrame, pd.DataFrame, dict[str, str]]:
+    rows, features = shop(0)
+    return rows, features, status(rows, features)
+
+
 def filtered(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[(rows.groupby("session").clicked.transform("sum") > 0) | (rows.session % 4 == 0)]
 
@@ -205,11 +211,12 @@ def stopping(rows: pd.DataFrame) -> pd.DataFrame:
         (stopping, "clicks above", "red"),
     ],
 )
-def test_each_damage_turns_its_line(damage: Callable[..., pd.DataFrame], line: str, expected: str) -> None:
-    rows, features = shop(0)
-    sound = status(rows, features)
-    assert set(sound.values()) <= {"green", "amber"}
-    assert sound[line] == "green"
+def test_each_damage_turns_its_line(
+    sound: tuple, damage: Callable[..., pd.DataFrame], line: str, expected: str
+) -> None:
+    rows, features, before = sound
+    assert set(before.values()) <= {"green", "amber"}
+    assert before[line] == "green"
     assert status(damage(rows), features, redraws=20)[line] == expected
 
 

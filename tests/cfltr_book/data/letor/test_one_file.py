@@ -111,16 +111,6 @@ def test_traps(tmp_path: Path, trap: str, zipped: bool) -> None:
         assert (report.queries, report.documents) == (data.n_queries, data.n_docs)
 
 
-def test_what_the_traps_mean() -> None:
-    """A few of the values that the literal parser gives, by hand."""
-    assert letor_literal.parse(TRAPS["NULL"])["features"] == [[0, 3], [2, 0]]
-    assert letor_literal.parse(TRAPS["NULL"])["nulls"] == 2
-    assert letor_literal.parse(TRAPS["values that no float holds"])["features"] == [[LARGEST, -LARGEST]] * 3
-    assert letor_literal.parse(TRAPS["values that no float holds"])["capped"] == 6
-    assert letor_literal.parse(TRAPS["last line without an end, a query of one"])["offsets"] == [0, 1, 2]
-    assert letor_literal.parse(TRAPS["one query, two spellings"])["offsets"] == [0, 3]
-
-
 GOOD = b"# head\n1 qid:1 1:0.5 2:1\n0 qid:1 1:0.25 2:1\n"
 WRONG = {
     "feature twice": (b"1 qid:1 1:1 2:2 1:3\n", "feature 1 occurs twice: remove one"),
@@ -212,15 +202,6 @@ def test_empty_files(tmp_path: Path, content: bytes) -> None:
         read(tmp_path, b"1 qid:1")
 
 
-def test_number_of_features(tmp_path: Path) -> None:
-    assert read(tmp_path, GOOD, n_features=5)[0].features.shape == (2, 5)
-    assert read(tmp_path, b"1 qid:1 12000:1\n", n_features=12_000)[0].features[0, -1] == 1
-    with pytest.raises(ValueError, match=r"a\.txt, line 2: feature id '2' in '2:1' is not between 1 and n_features=1"):
-        read(tmp_path, GOOD, n_features=1)
-    with pytest.raises(ValueError, match="n_features is 0: expected a whole number of at least 1"):
-        read(tmp_path, GOOD, n_features=0)
-
-
 def test_damaged_files(tmp_path: Path) -> None:
     """2,000 of them: read right or refused with the right line, nothing else (benchmarks/letor_reader.py does more)."""
     verdicts = []
@@ -230,17 +211,6 @@ def test_damaged_files(tmp_path: Path) -> None:
         except Exception as error:
             raise AssertionError(f"letor_fuzz.mutant({seed})") from error
     assert min(verdicts.count("read"), verdicts.count("refused")) > 500
-
-
-def test_the_judgement_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader that loses the last line, swallows a damaged line or dies otherwise is found out."""
-    lines = svmlight._lines
-    monkeypatch.setattr(svmlight, "_lines", lambda file, name: list(lines(file, name))[:-1])
-    with pytest.raises(AssertionError):
-        letor_fuzz.judge(b"1 qid:1 1:1\n0 qid:1 1:2", tmp_path)
-    monkeypatch.setattr(svmlight, "_lines", lambda file, name: [x for x in lines(file, name) if b"nan" not in x])
-    with pytest.raises(AssertionError, match="read, but it is not sound"):
-        letor_fuzz.judge(b"1 qid:1 1:1\n0 qid:1 1:nan", tmp_path)
 
 
 # What a process holds at most while it reads a file, in multiples of the arrays; with a fault planted if one is named.
@@ -284,3 +254,9 @@ def test_memory_is_bounded_by_the_arrays(tmp_path: Path) -> None:
         assert 1 <= peak(name) <= 1.5
     for fault in ("a second copy", "the whole text"):
         assert peak("a.txt", fault) > 1.5
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    for path in (tmp_path / "absent.txt", tmp_path):
+        with pytest.raises(FileNotFoundError, match="path: there is no file"):
+            read_svmlight(path)

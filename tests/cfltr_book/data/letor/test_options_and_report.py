@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import letor_literal
@@ -123,8 +122,3 @@ def test_report_on_a_collection_counts_every_file_once(tmp_path: Path) -> None:
     assert (report.single_document, report.without_positive, report.without_relevant) == (2, 1, 2)
     assert (report.constant, report.capped, report.nulls, report.duplicates) == ((1,), 1, 1, 1)
     assert report.name == tmp_path.name
-
-
-def test_what_was_checked_cannot_be_changed() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        ReaderOptions().cap = 1.0

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cfltr_book.data.letor import ReaderOptions, read_collection, read_svmlight, svmlight
+from cfltr_book.data.letor import ReaderOptions, read_svmlight, svmlight
 from cfltr_book.data.letor.reader import ReadReport
 from cfltr_book.data.letor.svmlight import Parsed
 
@@ -108,17 +108,6 @@ def test_values_at_the_cap_are_no_values_beyond_it() -> None:
     assert parse("1 qid:1 1:5 2:1 3:-5\n", cap=2.0, drop=(1,)).capped == 2
 
 
-@pytest.mark.parametrize(("text", "lines"), [("", 0), ("# no\n", 1), ("\n\n\n", 3)])
-def test_an_empty_file_says_how_many_lines_it_has(text: str, lines: int) -> None:
-    with pytest.raises(ValueError, match=f"^path: text holds no document in {lines} lines: is it the right file"):
-        parse(text)
-
-
-def test_a_query_that_comes_back_names_its_last_line() -> None:
-    with pytest.raises(ValueError, match=r"^path: text, line 5: query 1 comes back after line 2: sort the file by qid"):
-        parse("1 qid:1 1:1\n1 qid:1 1:1\n# 2\n1 qid:2 1:1\n1 qid:1 1:1\n")
-
-
 REPORT = """a.txt: 3 queries, 5 documents, 3 features
   queries of one document                    2
   queries with grades of 0 only              1
@@ -150,21 +139,6 @@ def test_options_have_one_spelling() -> None:
         "ReaderOptions(cap=2.0, drop=(1, 3), log1p=True, normalise=True, threshold=None)"
     )  # fmt: skip
     assert repr(ReaderOptions(log1p=0, normalise=np.False_)).endswith("log1p=False, normalise=False, threshold=None)")
-
-
-def test_documents_that_repeat_one_of_their_query_are_counted_in_every_query(tmp_path: Path) -> None:
-    text = "0 qid:1 1:1\n1 qid:1 1:1\n0 qid:1 1:1\n0 qid:2 1:1\n1 qid:2 1:2\n0 qid:3 1:5\n0 qid:3 1:5\n"
-    (tmp_path / "a.txt").write_text(text)
-    reports: list[ReadReport] = []
-    read_svmlight(tmp_path / "a.txt", report=reports.append)
-    assert reports[0].duplicates == 3
-    assert (reports[0].without_positive, reports[0].without_relevant, reports[0].single_document) == (1, 1, 0)
-    for name in ("train", "vali", "test"):
-        (tmp_path / f"{name}.txt").write_text(text)
-    (tmp_path / "a.txt").unlink()
-    read_collection(tmp_path, seed=0, report=reports.append)
-    assert reports[1].duplicates == 9
-    assert (reports[1].queries, reports[1].documents) == (9, 21)
 
 
 def test_ids_with_leading_zeros_and_without_end() -> None:

@@ -1,0 +1,81 @@
+"""The claims of chapter 4: bounds hold on small lists, and seeds are read from the tables of the figures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cfltr_book import Run
+from cfltr_book.evidence import ch04
+from cfltr_book.experiments.ch04 import descents, stretched
+
+RUN = Run("smoke", "digits", 3)
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        ch04.hinge_rank,
+        ch04.logistic_bound,
+        ch04.eq7_bound,
+        ch04.bound_in_expectation,
+        ch04.lower_bound_gain,
+        ch04.interpolated_bound,
+    ],
+)
+def test_what_is_called_a_bound_is_one(measure) -> None:  # type: ignore[no-untyped-def]
+    found = measure(RUN)
+    assert found["lower"].shape == found["upper"].shape
+    assert (found["lower"] <= found["upper"] + 1e-9).all()
+    assert (found["lower"] < found["upper"] - 1e-3).any()  # and not the thing itself
+
+
+def test_two_bounds_fail() -> None:
+    for measure in (ch04.logistic_natural, ch04.bound_continuous):
+        found = measure(RUN)
+        assert (found["lower"] > found["upper"] + 0.1).any()
+    # Of the four weights read as they are printed only that of Prec@2 jumps.
+    assert (ch04.bound_continuous(RUN)["lower"] > 1e-6).tolist() == [True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    "measure", [ch04.between_ranks, ch04.bound_constant_scorer, ch04.noisy_bound, ch04.all_surrogate_ranks]
+)
+def test_the_identities_of_the_chapter_hold(measure) -> None:  # type: ignore[no-untyped-def]
+    found = measure(RUN)
+    assert found["left"].shape == found["right"].shape
+    assert np.allclose(found["left"], found["right"], rtol=0, atol=1e-9)
+    assert np.ptp(found["right"]) > 0.1  # a constant would fail
+
+
+def test_every_rank_from_one_to_seven_is_met_with_either_surrogate() -> None:
+    assert ch04.between_ranks(RUN)["left"].tolist() == [float(m) for m in range(1, 8) for _ in range(6)]
+
+
+def test_the_tighter_bound_is_compared_at_its_best_factor() -> None:
+    found, frame = ch04.hinge_tighter(RUN), stretched(RUN)
+    for place, seed in enumerate(RUN.seeds):
+        for side, name in (("lower", "hinge"), ("upper", "logistic")):
+            bounds = [
+                row.bound
+                for row in frame.itertuples()
+                if (row.seed, row.metric, row.surrogate) == (seed, "average rank", name)
+            ]
+            assert found[side][place] == min(bounds)
+
+
+def test_steps_are_compared_with_their_start_and_shuffles_are_averaged() -> None:
+    frame = descents(RUN)
+    for measure, sides, shuffles in (
+        (ch04.bound_learns, ("larger", "smaller"), (0,)),
+        (ch04.bound_shuffled, ("left", "right"), (1, 2)),
+    ):
+        found = measure(RUN)
+        for place, seed in enumerate(RUN.seeds):
+            for side, step in zip(sides, (50, 0), strict=True):
+                logs = [
+                    np.log(row.test)
+                    for row in frame.itertuples()
+                    if (row.seed, row.step) == (seed, step) and row.shuffle in shuffles
+                ]
+                assert found[side][place] == pytest.approx(np.mean(logs))

@@ -1,0 +1,146 @@
+"""What users, pages and shares of displays refuse, by the name of the argument and the place in it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cfltr_core import (
+    CascadeUser,
+    DeterministicPolicy,
+    DisplayShares,
+    PageCounts,
+    PositionBasedUser,
+    TrustUser,
+    count_pages,
+    simulate_pages,
+)
+
+CUTS = [0, 3, 5]
+SHARES = {"document": [0, 1], "rank": [1, 2], "share": [1.0, 0.5], "offsets": CUTS}
+HALF = DisplayShares(**SHARES)
+OTHER = DisplayShares(document=[0], rank=[1], share=[1.0], offsets=[0, 3])
+ROWS = {
+    "page": [0, 0, 1],
+    "query": [0, 0, 1],
+    "document": [4, 5, 6],
+    "rank": [1, 2, 1],
+    "impressions": [[2, 1], [2, 1], [1, 0]],
+    "clicks": [[1, 0], [2, 1], [0, 0]],
+}
+SIMULATED = {"relevance": [1.0, 0.0], "sessions": [2], "rng": np.random.default_rng(0)}
+PAGES = simulate_pages(
+    DeterministicPolicy([1, 2, 3, 1, 2], CUTS),
+    PositionBasedUser([1.0, 0.6, 0.3]),
+    relevance=[1, 0, 1, 0, 1],
+    sessions=[1, 1],
+    rng=np.random.default_rng(0),
+)
+
+
+def shares(**changes: Any) -> DisplayShares:
+    return DisplayShares(**{**SHARES, **changes})
+
+
+def rows(**changes: Any) -> PageCounts:
+    return PageCounts(**{**ROWS, **changes})
+
+
+def counted(query: Any, shown: Any, clicked: Any) -> PageCounts:
+    return count_pages(query, shown, clicked=clicked)
+
+
+def simulated(**changes: Any) -> PageCounts:
+    return simulate_pages(DeterministicPolicy([1, 2], [0, 2]), CascadeUser(), **{**SIMULATED, **changes})
+
+
+def trusting(**changes: Any) -> TrustUser:
+    return TrustUser(**{"examination": [1.0, 0.6, 0.3, 0.2], **changes})
+
+
+def asked(relevance: Any = (1, 1, 1, 1), **changes: Any) -> Any:
+    """A curve of noise is checked when it is asked."""
+    return trusting(**changes).click_probability([1, 2, 3, 4][: len(relevance)], relevance)
+
+
+REFUSED: list[tuple[Callable[[], Any], str]] = [
+    (lambda: shares(document=[0, 5]), "document[1] is 5.0, outside [0, 4]: no such document"),
+    (lambda: shares(rank=[0, 1]), "rank[0] is 0.0, outside [1, inf]: displayed ranks start at 1; add 1 to positions"),
+    (lambda: shares(share=[1.0]), "share: expected shape (2,), one number a term, got (1,)"),
+    (lambda: shares(share=[3.0, 0.5]), "share[0] is 3.0, outside [0, 1]: a share of the sessions; divide displays"),
+    (lambda: shares(document=[0, 0], rank=[1, 1]), "rank[0] is 1, but another term is of the same document and rank"),
+    (lambda: shares(document=[4, 4], share=[0.5, 0.75]), "share: those of document 4 add up to 1.25: a session sh"),
+    (lambda: shares(document=[3, 4], rank=[2, 2]), "share: those of rank 2 in query 1 add up to 1.5: a session shows"),
+    (lambda: DisplayShares.mixed([], []), "parts: expected the shares of at least one ranker, got none"),
+    (lambda: DisplayShares.mixed([HALF, OTHER], [0.5, 0.5]), "parts[1] has other offsets than parts[0]: mix shares"),
+    (lambda: DisplayShares.mixed([HALF, HALF], [1.0]), "traffic: expected shape (2,) or (2, 2), got (1,)"),
+    (lambda: DisplayShares.mixed([HALF, HALF], [0.5, 0.25]), "traffic adds up to 0.75: divide it by its sum"),
+    (lambda: DisplayShares.mixed([HALF] * 2, [[0.5, 1.0], [0.5] * 2]), "traffic[:, 1] adds up to 1.5: divide it by"),
+    (lambda: HALF.exposure([1.0, 0.5]), "user is list: expected a user, of an estimated curve curve.user()"),
+    (lambda: HALF.exposure_slope([1.0, 0.5]), "user is list: expected a user, of an estimated curve curve.user()"),
+    (
+        lambda: DisplayShares.of_pages(PAGES, offsets=[0, 2, 5]),
+        "pages.document[2] is 2, of query 1 by offsets and of query 0 by pages",
+    ),
+    (lambda: rows(**{name: [] for name in ROWS}), "rank: there is no row"),
+    (lambda: rows(page=[0, 0, 2]), "page[2] is 2: number pages 0, 1, 2"),
+    (lambda: rows(rank=[1, 3, 1]), "rank[1] is 3: the rows of a page have the ranks 1, 2"),
+    (lambda: rows(rank=[1, 2, 2]), "rank[2] is 2"),
+    (lambda: rows(query=[0, 1, 1]), "query[1] is 1: a page is of one query"),
+    (lambda: rows(document=[4, 4, 6]), "document[1] is 4: the document stands on its page already"),
+    (lambda: rows(document=[4, -5, 6]), "document[1] is -5: expected 0 or more"),
+    (lambda: rows(impressions=[[2, 1], [2, 2], [1, 0]]), "impressions[1] is [2, 2]: all places of a page"),
+    (lambda: rows(clicks=[[1, 0], [2, 2], [0, 0]]), "clicks[1] is [2, 2]: more clicks than impressions"),
+    (lambda: rows(clicks=[1, 0, 0]), "clicks: expected shape (3, 2), the two halves, got (3,)"),
+    (lambda: counted([0], [3, 4], [0, 0]), "shown: expected a row of whole numbers for each session"),
+    (lambda: counted([0], [[0.5, 1.0]], [[0, 0]]), "shown: expected a row of whole numbers"),
+    (lambda: counted([0, 0], [[3, 4]], [[0, 0]]), "query: expected shape (1,)"),
+    (lambda: counted([0], [[3, 4]], [[0]]), "clicked: expected shape (1, 2), as shown"),
+    (lambda: counted([0], [[3, -2]], [[0, 0]]), "shown[0, 1] is -2: expected the number of a document"),
+    (lambda: counted([0], [[-1, 4]], [[0, 0]]), "shown[0, 1] is 4: it stands below an empty place"),
+    (lambda: counted([0], [[3, 4]], [[0, 2]]), "clicked[0, 1] is 2: expected 1 for a click"),
+    (lambda: counted([0], [[3, -1]], [[0, 1]]), "clicked[0, 1] is 1: nothing is shown there"),
+    (lambda: counted([0], [[-1, -1]], [[0, 0]]), "shown: no session was shown anything"),
+    (lambda: counted([0, 0], [[4, 3], [3, 3]], [[0, 0]] * 2), "shown[1, 1] is 3: the document stands on this page alr"),
+    (
+        lambda: counted([0, 0], [[4, 3], [3]], [[0, 0]] * 2),
+        "shown: the rows have different lengths; fill shorter pages",
+    ),
+    (lambda: counted([0], [[3, 4]], [[1, 0], [1]]), "clicked: the rows have different lengths"),
+    (lambda: simulated(relevance=[1.0]), "relevance: expected shape (2,)"),
+    (lambda: simulated(relevance=[1.0, 2.0]), "relevance[1] is 2"),
+    (lambda: simulated(sessions=[1, 1]), "sessions: expected shape (1,)"),
+    (lambda: simulated(sessions=[0]), "sessions: there is no session"),
+    (lambda: simulated(rng=3), "rng is int"),
+    (lambda: trusting(examination=[1.0, 2.0]), "examination[1] is 2"),
+    (lambda: trusting(epsilon_plus=1.5), "epsilon_plus is 1.5, outside [0, 1]"),
+    (lambda: trusting(epsilon_minus=[0.5, math.nan]), "epsilon_minus[1] is nan"),
+    (lambda: trusting(epsilon_minus=[[0.5]]), "epsilon_minus: expected a number, or one for each rank"),
+    (lambda: trusting(epsilon_minus=[]), "epsilon_minus: expected a number, or one for each rank"),
+    (
+        lambda: trusting(epsilon_plus=0.3, epsilon_minus=[0.2, 0.4]),
+        "epsilon_minus is 0.4 at rank 2, above epsilon_plus",
+    ),
+    (lambda: trusting(epsilon_plus=[0.9, 0.1, 0.9], epsilon_minus=[0.2, 0.2]), "epsilon_minus is 0.2 at rank 2"),
+    (lambda: asked([2]), "relevance[0] is 2"),
+    (lambda: asked(epsilon_minus=[0.2, 0.2]), "epsilon_minus ends at rank 2, but rank 4 is examined"),
+    (lambda: asked(epsilon_minus=lambda r: r), "epsilon_minus[1] is 2.0, outside [0, 1]: the curve must return"),
+    (lambda: asked(epsilon_plus=0.2, epsilon_minus=lambda r: r / 10), "epsilon_minus is 0.3 at rank 3, above"),
+    (lambda: CascadeUser(stop=1.5), "stop is 1.5, outside [0, 1]"),
+    (lambda: CascadeUser(give_up=-0.1), "give_up is -0.1, outside [0, 1]"),
+    (lambda: CascadeUser(epsilon_plus=0.2, epsilon_minus=0.4), "epsilon_plus=0.2, epsilon_minus=0.4: expected"),
+    (lambda: CascadeUser().page_click_probability(1.0), "relevance: expected the relevances of a page"),
+    (lambda: CascadeUser().page_click_probability([0, 2]), "relevance[1] is 2"),
+    (lambda: CascadeUser().draw_page_clicks([0, 1], 3), "rng is int"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED, ids=[message for _, message in REFUSED])
+def test_what_is_refused(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match="^" + re.escape(message)):
+        call()
