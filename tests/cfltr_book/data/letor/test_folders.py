@@ -171,6 +171,8 @@ def test_numbers_and_pairs_say_how_large_a_collection_is(tmp_path: Path, monkeyp
         data, size = run.load(0), run.size
         assert (data.share, data.train.n_queries) == (1 / max(1, filled), len(lengths) / max(1, filled))
         assert set(np.diff(data.train.offsets).tolist()) <= {30, 60, 90}
+        assert SCALES["ci"].fill(read_collection(tmp_path / "long", 0)[0]) == filled
+        assert size == SCALES["ci"].for_collection(data.train)
         assert replace(size, **(whole.large_collection if large else whole.collection)) == size
         assert (size.sgd_steps < whole.sgd_steps, size.light_seeds < 5, size.clicks < whole.clicks) == (large,) * 3
         assert (len(run.seeds), len(run.learning_seeds)) == (size.light_seeds, size.seeds)
