@@ -182,7 +182,7 @@ def bound_shuffled(run: Run) -> Arrays:
     return {"left": left, "right": right}
 
 
-def interpolated_precision(k: int) -> cf.RankWeight:
+def _interpolated_precision(k: int) -> cf.RankWeight:
     """The weight of Prec@k, linear between the ranks ``k`` and k + 1."""
     return cf.RankWeight(f"Prec@{k}, interpolated", lambda x: -np.clip(k + 1 - x, 0, 1) / k)
 
@@ -192,7 +192,7 @@ def bound_continuous(run: Run) -> Arrays:
     """What a change of one score by 1e-9 does to four bounds."""
     ranks = [cf.surrogate_ranks([first, 1.0, 0.0], [0, 3], documents=[0]) for first in (1.0, 1.0 - 1e-9)]
     metrics = (cf.precision(2), cf.average_rank(), cf.dcg(), cf.rbp(0.8))
-    assert np.ptp([interpolated_precision(2)(rank) for rank in ranks]) < 1e-8
+    assert np.ptp([_interpolated_precision(2)(rank) for rank in ranks]) < 1e-8
     return {"lower": np.array([np.ptp([metric(rank) for rank in ranks]) for metric in metrics]), "upper": np.zeros(4)}
 
 
@@ -203,7 +203,7 @@ def interpolated_bound(run: Run) -> Arrays:
     worst, hinge = _worst_rank(lists), _surrogate_ranks(lists)
     lower, upper = [], []
     for k in (1, 2, 3, 5, 10):
-        metric, formula = interpolated_precision(k), cf.precision(k)
+        metric, formula = _interpolated_precision(k), cf.precision(k)
         bend = np.diff(metric(x), 2)
         assert (bend.max() < 1e-9) == (k == 1)  # concave for k = 1 only
         steps = np.where(np.floor(x + 1e-9) <= k, -1 / k, 0)

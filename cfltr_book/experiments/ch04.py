@@ -62,7 +62,7 @@ def world(run: book.Run, seed: int) -> World:
     return World(train, features, data.test, later, deployed)
 
 
-def click_log(
+def _click_log(
     run: book.Run, queries: cf.RankingData, scores: FloatArray, relevance: FloatArray, rng: np.random.Generator
 ) -> cf.ClickLog:
     """A log of the middle size at η = 1, of the ranker with these scores; without noise."""
@@ -75,7 +75,7 @@ def month(run: book.Run) -> Month:
     """What the first seed's population clicked."""
     w, rng = world(run, run.seed), run.rng(run.seed, 407)
     logs = [
-        click_log(run, queries, x @ w.deployed, queries.binary, rng)
+        _click_log(run, queries, x @ w.deployed, queries.binary, rng)
         for queries, x in ((w.queries, w.features), (w.later, w.later_features))
     ]
     return Month(w.features, logs[0], w.later_features, logs[1], w.deployed)
@@ -114,7 +114,7 @@ def descents(run: book.Run) -> pd.DataFrame:
         offsets, relevant = w.queries.offsets, np.asarray(w.queries.binary)
         for _ in range(shuffle):
             relevant = relevant[np.lexsort((rng.random(len(relevant)), cf.query_index(offsets)))]
-        log = click_log(run, w.queries, w.features @ w.deployed, relevant, rng)
+        log = _click_log(run, w.queries, w.features @ w.deployed, relevant, rng)
         weights = log.clicks * log.weights / log.n_sessions
         path = descend(w.features, log, np.zeros(w.features.shape[1]), metric)
         rows = []

@@ -84,7 +84,7 @@ class ClaimResult:
         ``scoreboard`` is the address of a page on which every claim has the anchor ``claim-<id>``: the id becomes a
         link to it.  With ``anchor`` the paragraph bears that anchor itself.
         """
-        spec = claim_registry.registry()[self.id]
+        spec = self.spec
         name = f"`{self.id}`"
         if scoreboard is not None:
             name = f'<a href="{scoreboard}#claim-{self.id}">{name}</a>'
@@ -93,9 +93,19 @@ class ClaimResult:
         return f"**Claim {name}: {self.verdict}.** {spec.statement} *({spelt_out(spec.source)}; {self.measured})*"
 
     @property
+    def spec(self) -> Claim:
+        """The claim itself."""
+        return claim_registry.registry()[self.id]
+
+    @property
+    def threshold(self) -> float:
+        """The tolerance or margin that was set before."""
+        return self.spec.tolerance if self.spec.kind in EXACT else self.spec.margin
+
+    @property
     def measured(self) -> str:
         """The effect in words, with its interval and what was required, or why there is no verdict."""
-        spec = claim_registry.registry()[self.id]
+        spec = self.spec
         if self.verdict == NO_VERDICT:
             return self.reason
         text = f"{describe(spec)} {self.effect:.3g}"

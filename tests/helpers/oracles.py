@@ -1022,8 +1022,8 @@ SCALES = {
         "sgd_seeds": (4, 0),
         "collection_values": 2_000_000,
         "collection_pairs": float("inf"),
-        "collection_list": float("inf"),
-        "collection_seeds": (2, 2),
+        "collection": {},
+        "large_collection": {},
     },
     "ci": {
         "generated": (3_000, 1_000, 1_000),
@@ -1044,8 +1044,15 @@ SCALES = {
         "sgd_seeds": (20, 0),
         "collection_values": 4_000_000,
         "collection_pairs": 8_000_000,
-        "collection_list": 5_000,
-        "collection_seeds": (5, 3),
+        "collection": {"light_seeds": 5},
+        "large_collection": {
+            "seeds": 3,
+            "light_seeds": 3,
+            "clicks": (500, 5_000),
+            "severity_clicks": (500, 2_500),
+            "robust_clicks": 1_000,
+            "sgd_steps": 34_000,
+        },
     },
     "paper": {
         "generated": (20_000, 3_000, 7_000),
@@ -1066,8 +1073,8 @@ SCALES = {
         "sgd_seeds": (1, 4),
         "collection_values": float("inf"),
         "collection_pairs": float("inf"),
-        "collection_list": float("inf"),
-        "collection_seeds": (20, 20),
+        "collection": {},
+        "large_collection": {},
     },
 }
 

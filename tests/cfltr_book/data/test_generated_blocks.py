@@ -132,6 +132,6 @@ def test_a_value_that_is_not_finite_is_found_in_any_piece(value: float, row: int
     features[row, column] = value
     features[-1, -1] = value  # the first is named
     with pytest.raises(
-        ValueError, match=rf"^features\[{row}, {column}\] is {value}: replace non-finite values, or cap"
+        ValueError, match=rf"^features\[{row}, {column}\] is {value}: replace or drop non-finite values"
     ):
         RankingData(features, np.zeros(8000, dtype=np.int8), offsets=[0, 8000])

@@ -202,7 +202,7 @@ BAD_ROWS = [
     ("clicked", [1, 0, 2, 1], r"^clicked\[2\] is 2: expected 1 for a click and 0 for none; count a second click"),
 ]
 BAD_TERMS = [
-    ("rank", [0, 1, 0, 1], r"^rank\[0\] is 0: ranks start at 1; add 1 to positions that start at 0$"),
+    ("rank", [0, 1, 0, 1], r"^rank\[0\] is 0, outside \[1, inf\]: ranks start at 1; add 1 to positions"),
     ("clicks", [1, 0, 4, 1], r"^clicks\[2\] is 4: more clicks than impressions; count a display at most once"),
     ("document", [0] * 4, r"^rank\[2\] is 1, but row 0 is of the same query, .*: add up impressions and clicks"),
 ]
