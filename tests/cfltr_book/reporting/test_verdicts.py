@@ -271,7 +271,7 @@ def test_numbers_that_allow_no_verdict_stop_a_chapter_only_where_the_claim_gates
         claim(one.id, scale="ci", corpus="yahoo-like", **arrays)
     for scale, corpus in (("smoke", "yahoo-like"), ("ci", "digits")):
         result = claim(one.id, scale=scale, corpus=corpus, **arrays)
-        assert (result.verdict, result.interval, result.seeds) == (NO_VERDICT, None, 0)
+        assert (result.verdict, result.interval, result.seeds, result.threshold) == (NO_VERDICT, None, 0, 0.5)
         assert math.isnan(result.effect)
         text = result._repr_markdown_()
         assert text.startswith("**Claim `some-claim`: no verdict.** Something holds. *(somewhere; some-claim")
