@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -52,17 +51,13 @@ class Evidence:
 
     @property
     def summary(self) -> str:
-        """One line: how many claims and controls, how many of each outcome, and how many differ from the record."""
-        parts = []
-        for noun, is_one in (("claim", False), ("control", True)):
-            outcomes = Counter(self._outcome(r) for r in self.results if is_control(r.id) is is_one)
-            number = outcomes.total()
-            if number:
-                each = [f"{count} {called}" for called, count in outcomes.items()]
-                called = ", ".join(each) if len(each) > 1 else next(iter(outcomes))
-                parts.append(f"{number} {noun}{'' if number == 1 else 's'}: {called}")
-        changed = sum(map(self._changed, self.results))
-        return "Evidence: " + "; ".join(parts) + (f"; {changed} not as on record" if changed else "")
+        """One line: how many claims and controls, and how many verdicts differ from those on record."""
+        controls = sum(is_control(result.id) for result in self.results)
+        counts = {"claim": len(self.results) - controls, "control": controls}
+        parts = [f"{count} {noun}{'s' * (count != 1)}" for noun, count in counts.items() if count]
+        recorded = (claim_registry.registry()[r.id].recorded(self.scale, self.corpus) for r in self.results)
+        others = sum(r.verdict != verdict for r, verdict in zip(self.results, recorded, strict=True))
+        return f"Evidence: {', '.join(parts)}: {f'{others} not ' if others else ''}as on record"
 
     def words(self, result: ClaimResult) -> str:
         """The verdict in the words of the scoreboard, and what it is compared with.

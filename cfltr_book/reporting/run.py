@@ -77,7 +77,7 @@ class Run(Experiments):
 
     >>> same = run.claim("N-naive-expectation", left=[1 / 3], right=[2 / 6])
     >>> run.evidence(same).summary
-    'Evidence: 1 claim: true'
+    'Evidence: 1 claim: as on record'
     >>> run.number("sessions-of-the-example", log.n_sessions, form="{:d}")
     >>> run.record("words-of-the-example", "a phrase, as chapters record them that are not yet written anew")
     >>> ax = book.curves([1, 2], {"ips": [0.5, 0.6]}, xlabel="clicks")

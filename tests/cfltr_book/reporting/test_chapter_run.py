@@ -41,7 +41,7 @@ def test_what_a_chapter_shows_knows_where_it_stands(tmp_path: Path, monkeypatch:
     assert found["some-number.json"]["text"] == "0.5"
     assert found["fig-one.json"]["caption"] == CAPTION
     assert found["fig-two.json"]["caption"] == f"{CAPTION} {RUN.setting_of(RUN.seeds)}."
-    assert RUN.evidence(result).summary.startswith("Evidence: 1 claim: true")
+    assert RUN.evidence(result).summary == "Evidence: 1 claim: as on record"
 
 
 def test_a_claim_is_told_which_seed_each_value_belongs_to(monkeypatch: pytest.MonkeyPatch) -> None:
