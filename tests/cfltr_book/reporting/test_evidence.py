@@ -120,7 +120,8 @@ def test_the_summary_counts(known: dict[str, Claim]) -> None:
     def summary(*pairs: tuple[str, str], scale: str = "ci") -> str:
         return Evidence([measured(known, *pair) for pair in pairs], "digits", scale).summary
 
-    assert summary(*[("holds", "supported")] * 5, ("number-fails", "contradicted")) == "Evidence: 6 claims: as on record"
+    six = [("holds", "supported")] * 5 + [("number-fails", "contradicted")]
+    assert summary(*six) == "Evidence: 6 claims: as on record"
     held = ("holds", "supported"), ("control-one", "supported")
     assert summary(*held) == "Evidence: 1 claim, 1 control: as on record"
     assert summary(held[1], ("control-one", "contradicted")) == "Evidence: 2 controls: 1 not as on record"
