@@ -60,6 +60,8 @@ class ClaimResult:
     True
     >>> result.measured
     'largest |left − right| 0 in 1 case; must not exceed 1e-12'
+    >>> result.threshold == result.spec.tolerance
+    True
     """
 
     id: str
