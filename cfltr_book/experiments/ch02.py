@@ -153,7 +153,7 @@ def errors(run: book.Run) -> pd.DataFrame:
                 "ips": logs.mean(gain[logs.document] / logs.propensity),
             }
             for method, values in found.items():
-                rows.append((seed, clicks, method, np.sqrt(np.mean((values - truth) ** 2)) / truth))
+                rows.append((seed, clicks, method, np.sqrt(np.mean((values - truth) ** 2)) / abs(truth)))
     return pd.DataFrame(rows, columns=["seed", "clicks", "method", "error"])
 
 
@@ -266,7 +266,7 @@ def caps(run: book.Run) -> pd.DataFrame:
             )
             for clicks in (smallest // 10, *run.size.clicks):
                 sd = np.sqrt(of_one / sessions_for(w, eta, clicks))
-                rows.append((seed, eta, clicks, cap, bias / truth, sd / truth))
+                rows.append((seed, eta, clicks, cap, bias / abs(truth), sd / abs(truth)))
     table = pd.DataFrame(rows, columns=["seed", "eta", "clicks", "cap", "bias", "sd"])
     return table.assign(error=np.hypot(table["bias"], table["sd"]))
 

@@ -155,7 +155,7 @@ def test_a_cap_takes_from_every_document_seen_less_often() -> None:
     for document in W.relevant:
         rank = W.policy.displayed_rank[document]
         bias -= (W.new - W.old).lam[document] * (min(rank, 4) / rank - 1)
-    assert frame.loc[(4, 500), "bias"] == pytest.approx(bias / W.queries.n_queries / W.truth(W.new - W.old))
+    assert frame.loc[(4, 500), "bias"] == pytest.approx(bias / W.queries.n_queries / abs(W.truth(W.new - W.old)))
     for _, rows in ch02.caps(RUN).groupby("eta"):
         biased = rows.groupby("cap")["bias"].any()
         assert biased.tolist() == [True] * (len(biased) - 1) + [False]
