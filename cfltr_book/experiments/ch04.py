@@ -137,6 +137,19 @@ def descents(run: book.Run) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["seed", "shuffle", "step", "guaranteed", "estimate", "test"])
 
 
+def taught_by_labels(run: book.Run) -> float:
+    """The true DCG of a test query, by a linear regression on all labels of the queries that were learnt from."""
+
+    def dcg_of(seed: int, rng: np.random.Generator) -> float:
+        w = world(run, seed)
+        ranker = cf.fit_linear_ranker(w.queries, 1.0, rng=rng)
+        scores = ranker.decision_function(w.later.features)
+        found = cf.additive_metric(scores, w.later.offsets, relevance=w.later.binary, metric=cf.dcg())
+        return -float(found.mean())
+
+    return float(np.mean(run.each_seed(dcg_of, stream=408)))
+
+
 @cache
 def stretched(run: book.Run) -> pd.DataFrame:
     """Bounds of a linear ranker that has learnt from all labels, on test queries, when all its scores are multiplied.
