@@ -89,7 +89,7 @@ def descend(
     Longer steps, such as 1/√t, jump to and fro across kinks, so that where they end depends on how a machine rounds.
     """
     path, clicked = [w], log.clicks > 0
-    documents, weights = log.document[clicked], log.mass[clicked]
+    documents, weights = log.document[clicked], (log.clicks * log.weights)[clicked]
     for t in range(1, steps + 1):
         at = cf.bound_loss(x @ path[-1], log.offsets, documents=documents, weights=weights, metric=metric)
         slope = x.T @ at.gradient
