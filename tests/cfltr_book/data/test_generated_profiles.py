@@ -20,25 +20,21 @@ CONFLICTS = ("yahoo-like:conflict", "istella-like:conflict")
 
 @pytest.mark.oracle("generated.generate")
 @pytest.mark.parametrize("name", profile_loops.CORPORA)
-@pytest.mark.parametrize("seed", [0, 4])
-def test_against_loops(name: str, seed: int) -> None:
+@pytest.mark.parametrize("small", [False, True])
+def test_against_loops(name: str, small: bool) -> None:
     """Offsets and grades of every document, and all features of two queries of each part; of any size."""
     assert check_corpus(name) == name
-    sizes, n_features = profile_loops.SIZES[name.partition(":")[0]]["smoke"]
-    corpus, small = (
-        load_corpus(name, "smoke", seed=seed),
-        generate(GENERATED[name], (7, 2, 3), n_features=12, seed=seed),
-    )
-    for found, size, width in ((corpus, sizes, n_features), (small, (7, 2, 3), 12)):
-        assert found.name == name
-        loops = profile_loops.corpus(name, seed, size, width, n_checked=2)
-        for part, (offsets, grades, features) in zip(PARTS, loops, strict=True):
-            data = getattr(found, part)
-            assert np.diff(data.offsets).tolist() == oracles.lengths(offsets)
-            assert data.relevance.tolist() == grades
-            assert data.features.shape == (len(grades), width)
-            np.testing.assert_allclose(data.features[: len(features)], features, rtol=0, atol=1e-6)
-            assert (data.threshold, data.name) == (3, name)
+    sizes, width = ((7, 2, 3), 12) if small else profile_loops.SIZES[name.partition(":")[0]]["smoke"]
+    found = generate(GENERATED[name], sizes, n_features=width, seed=4) if small else load_corpus(name, "smoke", seed=4)
+    assert found.name == name
+    loops = profile_loops.corpus(name, 4, sizes, width, n_checked=2)
+    for part, (offsets, grades, features) in zip(PARTS, loops, strict=True):
+        data = getattr(found, part)
+        assert np.diff(data.offsets).tolist() == oracles.lengths(offsets)
+        assert data.relevance.tolist() == grades
+        assert data.features.shape == (len(grades), width)
+        np.testing.assert_allclose(data.features[: len(features)], features, rtol=0, atol=1e-6)
+        assert (data.threshold, data.name) == (3, name)
 
 
 def test_the_sizes_of_the_design() -> None:

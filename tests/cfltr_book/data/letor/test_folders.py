@@ -245,32 +245,3 @@ def test_report_on_mq2008(real: Callable[[str], Path]) -> None:
     report = found[0]
     assert (report.queries, report.documents, report.features) == (784, 15_211, 46)
     assert (len(report.constant), report.without_positive) == (6, 220)
-
-
-def test_load_corpus_hands_the_options_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine").mkdir()
-    lines = [f"{d % 2} qid:{q} 1:{q + d} 2:{10 * d}" for q in range(1, 11) for d in range(3)]
-    (tmp_path / "mine" / "all.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
-    raw = load_corpus("letor:mine", "ci", seed=0).train.features
-    scaled = load_corpus("letor:mine", "ci", seed=0, options=ReaderOptions(normalise=True, drop=(2,))).train.features
-    assert raw.shape == (18, 2)
-    assert scaled.tolist() == [[0.0], [0.5], [1.0]] * 6
-    with pytest.raises(ValueError, match="options: digits is not read from files"):
-        load_corpus("digits", "smoke", seed=0, options=ReaderOptions())
-
-
-def test_the_name_of_a_corpus_can_name_the_lowest_relevant_grade(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "mine").mkdir()
-    lines = [f"{d} qid:{q} 1:{q + d}" for q in range(1, 11) for d in range(5)]
-    (tmp_path / "mine" / "all.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
-    for name, lowest in (("letor:mine", 3), ("letor:mine@1", 1), ("letor:mine@4", 4)):
-        data = load_corpus(name, "ci", seed=0).test
-        assert data.threshold == lowest
-        assert data.binary.tolist() == [float(d >= lowest) for _ in range(2) for d in range(5)]
-    for name in ("letor:mine@", "letor:mine@0", "letor:mine@1.5", "letor:mine@-1"):
-        with pytest.raises(ValueError, match="is no option; after the @ stand"):
-            load_corpus(name, "ci", seed=0)

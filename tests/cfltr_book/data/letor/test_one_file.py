@@ -203,14 +203,14 @@ def test_empty_files(tmp_path: Path, content: bytes) -> None:
 
 
 def test_damaged_files(tmp_path: Path) -> None:
-    """2,000 of them: read right or refused with the right line, nothing else (benchmarks/letor_reader.py does more)."""
+    """1,000 of them: read right or refused with the right line, nothing else (benchmarks/letor_reader.py does more)."""
     verdicts = []
-    for seed in range(2_000):
+    for seed in range(1_000):
         try:
             verdicts.append(letor_fuzz.judge(letor_fuzz.mutant(seed), tmp_path))
         except Exception as error:
             raise AssertionError(f"letor_fuzz.mutant({seed})") from error
-    assert min(verdicts.count("read"), verdicts.count("refused")) > 500
+    assert min(verdicts.count("read"), verdicts.count("refused")) > 250
 
 
 # What a process holds at most while it reads a file, in multiples of the arrays; with a fault planted if one is named.
