@@ -5,10 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -45,63 +41,6 @@ def test_every_cell_once_in_order_whatever_the_number_of_workers(workers: int, t
     assert RUN.each_seed(lambda seed, rng: [seed, rng.random()], stream=7) == [
         [seed, *oracles.uniforms([seed, 7], 1)] for seed in (3, 4)
     ]
-
-
-def test_a_cluster_gives_the_same_numbers(tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed")
-    expected = oracles.each_seed([3, 4], SETTINGS, [7])
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, local_directory=str(tmp_path)
-        ) as cluster,
-        distributed.Client(cluster),
-        joblib.parallel_config(backend="dask"),
-    ):
-        pids = RUN.each_seed(lambda seed, rng: os.getpid(), stream=1)
-        assert os.getpid() not in pids, "the cells ran here, not on the cluster"
-        assert RUN.each_seed(experiment, SETTINGS, stream=7, store=tmp_path / "store") == expected
-    assert len(list((tmp_path / "store").glob("*.npz"))) == 4
-    assert RUN.each_seed(experiment, SETTINGS, stream=7) == expected
-
-
-# A process of its own, which is killed in its third cell: a cell writes its name as it starts.
-INTERRUPTED = """
-import sys, time
-from pathlib import Path
-from cfltr_book import Run
-
-folder = Path(sys.argv[1])
-
-def slow(seed, setting, rng):
-    with Path(setting["folder"], "calls").open("a") as calls:
-        calls.write(f"{seed} {setting['eta']}\\n")
-    while len(Path(setting["folder"], "calls").read_text().splitlines()) == 3 and "wait" in sys.argv:
-        time.sleep(0.05)
-    return {"draw": rng.random(), "eta": setting["eta"]}
-
-settings = [{"eta": eta, "folder": str(folder)} for eta in (0.5, 1.0)]
-print(Run("smoke", "digits", 3).each_seed(slow, settings, stream=7, store=folder / "store"))
-"""
-
-
-def test_a_run_that_was_killed_resumes_and_ends_with_the_same_numbers(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(INTERRUPTED, encoding="utf-8")
-    calls = tmp_path / "calls"
-    process = subprocess.Popen([sys.executable, str(script), str(tmp_path), "wait"])
-    until = time.monotonic() + 120
-    while not calls.exists() or len(calls.read_text().splitlines()) < 3:
-        assert time.monotonic() < until
-        assert process.poll() is None
-        time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert len(list((tmp_path / "store").iterdir())) == 2
-    again = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=True)
-    assert calls.read_text().splitlines() == ["3 0.5", "3 1.0", "4 0.5", "4 0.5", "4 1.0"]
-    draws = {seed: oracles.uniforms([seed, 7], 1)[0] for seed in (3, 4)}
-    expected = [[{"draw": draws[seed], "eta": eta} for eta in (0.5, 1.0)] for seed in (3, 4)]
-    assert again.stdout.strip() == str(expected)
 
 
 def test_what_was_kept_is_not_computed_again(tmp_path: Path) -> None:
