@@ -157,7 +157,8 @@ def test_a_name_that_two_chapters_wrote_replaces_nothing(executed: Toy) -> None:
     before = {path.name: path.read_text() for path in folder.iterdir()}
     executed.chapter("92_beta", RECORD.replace("60.25", "1.5"))
     assert executed.cli("run", "--scale", "smoke").returncode == 0
-    result = executed.cli("accept")
-    assert result.returncode == 1
-    assert "toy-length: written by both 91_alpha and 92_beta; rename one" in result.stdout
+    for command in ("accept", "verify"):
+        result = executed.cli(command)
+        assert result.returncode == 1
+        assert "toy-length: written by both 91_alpha and 92_beta; rename one" in result.stdout
     assert {path.name: path.read_text() for path in folder.iterdir()} == before

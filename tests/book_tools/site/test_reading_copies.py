@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numbered
 import pytest
 from nbformat import validator
 from nbformat.v4 import reads
@@ -61,17 +60,6 @@ def test_it_differs_from_the_copy_to_be_run_in_what_only_a_run_needs(built: Toy)
         assert of_run == of_read
         assert outputs_of(run) == []
         assert "%pip" not in text_of(read)
-
-
-def test_both_copies_have_the_numbers_of_the_page_in_its_order(built: Toy) -> None:
-    for name in ("91_alpha", "92_beta"):
-        of_page = numbered.on_page(built.root / "_build" / "html" / "chapters" / f"{name}.html")
-        assert numbered.in_copy(copy_in(built, name), outputs=True) == of_page
-        # A figure is not there before it is drawn.
-        drawn = [number for number in of_page if number.startswith("Fig.")]
-        said = [number for number in of_page if number not in drawn]
-        assert numbered.in_copy(copy_in(built, name, "colab"), outputs=False) == said
-        assert (name == "91_alpha") == bool(drawn and said)
 
 
 def test_one_that_viewers_would_not_show_leaves_no_site(
