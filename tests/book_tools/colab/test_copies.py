@@ -17,15 +17,23 @@ from nbformat.v4 import new_markdown_cell, new_notebook, reads
 from toy import REPOSITORY, Toy, same_as_kept
 
 from book_tools.book import Book
+from book_tools.colab import copies
 from book_tools.colab.copies import add_launch_line, copy_of
 from book_tools.colab.labels import read_labels
 from book_tools.colab.repository import VARIABLE, Origin, origin_of
+from book_tools.errors import BookError
 from book_tools.parameters import Parameters
 
 
-def copy_in(toy: Toy, name: str = "91_alpha") -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((toy.root / "_build" / "html" / "colab" / f"{name}.ipynb").read_text())
+def copy_in(toy: Toy, name: str = "91_alpha", folder: str = "colab") -> dict[str, Any]:
+    text = (toy.root / "_build" / "html" / folder / f"{name}.ipynb").read_text()
+    validator.validate(reads(text))  # type: ignore[no-untyped-call]
+    content: dict[str, Any] = json.loads(text)
     return content
+
+
+def outputs_of(notebook: dict[str, Any]) -> list[dict[str, Any]]:
+    return [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
 
 
 def source_of(cell: dict[str, Any]) -> str:
@@ -35,7 +43,6 @@ def source_of(cell: dict[str, Any]) -> str:
 def test_the_copy_of_a_chapter(built: Toy) -> None:
     revision = built.git("rev-parse", "HEAD")
     notebook = copy_in(built)
-    validator.validate(reads(json.dumps(notebook)))  # type: ignore[no-untyped-call]
     cells = notebook["cells"]
     same_as_kept("copy.md", "\n\n---\n\n".join(map(source_of, cells)).replace(revision, "REVISION") + "\n")
     folded = {"cellView": "form", "jupyter": {"source_hidden": True}}
@@ -131,3 +138,33 @@ def test_publishing_puts_the_copies_on_a_branch_of_their_own(rebuilt: Toy, tmp_p
     empty = publish()
     assert empty.returncode == 2
     assert "no copies to publish; run 'make book'" in empty.stderr
+
+
+def test_the_outputs_of_a_copy_to_be_read_are_those_of_the_page(built: Toy) -> None:
+    root, page = built.root / "_build" / "html", built.page("chapters/91_alpha")
+    picture, caption, answer = outputs_of(copy_in(built, folder="read"))
+    (image,) = page.select("article figure img")
+    shown = (root / "chapters" / str(image["src"])).resolve().read_text()
+    assert "".join(picture["data"]["image/svg+xml"]).strip() == shown.strip()
+    assert "".join(caption["data"]["text/markdown"]) == "**Fig. 91.1.** *A bar of length $2x$.*"
+    assert answer["data"] == {"text/plain": ["2"]}, "a solution has its answer"
+
+
+def test_it_differs_from_the_copy_to_be_run_in_what_only_a_run_needs(built: Toy) -> None:
+    for name in ("91_alpha", "92_beta"):
+        run, read = copy_in(built, name), copy_in(built, name, "read")
+        of_run = [source_of(cell).replace("†", "") for cell in run["cells"][1:] if cell.get("id") != "install"]
+        assert of_run == [source_of(cell) for cell in read["cells"][1:]]
+        assert outputs_of(run) == []
+        assert "%pip" not in "".join(map(source_of, read["cells"]))
+
+
+def test_a_copy_that_viewers_would_not_show_leaves_no_site(
+    built: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = Book(built.root)
+    monkeypatch.setattr(copies, "LARGEST", 1000)
+    with pytest.raises(BookError, match=r"91_alpha.ipynb: its copy with outputs has .* dense=True"):
+        copies.write_reading_copies(
+            book, read_labels(book.html), tmp_path / "read", Origin(None, None, None), Parameters("smoke")
+        )

@@ -117,87 +117,56 @@ class Thing:
 CLAIM = entry("toy-one", chapter=None, corpora=["yahoo-like"], scale="smoke", control="toy-two", value=1.0)
 
 
-def test_a_file_of_a_package_makes_every_chapter_stale(two: Toy) -> None:
-    seen = [fingerprints(two)["91"]]
-    for package in ("cfltr_core", "cfltr_book"):
-        for name, text in (("other.py", "x = 1\n"), ("other.py", "x = 2\n"), ("half.py", "def f(:"), ("a.txt", "a")):
-            (two.root / package / name).write_text(text)
-            seen.append(fingerprints(two)["91"])
-    assert len(set(seen)) == len(seen)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "stale"),
-    [
-        ('"""A module."""\n', "", False),
-        ('"""A thing."""', '"""Another word for it,\n\n    in two lines.\n    """', False),
-        ('        """Twice x."""\n', "", False),
-        ("# a comment\n", "# two\n# comments\n\n", False),
-        ("  # doubled", "", False),
-        ("(self, x, y=1)", "(\n        self,\n        x,\n        y=1,\n    )", False),
-        *((old, new, True) for old, new in (("2 * x", "3 * x"), ("y=1", "y=2"), ("double(", "twice("), ("+ y", "- y"))),
-        ("not a doc", "no doc", True),
-    ],
-)
-def test_code_makes_every_chapter_stale_and_comments_docstrings_and_layout_none(
-    two: Toy, old: str, new: str, stale: bool
-) -> None:
-    before = fingerprints(two)
+def changed_code(old: str, new: str) -> str:
     assert CODE.count(old) == 1
-    (two.root / "cfltr_core" / "module.py").write_text(CODE.replace(old, new))
-    assert {number: now != before[number] for number, now in fingerprints(two).items()} == {"91": stale, "92": stale}
+    return CODE.replace(old, new)
+
+
+def entries(*claims: dict[str, object]) -> str:
+    return str(yaml.safe_dump([*claims]))
 
 
 OLD = {**CLAIM, "id": "toy-old", "withdrawn": {"replaced_by": None, "measured": "supported", "why": "so"}}
+MODULE, CLAIMS = "cfltr_core/module.py", "cfltr_book/claims/91.yml"
+# The text of a file, and the chapters that it makes stale.
+FILES = [
+    # Comments, docstrings and layout of code do not count.
+    (MODULE, changed_code('"""A module."""\n', ""), ""),
+    (MODULE, changed_code('"""A thing."""', '"""Another word for it,\n\n    in two lines.\n    """'), ""),
+    (MODULE, changed_code('        """Twice x."""\n', ""), ""),
+    (MODULE, changed_code("# a comment\n", "# two\n# comments\n\n"), ""),
+    (MODULE, changed_code("  # doubled", ""), ""),
+    (MODULE, changed_code("(self, x, y=1)", "(\n        self,\n        x,\n        y=1,\n    )"), ""),
+    *((MODULE, changed_code(old, new), "91 92") for old, new in (("2 * x", "3 * x"), ("y=1", "y=2"), ("+ y", "- y"))),
+    *((MODULE, changed_code(old, new), "91 92") for old, new in (("double(", "twice("), ("not a doc", "no doc"))),
+    *((f"{package}/half.py", "def f(:", "91 92") for package in ("cfltr_core", "cfltr_book")),
+    *((f"{package}/a.txt", "a", "91 92") for package in ("cfltr_core", "cfltr_book")),
+    # Of a claim counts what it is measured by, and how many share the false alarms of the chapter.
+    *(
+        (CLAIMS, entries({**CLAIM, field: ["digits"] if field == "corpora" else 0.7}), "91" * (field in MEASURED_BY))
+        for field in CLAIM
+    ),
+    (CLAIMS, entries(CLAIM, {**CLAIM, "id": "toy-two"}), "91"),
+    (CLAIMS, entries(CLAIM, OLD), ""),
+    ("cfltr_book/claims/verdicts.csv", "toy-one,yahoo-like,smoke,contradicted,,,\n", ""),
+    *((f"cfltr_book/{room}/ch91.py", CODE, "91") for room in ("evidence", "experiments")),
+    *((f"cfltr_book/{room}/common.py", CODE, "91 92") for room in ("evidence", "experiments")),
+    *((f"{folder}/92/ci/digits/a.csv", "seed\n0\n", "92") for folder in ("tests/reference/kept", "cfltr_book/kept")),
+]
 
 
-@pytest.mark.parametrize(
-    ("entries", "stale"),
-    [
-        *(([{**CLAIM, field: ["digits"] if field == "corpora" else 0.7}], field in MEASURED_BY) for field in CLAIM),
-        # The level of every statistical claim of a chapter depends on how many there are.
-        ([CLAIM, {**CLAIM, "id": "toy-two"}], True),
-        ([CLAIM, OLD], False),
-    ],
-)
-def test_a_claim_makes_its_chapter_stale_only_when_its_measurement_changes(
-    two: Toy, entries: list[dict[str, object]], stale: bool
-) -> None:
-    before = fingerprints(two)
-    claims = two.root / "cfltr_book" / "claims"
-    (claims / "91.yml").write_text(yaml.safe_dump(entries))
-    # An accepted verdict makes none stale.
-    (claims / "verdicts.csv").write_text("toy-one,yahoo-like,smoke,contradicted,,,\n")
-    now = fingerprints(two)
-    assert (now["91"] != before["91"], now["92"] != before["92"]) == (stale, False)
-
-
-@pytest.mark.parametrize("room", ["evidence", "experiments"])
-def test_what_is_simulated_and_measured_for_a_chapter_makes_it_alone_stale(two: Toy, room: str) -> None:
-    folder = two.root / "cfltr_book" / room
-    folder.mkdir(parents=True)
-    before = fingerprints(two)
-    (folder / "ch91.py").write_text(CODE)
-    first = fingerprints(two)
-    (folder / "ch91.py").write_text(CODE.replace("2 * x", "3 * x"))
-    second = fingerprints(two)
-    assert len({before["91"], first["91"], second["91"]}) == 3
-    assert before["92"] == first["92"] == second["92"]
-    (folder / "common.py").write_text(CODE)
-    assert all(second[number] != now for number, now in fingerprints(two).items())
-
-
-@pytest.mark.parametrize("folder", ["tests/reference/kept", "cfltr_book/kept"])
-def test_a_kept_table_makes_its_own_chapter_stale_alone(two: Toy, folder: str) -> None:
-    seen = [fingerprints(two)]
-    table = two.root / folder / "92" / "ci" / "digits" / "eta.csv"
-    table.parent.mkdir(parents=True)
-    for text in ("seed\n0\n", "seed\n1\n"):
-        table.write_text(text)
-        assert fingerprints(two)["91"] == seen[0]["91"]
-        assert fingerprints(two) not in seen
+@pytest.mark.parametrize(("place", "text", "stale"), FILES)
+def test_which_chapters_a_file_makes_stale(two: Toy, place: str, text: str, stale: str) -> None:
+    path, seen = two.root / place, [fingerprints(two)]
+    before = path.read_text() if path.exists() else None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for content in (text,) if before else (text, f"{text}\nx = 1\n"):
+        path.write_text(content)
         seen.append(fingerprints(two))
-    table.unlink()
+    changed = {number for number in seen[0] if len({prints[number] for prints in seen}) == len(seen)}
+    assert changed == {*stale.split()}
+    assert all(prints[number] == seen[0][number] for prints in seen for number in {"91", "92"} - changed)
+    path.write_text(before) if before else path.unlink()
     assert fingerprints(two) == seen[0]
 
 
