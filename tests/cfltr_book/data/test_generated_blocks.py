@@ -33,7 +33,7 @@ def parts_of(corpus: Corpus) -> tuple[RankingData, ...]:
     return corpus.train, corpus.validation, corpus.test
 
 
-SMOKE = [(name, *profile_loops.SIZES[name.partition(":")[0]]["smoke"]) for name in profile_loops.CORPORA]
+SMOKE = [(name, *profile_loops.size_of(name, "smoke")) for name in profile_loops.CORPORA]
 
 
 @pytest.mark.parametrize(

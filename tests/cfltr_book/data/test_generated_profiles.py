@@ -10,7 +10,7 @@ import oracles
 import profile_loops
 import pytest
 
-from cfltr_book import SCALES, load_corpus
+from cfltr_book import load_corpus
 from cfltr_book.data.corpora import check_corpus
 from cfltr_book.data.generated import GENERATED, YAHOO_LIKE, _draw, _population, generate
 
@@ -24,7 +24,7 @@ CONFLICTS = ("yahoo-like:conflict", "istella-like:conflict")
 def test_against_loops(name: str, small: bool) -> None:
     """Offsets and grades of every document, and all features of two queries of each part; of any size."""
     assert check_corpus(name) == name
-    sizes, width = ((7, 2, 3), 12) if small else profile_loops.SIZES[name.partition(":")[0]]["smoke"]
+    sizes, width = ((7, 2, 3), 12) if small else profile_loops.size_of(name, "smoke")
     found = generate(GENERATED[name], sizes, n_features=width, seed=4) if small else load_corpus(name, "smoke", seed=4)
     assert found.name == name
     loops = profile_loops.corpus(name, 4, sizes, width, n_checked=2)
@@ -37,18 +37,15 @@ def test_against_loops(name: str, small: bool) -> None:
         assert (data.threshold, data.name) == (3, name)
 
 
-def test_the_sizes_of_the_design() -> None:
+def test_every_profile_has_its_loops() -> None:
     assert set(GENERATED) == set(profile_loops.CORPORA)
-    for scale, size in SCALES.items():
-        assert (size.generated, size.features) == profile_loops.SIZES["yahoo-like"][scale]
-        assert (size.istella, size.istella_features) == profile_loops.SIZES["istella-like"][scale]
 
 
 @pytest.mark.parametrize("name", profile_loops.CORPORA)
 def test_lists_and_labels(name: str) -> None:
     """Mean length within 5 standard errors; no list beyond the longest; label shares exact in training."""
     knobs = profile_loops.CORPORA[name]
-    sizes, n_features = profile_loops.SIZES[name.partition(":")[0]]["ci"]
+    sizes, n_features = profile_loops.size_of(name, "ci")
     corpus = load_corpus(name, "ci", seed=1)
     for part, n_queries in zip(PARTS, sizes, strict=True):
         data = getattr(corpus, part)
