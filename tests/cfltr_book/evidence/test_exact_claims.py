@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from evidence_due import MEASURED
 
 from cfltr_book import Run
-from cfltr_book.reporting.claim_registry import EXACT, registry
+from cfltr_book.reporting.claim_registry import registry
 from cfltr_book.reporting.claims import judge
-from cfltr_book.reporting.measures import Measure, measure_of
+from cfltr_book.reporting.measures import Measure
 
 RUN = Run("smoke", "digits", 3)
-DUE = [spec.id for spec in registry().values() if spec.kind in EXACT and spec.gates("smoke", "digits")]
-MEASURED = [measure for measure in map(measure_of, DUE) if measure is not None]
 
 
 @pytest.mark.parametrize("measure", MEASURED, ids=lambda measure: measure.id)

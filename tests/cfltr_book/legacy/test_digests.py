@@ -18,7 +18,15 @@ import scipy.special
 import torch
 
 from cfltr_book.legacy import digests
-from cfltr_book.legacy.digests import NotWritten, check_draws, code_digest, describe, executed_cells, package_digest
+from cfltr_book.legacy.digests import (
+    NotWritten,
+    check_draws,
+    code_digest,
+    describe,
+    executed_cells,
+    package_digest,
+    plain_code,
+)
 from cfltr_core import PositionBasedUser, power_examination
 
 PLAIN = """
@@ -118,6 +126,14 @@ def test_a_module_of_ones_own_counts_with_its_code(tmp_path: Path, monkeypatch: 
         Path(helpers.__file__).write_text(text)
         found.append(describe(helpers, "helpers"))
     assert found[0] == found[1] != found[2]
+
+
+def test_plain_code() -> None:
+    assert plain_code(PLAIN) == plain_code(DRESSED)
+    for old, new in CHANGES.values():
+        assert plain_code(oracles.replaced_once(PLAIN, old, new)) != plain_code(PLAIN)
+    assert plain_code("no code (") == "no code ("
+    assert plain_code('def f():\n    """Only this."""') == plain_code("def f():\n    pass")
 
 
 def test_package_digest(tmp_path: Path) -> None:

@@ -345,3 +345,13 @@ def test_bad_calls_are_refused_before_any_work(changes: dict[str, Any], problem:
 
     with pytest.raises(ValueError, match=problem):
         ask(function=never, **changes)
+
+
+def test_words_and_names() -> None:
+    kept_questions.check_name("a-1")
+    assert kept_questions.cell_name("eta", 3, {"n": 1, "cap": None}) == "eta, seed 3, n=1, cap=None"
+    assert kept_questions.number_of(1, "seed") == "1 seed"
+    assert kept_questions.flat_result({"a": 1}, ["seed"], "x") == {"a": 1}
+    assert (paper_run.is_on(), paper_run.asks_for("anything")) == (False, True)
+    question = kept_questions.question_of(RUN, "eta", learn, settings=SETTINGS, stream=1, seeds=[2])
+    assert question.columns == ["seed", "n", "cap"]

@@ -251,7 +251,7 @@ def test_a_notebook_is_shown_image_alternative_text_and_caption(
     assert about == {"cfltr": {"figure": "fig-one"}}
     assert text == {"text/markdown": f"*{CAPTION}*", "text/plain": CAPTION}
     assert label == {"cfltr": {"caption": "fig-one"}}
-    assert numbered["text/markdown"] == f"**Fig. 7.3.** *{CAPTION}*", "where its number is known"
+    assert numbered["text/markdown"] == pictures.numbered_caption(CAPTION, "Fig. 7.3") == f"**Fig. 7.3.** *{CAPTION}*"
     monkeypatch.setattr(getipython, "get_ipython", lambda: None)
     record("some-number", 1.5)
     assert len(shown) == 4, "outside a notebook nothing is shown"
