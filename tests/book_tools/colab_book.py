@@ -6,6 +6,9 @@ import json
 
 from toy import FIGURE, RECORD, Toy
 
+from book_tools.site.edition_links import INCLUDED
+from cfltr_book.reporting import claim_registry
+
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="30"><rect width="{}" height="20"/></svg>'
 LENGTHS = (30, 60, 75)
 ROW = '<svg xmlns="http://www.w3.org/2000/svg" width="180" height="20"/>'
@@ -65,6 +68,31 @@ TITLED = "# @title Three, which is < 4 & > 2\nx = 3\nx"
 ENTRY = "@article{doe2018, author={Jane Doe and Al Roe and Bo Moe}, title={T}, journal={J}, year={2018}}"
 
 
+OF_FIRST = [one for one in claim_registry.registry().values() if one.chapter == "01"]
+# Claims of chapter 1, on record as supported: one with which the run agrees, one that turned, one that is not measured.
+AGREES, TURNS = [one.id for one in OF_FIRST if one.kind == "identity"][:2]
+UNMEASURED = next(one.id for one in OF_FIRST if one.kind in claim_registry.EXACT and one.id not in (AGREES, TURNS))
+# And one that needs no verdict at scale smoke.
+LATER = next(one.id for one in OF_FIRST if one.kind == "ordering" and one.scale == "ci")
+MEASURED = (
+    """
+import numpy as np
+import cfltr_book as book
+run = book.Run(scale, corpus, seed)
+rate = np.log10(np.array([-1.0, 10.0]))
+""",
+    f"""
+run.claim("{AGREES}", left=[1.0], right=[1.0])
+run.claim("{TURNS}", left=[1.0], right=[2.0])
+run.claim("{LATER}", larger=rate, smaller=[0.0, 0.0])
+""",
+    'run.record("toy-rate", rate[0])',
+    "Text\n\n"
+    + "\n\n".join(f"Sentence {n}{{claim}}`{id}\nsupported`." for n, id in enumerate((AGREES, TURNS, UNMEASURED)))
+    + "\n\nIt is {glue:text}`toy-rate`.",
+)
+
+
 def write_book(toy: Toy) -> None:
     path = toy.chapter("91_alpha", DRAWN, RECORD + "from IPython.display import display" + GLUE, TEXT, "1 + 1", END)
     content = json.loads(path.read_text())
@@ -78,7 +106,9 @@ def write_book(toy: Toy) -> None:
     content = json.loads(path.read_text())
     content["cells"][2]["metadata"] = {"tags": ["hide-cell", "kept"]}
     path.write_text(json.dumps(content))
+    toy.chapter("01_toy", *MEASURED)
+    (toy.root / "index.md").write_text(f"# Toy\n\nA book.\n\n:::{{include}} {INCLUDED}\n:::\n")
     (toy.root / "references.bib").write_text(ENTRY)
     theorem = ":::{prf:theorem}\n:label: thm-back\n\n$$\nx\n$$ (eq-back)\n\n:::"
     (toy.root / "chapters" / "references.md").write_text(f"# References\n\n:::{{bibliography}}\n:::\n\n{theorem}\n")
-    toy.contents("92_beta", "references", "91_alpha", "scoreboard", "status")
+    toy.contents("01_toy", "92_beta", "references", "91_alpha", "scoreboard", "status")

@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, Tag
+from bs4.element import PageElement
 
 from book_tools.cli import main
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = Path(__file__).resolve().parent / "pages"
 
+INLINE = {"span", "em", "strong", "code", "cite", "i"}
 PARAMETERS = 'scale = "ci"\ncorpus = "yahoo-like"\nseed = 0'
 
 # What cfltr_core writes, in as few lines as a toy needs and without importing matplotlib.
@@ -149,6 +151,29 @@ def same_as_kept(name: str, text: str) -> None:
     if os.environ.get("ANEW_PAGES"):
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8"), f"{name} differs; ANEW_PAGES=1 writes it anew"
+
+
+def seen(tag: Tag) -> str:
+    """What a reader meets on a part of a page, a block a line: its words, where links lead, and what pictures say."""
+    lines = _words(tag).splitlines()
+    return "\n".join(line for line in (" ".join(line.split()) for line in lines) if line) + "\n"
+
+
+def _words(node: PageElement) -> str:
+    if not isinstance(node, Tag):
+        return str(node)
+    inner = "".join(map(_words, node.children))
+    if node.name in ("p", "td", "th", "summary", "figcaption"):
+        inner = " ".join(inner.split())
+    if node.name == "a":
+        return f"[{inner}]({node.get('href')})"
+    if node.name == "img":
+        return f"![{node['alt']}]({node['src']})"
+    if node.name == "source":
+        return f"{node['media']}: {node['srcset']}\n"
+    if node.name == "details":
+        inner = f"{'open' if node.has_attr('open') else 'folded'}: {inner.lstrip()}end of fold"
+    return f"\n{inner}\n" if node.name not in INLINE else inner
 
 
 def surroundings(**changes: str) -> dict[str, str]:

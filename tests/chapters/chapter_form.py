@@ -11,6 +11,7 @@ import builtins
 import re
 import symtable
 from collections.abc import Iterator, Mapping
+from functools import cache
 from statistics import median
 from typing import Any
 
@@ -47,13 +48,12 @@ PARTS = (
 # A figure with a knob is one figure.
 SHOWN = ("figure", "slider")
 QUOTED = re.compile(r"\{glue:text\}`([\w-]+)`")
-# What a call gives when it is asked for one of several words.
-TEXT_METHODS = {"join", "format", "replace", "strip", "lower", "upper", "capitalize"}
 
 
-def tree_of(cells: list[Cell]) -> ast.Module:
-    """All code of a chapter, without the commands of the notebook."""
-    return ast.parse(without_commands("\n".join(cell.text for cell in cells if cell.kind == "code")))
+@cache
+def nodes_of(cell: Cell) -> list[ast.AST]:
+    """Every node of the code of a cell, without the commands of the notebook."""
+    return [*ast.walk(ast.parse(without_commands(cell.text)))] if cell.kind == "code" else []
 
 
 def without_commands(code: str) -> str:
@@ -103,7 +103,7 @@ def _short(cells: list[Cell]) -> Iterator[str]:
     folded = sum(cell.is_fold for cell in cells)
     if folded > FOLDED_CELLS:
         yield f"{folded} folded cells: expected at most {FOLDED_CELLS}"
-    shown = [tuple(ast.unparse(one) for one in call.args) for call in _calls(tree_of(cells), "evidence")]
+    shown = [tuple(ast.unparse(one) for one in call.args) for call in _calls(cells, "evidence")]
     yield from (
         f"run.evidence{one} stands twice: one fold a section" for one in sorted(set(shown)) if shown.count(one) > 1
     )
@@ -123,7 +123,7 @@ def _runs_from_what_is_visible(cells: list[Cell]) -> Iterator[str]:
         if cell.is_visible:
             borrowed |= {
                 alias.name
-                for node in ast.walk(tree_of([cell]))
+                for node in nodes_of(cell)
                 if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(EXPERIMENTS)
                 for alias in node.names
             }
@@ -132,7 +132,7 @@ def _runs_from_what_is_visible(cells: list[Cell]) -> Iterator[str]:
 
 
 def _no_phrases(cells: list[Cell]) -> Iterator[str]:
-    if _calls(tree_of(cells), "record"):
+    if _calls(cells, "record"):
         yield "run.record is called: quote numbers by run.number, and write sentences with the marks of their claims"
 
 
@@ -208,79 +208,20 @@ def _folds(cells: list[Cell]) -> Iterator[str]:
 
 
 def _records(cells: list[Cell], committed: Mapping[str, Any]) -> Iterator[str]:
-    tree = tree_of(cells)
     quoted = set(QUOTED.findall(prose_of(cells)))
-    strings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    recorded = {
-        call.args[0].value: call.args[1] if len(call.args) > 1 else None
-        for call in [*_calls(tree, "record"), *_calls(tree, "number")]
-        if call.args and isinstance(call.args[0], ast.Constant)
-    }
-    yield from (f"{name} is recorded, but quoted nowhere" for name in sorted(recorded.keys() - quoted))
+    nodes = [node for cell in cells for node in nodes_of(cell)]
+    strings = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    calls = [*_calls(cells, "record"), *_calls(cells, "number")]
+    recorded = {call.args[0].value for call in calls if call.args and isinstance(call.args[0], ast.Constant)}
+    yield from (f"{name} is recorded, but quoted nowhere" for name in sorted(recorded - quoted))
     yield from (f"{name} is quoted, but recorded nowhere" for name in sorted(quoted - strings))
-    texts = Texts(tree)
-    numbers = [name for name in sorted(quoted) if not _is_phrase(name, recorded.get(name), committed, texts)]
+    numbers = sorted(name for name in quoted if not isinstance(committed.get(name), str))
     if len(numbers) > NUMBERS:
         yield f"{len(numbers)} recorded numbers are quoted, more than {NUMBERS}: {', '.join(numbers)}"
 
 
-def _is_phrase(name: str, value: ast.expr | None, committed: Mapping[str, Any], texts: Texts) -> bool:
-    if name in committed:
-        return isinstance(committed[name], str)
-    return value is not None and texts.is_text(value)
-
-
-class Texts:
-    """Which expressions of a chapter are texts, as far as its source tells."""
-
-    def __init__(self, tree: ast.Module) -> None:
-        self.assigned: dict[str, list[ast.expr]] = {}
-        self.returned: dict[str, list[ast.expr]] = {}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Assign):
-                for target in node.targets:
-                    if isinstance(target, ast.Name):
-                        self.assigned.setdefault(target.id, []).append(node.value)
-            if isinstance(node, ast.FunctionDef):
-                returns = [part.value for part in ast.walk(node) if isinstance(part, ast.Return) and part.value]
-                self.returned[node.name] = returns
-
-    def is_text(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
-        match node:
-            case ast.JoinedStr() | ast.Constant(value=str()):
-                return True
-            case ast.IfExp(body=one, orelse=other):
-                return self.is_text(one, seen) and self.is_text(other, seen)
-            case ast.BinOp(op=ast.Add(), left=left, right=right):
-                return self.is_text(left, seen) or self.is_text(right, seen)
-            case ast.Subscript(value=several):
-                return self.are_texts(several, seen)
-            case ast.Call(func=ast.Attribute(attr="get", value=several), args=[_, default]):
-                return self.are_texts(several, seen) and self.is_text(default, seen)
-            case ast.Call(func=ast.Attribute(attr=method, value=text)) if method in TEXT_METHODS:
-                return self.is_text(text, seen)
-            case ast.Call(func=ast.Name(id="str")):
-                return True
-            case ast.Call(func=ast.Name(id=name)) if name not in seen and self.returned.get(name):
-                return all(self.is_text(value, seen | {name}) for value in self.returned[name])
-            case ast.Name(id=name) if name not in seen and name in self.assigned:
-                return all(self.is_text(value, seen | {name}) for value in self.assigned[name])
-        return False
-
-    def are_texts(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
-        """Whether ``node`` holds several texts, of which one can be chosen."""
-        match node:
-            case ast.Dict(values=values) | ast.List(elts=values) | ast.Tuple(elts=values):
-                return bool(values) and all(self.is_text(value, seen) for value in values)
-            case ast.ListComp(elt=value) | ast.DictComp(value=value):
-                return self.is_text(value, seen)
-            case ast.Name(id=name) if name not in seen and name in self.assigned:
-                return all(self.are_texts(value, seen | {name}) for value in self.assigned[name])
-        return False
-
-
 def _figures(cells: list[Cell]) -> Iterator[str]:
-    yield from _between("figures", sum(len(_calls(tree_of(cells), method)) for method in SHOWN), FIGURES)
+    yield from _between("figures", sum(len(_calls(cells, method)) for method in SHOWN), FIGURES)
     yield from _texts_around_figures(cells)
 
 
@@ -307,7 +248,7 @@ def _exercises(prose: str) -> Iterator[str]:
 
 def _kept(cells: list[Cell]) -> Iterator[str]:
     """What a paper run would miss: it executes the cells for kept tables alone, in their order."""
-    calls = [(index, call) for index, cell in enumerate(cells) for call in _calls(tree_of([cell]), "kept")]
+    calls = [(index, call) for index, cell in enumerate(cells) for call in _calls([cell], "kept")]
     for index, call in calls:
         if KEPT not in cells[index].tags:
             yield f"cell {index} calls run.kept without the tag {KEPT!r}: a paper run leaves it out"
@@ -344,6 +285,6 @@ def names_of(code: str) -> tuple[set[str], set[str]]:
     return defined, read
 
 
-def _calls(tree: ast.Module, method: str) -> list[ast.Call]:
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+def _calls(cells: list[Cell], method: str) -> list[ast.Call]:
+    found = [node for cell in cells for node in nodes_of(cell) if isinstance(node, ast.Call)]
     return [call for call in found if isinstance(call.func, ast.Attribute) and call.func.attr == method]

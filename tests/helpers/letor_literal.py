@@ -113,17 +113,3 @@ def transform(features: list, offsets: list, drop: tuple = (), log1p: bool = Fal
                 new.append(0.0 if high == low else (x - low) / (high - low))
             out.append(new)
     return out
-
-
-def report(features: list, grades: list, offsets: list, threshold: int) -> dict:
-    """The counts of the report that depend on the arrays only; ``constant`` are columns from 0."""
-    found = {"single_document": 0, "without_positive": 0, "without_relevant": 0, "duplicates": 0}
-    for begin, end in itertools.pairwise(offsets):
-        found["single_document"] += end - begin == 1
-        found["without_positive"] += not any(grade > 0 for grade in grades[begin:end])
-        found["without_relevant"] += not any(grade >= threshold for grade in grades[begin:end])
-        for d in range(begin, end):
-            found["duplicates"] += any(list(features[e]) == list(features[d]) for e in range(begin, d))
-    columns = range(len(features[0]))
-    found["constant"] = [i for i in columns if all(row[i] == features[0][i] for row in features)]
-    return found

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from oracles import warped
+from oracles import SCALES, warped
 
 YAHOO = {"law": "gamma", "mean": 23.0, "longest": 139, "shares": (0.26, 0.36, 0.28, 0.08, 0.02)}
 ISTELLA = {"law": "beta", "mean": 103.0, "longest": 182, "shares": (0.89, 0.02, 0.04, 0.03, 0.02)}
@@ -22,23 +22,18 @@ CORPORA = {
     "istella-like": {**ISTELLA, **ALIGNED},
     "istella-like:conflict": {**ISTELLA, **CONFLICT},
 }
-SIZES = {
-    "yahoo-like": {
-        "smoke": ((200, 80, 120), 20),
-        "ci": ((3_000, 1_000, 1_000), 60),
-        "paper": ((20_000, 3_000, 7_000), 700),
-    },
-    "istella-like": {
-        "smoke": ((60, 30, 40), 20),
-        "ci": ((800, 300, 300), 60),
-        "paper": ((19_000, 7_000, 6_500), 220),
-    },
-}
+
 FACTORS, NUISANCE, SHAPE = 8, 12, 2.0
 
 
 def dot(a: Sequence[float], b: Sequence[float]) -> float:
     return math.fsum(x * y for x, y in zip(a, b, strict=True))
+
+
+def size_of(name: str, scale: str) -> tuple[tuple[int, int, int], int]:
+    """Queries of train, validation and test, and the features of each document."""
+    queries, width = ("istella", "istella_features") if name.startswith("istella") else ("generated", "features")
+    return SCALES[scale][queries], SCALES[scale][width]
 
 
 def drawn_lengths(k: dict, n_queries: int, rng: np.random.Generator) -> list[int]:

@@ -468,18 +468,20 @@ def noticed(where: str) -> bool:
     """Whether a test fails with the package as it can be imported now."""
     file, _, name = where.partition("::")
     (path,) = TESTS.rglob(file)
-    # That an example fails is enough here: the smallest one is for people.
-    settings.register_profile("unshrunk", settings.get_profile("book"), phases=[Phase.explicit, Phase.generate])
-    settings.load_profile("unshrunk")
-    try:
-        test = runpy.run_path(str(path))[name]
-    finally:
-        settings.load_profile("book")
-    for arguments in cases(test):
+    # That an example fails is enough here, the smallest one is for people; and a few of each case find most mistakes.
+    for n_examples in (10, settings.get_profile("book").max_examples):
+        phases = [Phase.explicit, Phase.generate]
+        settings.register_profile("unshrunk", settings.get_profile("book"), phases=phases, max_examples=n_examples)
+        settings.load_profile("unshrunk")
         try:
-            test(**arguments)
-        except FAILURES:
-            return True
+            test = runpy.run_path(str(path))[name]
+        finally:
+            settings.load_profile("book")
+        for arguments in cases(test):
+            try:
+                test(**arguments)
+            except FAILURES:
+                return True
     return False
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from colab_book import AGREES, LATER, TURNS, UNMEASURED
 from toy import Toy
 from visible import path_words
 
@@ -20,10 +22,7 @@ from book_tools.site.stage import stage
 from cfltr_book.reporting import claim_registry
 from cfltr_book.reporting.claims import Measurement, judge
 
-EXACT = [one for one in claim_registry.registry().values() if one.chapter == "01" and one.kind in claim_registry.EXACT]
-# Claims of chapter 1, on record as supported.
-AGREES, TURNS = (spec.id for spec in [one for one in EXACT if one.kind == "identity"][:2])
-UNMEASURED = next(spec.id for spec in EXACT if spec.id not in (AGREES, TURNS))
+CLAIMS = (AGREES, TURNS, UNMEASURED)
 VERDICTS = {
     "supported": [2.0, 2.01, 1.99],
     "contradicted": [5.0, 5.01, 4.99],
@@ -99,27 +98,11 @@ def test_the_check_names_chapter_cell_and_claim(
     assert (message or "") in said
 
 
-@pytest.fixture
-def marked(toy: Toy) -> Toy:
-    """A book of one executed chapter: a sentence that the run agrees with, one that turned, one that is open."""
-    measure = "\n".join(
-        f'run.claim("{id}", left=[1.0], right=[{right}])' for id, right in ((AGREES, 1.0), (TURNS, 2.0))
-    )
-    text = "\n\n".join(f"Sentence {n}{{claim}}`{id}\nsupported`." for n, id in enumerate((AGREES, TURNS, UNMEASURED)))
-    toy.chapter(
-        "01_toy", f"import cfltr_book as book\n\nrun = book.Run(scale, corpus, seed)\n{measure}", f"Text\n\n{text}"
-    )
-    toy.contents("01_toy", "scoreboard")
-    return toy
-
-
-def test_marks_on_the_page_in_the_copies_and_on_paper(marked: Toy) -> None:
-    result = marked.cli("book", "--scale", "smoke")
-    assert result.returncode == 0, result.stdout
-    page, board = marked.page("chapters/01_toy"), marked.page("chapters/scoreboard")
+def test_marks_on_the_page_in_the_copies_and_on_paper(rebuilt: Toy) -> None:
+    page, board = rebuilt.page("chapters/01_toy"), rebuilt.page("chapters/scoreboard")
     marks = page.select("article a.mark")
     assert [mark.get_text() for mark in marks] == ["✓", "✗", "○"]
-    for mark, id in zip(marks, (AGREES, TURNS, UNMEASURED), strict=True):
+    for mark, id in zip(marks, CLAIMS, strict=True):
         assert mark["href"] == f"scoreboard.html#claim-{id}"
         assert mark["aria-label"] == mark["title"]
         (block,) = board.select(f'[id="claim-{id}"]')
@@ -132,28 +115,43 @@ def test_marks_on_the_page_in_the_copies_and_on_paper(marked: Toy) -> None:
     assert item.a["href"] == "#mark-2" == f"#{marks[1]['id']}"
     assert page.select_one("h1").find_next("div", class_="turned") is box
     for folder, suffix in (("colab", "†"), ("read", "")):
-        cells = json.loads((marked.root / "_build" / "html" / folder / "01_toy.ipynb").read_text())["cells"]
+        cells = json.loads((rebuilt.root / "_build" / "html" / folder / "01_toy.ipynb").read_text())["cells"]
         texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
-        assert texts[-1].endswith("\n\n".join(f"Sentence {n}{symbol}{suffix}." for n, symbol in enumerate("✓✗○")))
+        sentences = re.findall(r"Sentence \d\[(.+?)\]\(\S+/scoreboard.html#claim-(.+?)\)\.", texts[-1])
+        assert sentences == [(f"{symbol}{suffix}", id) for symbol, id in zip("✓✗○", CLAIMS, strict=True)]
         assert "✓ stands behind a sentence" in texts[0]
 
-    book = Book(marked.root)
+    book = Book(rebuilt.root)
+    (chapter,) = book.select(["01"])
 
     def staged(launch: bool) -> list[str]:
-        stage(book, {"chapters/scoreboard": "# S"}, origin_of(book), Parameters("smoke"), launch=launch)
+        stage(book, {}, origin_of(book), Parameters("smoke"), launch=launch)
         cells = json.loads((book.stage / "chapters" / "01_toy.ipynb").read_text())["cells"]
         return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
 
     first, last = staged(launch=False)
-    assert last == "Text\n\nSentence 0✓.\n\nSentence 1✗.\n\nSentence 2○."
+    assert last.startswith("Text\n\nSentence 0✓.\n\nSentence 1✗.\n\nSentence 2○.\n\nIt is ")
     assert f"\n- {statement} This run: false" in first.replace("\\", "")
     # A message about a staged page counts the lines of the chapter.
     first, *_ = staged(launch=True)
     place = first.splitlines().index("It says hello.") + 1
     assert source_line(SimpleNamespace(source=first), place) == 3  # type: ignore[arg-type]
     # Where nothing turned there is no box.
-    (book.folder_of(book.chapters()[0]) / "claims" / f"{TURNS}.json").unlink()
+    (book.folder_of(chapter) / "claims" / f"{TURNS}.json").unlink()
     assert "turned" not in "".join(staged(launch=True))
+
+
+def test_a_claim_that_does_not_gate_and_a_number_that_is_not_there_never_cost_the_site(built: Toy) -> None:
+    """With everything that comes with them: what NumPy says of them on the error stream."""
+    printed = (built.root / "_build" / "printed.txt").read_text()
+    warned = "RuntimeWarning: invalid value encountered in log10"
+    assert f"01_toy, cell 2: {warned} (not shown on the page)" in printed
+    assert "1 no verdict" in printed
+    text = built.page("chapters/01_toy").get_text()
+    assert f"Claim {LATER}: no verdict." in text
+    assert "It is —." in text
+    assert "RuntimeWarning" not in text
+    assert "No verdict" in built.page("chapters/scoreboard").get_text()
 
 
 def test_marks_are_no_words_of_the_path() -> None:

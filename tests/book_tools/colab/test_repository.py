@@ -70,14 +70,18 @@ def test_the_variable_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         find_repository(tmp_path)
 
 
-def test_what_follows_from_an_address() -> None:
-    assert Origin(GITHUB, None, None).site == "https://someone.github.io/the-book/"
-    assert Origin(GITHUB, None, None).colab("01_a.ipynb") == (
-        "https://colab.research.google.com/github/Someone/the-book/blob/colab/01_a.ipynb"
-    )
-    assert Origin("https://github.com/Someone/someone.github.io", None, None).site == "https://someone.github.io/"
-    assert Origin(ELSEWHERE, None, None).site is None
-    assert Origin(ELSEWHERE, None, None).colab("01_a.ipynb") is None
+@pytest.mark.parametrize(
+    ("address", "site", "colab"),
+    [
+        (GITHUB, "https://someone.github.io/the-book/", "Someone/the-book"),
+        ("https://github.com/Someone/someone.github.io", "https://someone.github.io/", "Someone/someone.github.io"),
+        (ELSEWHERE, None, None),
+    ],
+)
+def test_what_follows_from_an_address(address: str, site: str | None, colab: str | None) -> None:
+    origin = Origin(address, None, None)
+    opened = colab and f"https://colab.research.google.com/github/{colab}/blob/colab/01_a.ipynb"
+    assert (origin.site, origin.colab("01_a.ipynb")) == (site, opened)
 
 
 def run_install_cell(origin: Origin, module: str, extras: tuple[str, ...] = ()) -> list[str]:

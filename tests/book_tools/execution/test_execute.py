@@ -13,15 +13,26 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from claim_files import entry
+from nbformat import NotebookNode, from_dict
 from toy import FIGURE, LISTENING, RECORD, REPOSITORY, Toy, surroundings
 
 import book_tools
 from book_tools.book import Book
 from book_tools.execution import state
-from book_tools.execution.execute import KERNEL_STARTS, NEVER_READY, SAME_KERNELS, environment_for, with_a_kernel
+from book_tools.execution.execute import (
+    KERNEL_STARTS,
+    NEVER_READY,
+    SAME_KERNELS,
+    environment_for,
+    normalise,
+    with_a_kernel,
+)
+from book_tools.notebooks import INJECTED
 from book_tools.parameters import Parameters
 from cfltr_book.reporting.claim_registry import MEASURED_BY
 
@@ -113,104 +124,66 @@ class Thing:
         text = """not a docstring"""
         return 2 * x + y  # doubled
 '''
-CLAIM: dict[str, object] = yaml.safe_load("""
-{id: toy-one, source: Toy 2026, statement: It is one., kind: number, corpora: [yahoo-like], scale: smoke,
- predicted: supported, reason: by construction, control: toy-two, margin: 0.1, tolerance: 0.1, value: 1.0}
-""")
+CLAIM = entry("toy-one", chapter=None, corpora=["yahoo-like"], scale="smoke", control="toy-two", value=1.0)
 
 
-def test_a_file_of_a_package_makes_every_chapter_stale(toy: Toy) -> None:
-    toy.chapter("91_alpha", "x = 1")
-    toy.contents("91_alpha")
-    seen = [fingerprints(toy)]
-    for package in ("cfltr_core", "cfltr_book"):
-        (toy.root / package).mkdir()
-        for name, text in (("module.py", "x = 1\n"), ("module.py", "x = 2\n"), ("half.py", "def f(:"), ("a.txt", "a")):
-            (toy.root / package / name).write_text(text)
-            assert fingerprints(toy) not in seen
-            seen.append(fingerprints(toy))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "stale"),
-    [
-        ('"""A module."""\n', "", False),
-        ('"""A thing."""', '"""Another word for it,\n\n    in two lines.\n    """', False),
-        ('        """Twice x."""\n', "", False),
-        ("# a comment\n", "# two\n# comments\n\n", False),
-        ("  # doubled", "", False),
-        ("(self, x, y=1)", "(\n        self,\n        x,\n        y=1,\n    )", False),
-        *((old, new, True) for old, new in (("2 * x", "3 * x"), ("y=1", "y=2"), ("double(", "twice("), ("+ y", "- y"))),
-        ("not a doc", "no doc", True),
-    ],
-)
-def test_code_makes_every_chapter_stale_and_comments_docstrings_and_layout_none(
-    two: Toy, old: str, new: str, stale: bool
-) -> None:
-    before = fingerprints(two)
+def changed_code(old: str, new: str) -> str:
     assert CODE.count(old) == 1
-    (two.root / "cfltr_core" / "module.py").write_text(CODE.replace(old, new))
-    assert {number: now != before[number] for number, now in fingerprints(two).items()} == {"91": stale, "92": stale}
+    return CODE.replace(old, new)
+
+
+def entries(*claims: dict[str, object]) -> str:
+    return str(yaml.safe_dump([*claims]))
 
 
 OLD = {**CLAIM, "id": "toy-old", "withdrawn": {"replaced_by": None, "measured": "supported", "why": "so"}}
+MODULE, CLAIMS = "cfltr_core/module.py", "cfltr_book/claims/91.yml"
+# The text of a file, and the chapters that it makes stale.
+FILES = [
+    # Comments, docstrings and layout of code do not count.
+    (MODULE, changed_code('"""A module."""\n', ""), ""),
+    (MODULE, changed_code('"""A thing."""', '"""Another word for it,\n\n    in two lines.\n    """'), ""),
+    (MODULE, changed_code('        """Twice x."""\n', ""), ""),
+    (MODULE, changed_code("# a comment\n", "# two\n# comments\n\n"), ""),
+    (MODULE, changed_code("  # doubled", ""), ""),
+    (MODULE, changed_code("(self, x, y=1)", "(\n        self,\n        x,\n        y=1,\n    )"), ""),
+    *((MODULE, changed_code(old, new), "91 92") for old, new in (("2 * x", "3 * x"), ("y=1", "y=2"), ("+ y", "- y"))),
+    *((MODULE, changed_code(old, new), "91 92") for old, new in (("double(", "twice("), ("not a doc", "no doc"))),
+    *((f"{package}/half.py", "def f(:", "91 92") for package in ("cfltr_core", "cfltr_book")),
+    *((f"{package}/a.txt", "a", "91 92") for package in ("cfltr_core", "cfltr_book")),
+    # Of a claim counts what it is measured by, and how many share the false alarms of the chapter.
+    *(
+        (CLAIMS, entries({**CLAIM, field: ["digits"] if field == "corpora" else 0.7}), "91" * (field in MEASURED_BY))
+        for field in CLAIM
+    ),
+    (CLAIMS, entries(CLAIM, {**CLAIM, "id": "toy-two"}), "91"),
+    (CLAIMS, entries(CLAIM, OLD), ""),
+    ("cfltr_book/claims/verdicts.csv", "toy-one,yahoo-like,smoke,contradicted,,,\n", ""),
+    *((f"cfltr_book/{room}/ch91.py", CODE, "91") for room in ("evidence", "experiments")),
+    *((f"cfltr_book/{room}/common.py", CODE, "91 92") for room in ("evidence", "experiments")),
+    *((f"{folder}/92/ci/digits/a.csv", "seed\n0\n", "92") for folder in ("tests/reference/kept", "cfltr_book/kept")),
+]
 
 
-@pytest.mark.parametrize(
-    ("entries", "stale"),
-    [
-        *(([{**CLAIM, field: ["digits"] if field == "corpora" else 0.7}], field in MEASURED_BY) for field in CLAIM),
-        # The level of every statistical claim of a chapter depends on how many there are.
-        ([CLAIM, {**CLAIM, "id": "toy-two"}], True),
-        ([CLAIM, OLD], False),
-    ],
-)
-def test_a_claim_makes_its_chapter_stale_only_when_its_measurement_changes(
-    two: Toy, entries: list[dict[str, object]], stale: bool
-) -> None:
-    before = fingerprints(two)
-    claims = two.root / "cfltr_book" / "claims"
-    (claims / "91.yml").write_text(yaml.safe_dump(entries))
-    # An accepted verdict makes none stale.
-    (claims / "verdicts.csv").write_text("toy-one,yahoo-like,smoke,contradicted,,,\n")
-    now = fingerprints(two)
-    assert (now["91"] != before["91"], now["92"] != before["92"]) == (stale, False)
-
-
-@pytest.mark.parametrize("room", ["evidence", "experiments"])
-def test_what_is_simulated_and_measured_for_a_chapter_makes_it_alone_stale(two: Toy, room: str) -> None:
-    folder = two.root / "cfltr_book" / room
-    folder.mkdir(parents=True)
-    before = fingerprints(two)
-    (folder / "ch91.py").write_text(CODE)
-    first = fingerprints(two)
-    (folder / "ch91.py").write_text(CODE.replace("2 * x", "3 * x"))
-    second = fingerprints(two)
-    assert len({before["91"], first["91"], second["91"]}) == 3
-    assert before["92"] == first["92"] == second["92"]
-    (folder / "common.py").write_text(CODE)
-    assert all(second[number] != now for number, now in fingerprints(two).items())
-
-
-@pytest.mark.parametrize("folder", ["tests/reference/kept", "cfltr_book/kept"])
-def test_a_kept_table_makes_its_own_chapter_stale_alone(two: Toy, folder: str) -> None:
-    seen = [fingerprints(two)]
-    table = two.root / folder / "92" / "ci" / "digits" / "eta.csv"
-    table.parent.mkdir(parents=True)
-    for text in ("seed\n0\n", "seed\n1\n"):
-        table.write_text(text)
-        assert fingerprints(two)["91"] == seen[0]["91"]
-        assert fingerprints(two) not in seen
+@pytest.mark.parametrize(("place", "text", "stale"), FILES)
+def test_which_chapters_a_file_makes_stale(two: Toy, place: str, text: str, stale: str) -> None:
+    path, seen = two.root / place, [fingerprints(two)]
+    before = path.read_text() if path.exists() else None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for content in (text,) if before else (text, f"{text}\nx = 1\n"):
+        path.write_text(content)
         seen.append(fingerprints(two))
-    table.unlink()
+    changed = {number for number in seen[0] if len({prints[number] for prints in seen}) == len(seen)}
+    assert changed == {*stale.split()}
+    assert all(prints[number] == seen[0][number] for prints in seen for number in {"91", "92"} - changed)
+    path.write_text(before) if before else path.unlink()
     assert fingerprints(two) == seen[0]
 
 
 def test_every_module_that_executes_a_chapter_exists_and_counts() -> None:
     folder = Path(book_tools.__file__).parent
     assert [name for name in state.EXECUTION_MODULES if not (folder / name).is_file()] == []
-    named = {f"execution/{name}.py" for name in ("execute",)}
-    assert named <= set(state.EXECUTION_MODULES)
+    assert "execution/execute.py" in state.EXECUTION_MODULES
 
 
 def test_a_registry_that_cannot_be_read_is_named(two: Toy) -> None:
@@ -221,24 +194,20 @@ def test_a_registry_that_cannot_be_read_is_named(two: Toy) -> None:
     assert "Traceback" not in result.stdout
 
 
-def test_one_chapter_of_a_book(toy: Toy) -> None:
-    toy.chapter("91_alpha", "x = 1")
-    toy.chapter("92_beta", "x = 2")
-    toy.contents("91_alpha", "92_beta")
-    toy.chapter("03_gamma", "x = 3")
-    toy.contents("91_alpha", "92_beta", "03_gamma")
-    result = toy.cli("run", "--scale", "smoke", "--chapter", "3")
-    assert "ran   03_gamma" in result.stdout, "3 is 03"
-    toy.contents("91_alpha", "92_beta")
-    assert toy.cli("run", "--scale", "smoke", "--chapter", "92").returncode == 0
-    chapters = manifest(toy)["chapters"]
+def test_one_chapter_of_a_book(executed: Toy) -> None:
+    executed.chapter("03_gamma", "x = 3")
+    executed.chapter("91_alpha", "x = 'changed'")
+    executed.contents("91_alpha", "92_beta", "03_gamma")
+    assert "ran   03_gamma" in executed.cli("run", "--scale", "smoke", "--chapter", "3").stdout, "3 is 03"
+    chapters = manifest(executed)["chapters"]
     assert isinstance(chapters, dict)
-    assert {name: entry["complete"] for name, entry in chapters.items()} == {"91_alpha": False, "92_beta": True}
-    assert manifest(toy)["complete"] is False
+    complete = {name: entry["complete"] for name, entry in chapters.items()}
+    assert complete == {"91_alpha": False, "92_beta": True, "03_gamma": True}
+    assert manifest(executed)["complete"] is False
     # A chapter that leaves the book takes its artefacts with it.
-    toy.contents("91_alpha")
-    assert toy.cli("run", "--scale", "smoke").returncode == 0
-    assert not toy.done("92_beta").exists()
+    executed.contents("92_beta")
+    assert executed.cli("run", "--scale", "smoke").returncode == 0
+    assert not executed.done("91_alpha").exists()
 
 
 # Chapters that fail, each in its own way, and what is said of them.
@@ -383,3 +352,53 @@ def test_the_kernels_asked_for_are_those_that_run(tmp_path: Path, monkeypatch: p
         check=True,
     )
     assert done.stdout.strip() == "{'Haswell'}"
+
+
+def code(*outputs: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    about = {"cell_type": "code", "id": "random", "execution_count": 1, "source": "x"}
+    return {**about, "metadata": metadata, "outputs": list(outputs)}
+
+
+def stream(text: str, name: str = "stdout") -> dict[str, Any]:
+    return {"output_type": "stream", "name": name, "text": text}
+
+
+def normalised(*cells: dict[str, Any], **metadata: Any) -> NotebookNode:
+    notebook = from_dict({"cells": list(cells), "metadata": metadata, "nbformat": 4, "nbformat_minor": 4})
+    normalise(notebook)
+    return notebook
+
+
+def test_pieces_of_a_stream_are_joined_but_not_across_another_output() -> None:
+    table = {"output_type": "display_data", "data": {"text/plain": "t"}, "metadata": {}}
+    cell = normalised(code(stream("a"), stream("b"), stream("!", "stderr"), stream("c"), table, stream("d"))).cells[0]
+    assert [output.get("text", "table") for output in cell.outputs] == ["ab", "!", "c", "table", "d"]
+
+
+def test_addresses_and_places_of_warnings_go_from_texts() -> None:
+    texts = ("text/plain", "text/html", "text/markdown")
+    output = {"output_type": "display_data", "data": dict.fromkeys(texts, "<f at 0x7f00aB>, at 0 x"), "metadata": {}}
+    said = "/scratch/ipykernel_12/34.py:5: RuntimeWarning: invalid value\n  np.log(-1)\nnote 1:2: no Warning here\n"
+    shown, warned = normalised(code(output, stream(said, "stderr"))).cells[0].outputs
+    assert shown.data == dict.fromkeys(texts, "<f>, at 0 x")
+    assert warned.text == "RuntimeWarning: invalid value\n  np.log(-1)\nnote 1:2: no Warning here\n"
+
+
+def test_metadata_of_the_execution_goes_and_the_rest_stays() -> None:
+    notebook = normalised(
+        code(papermill={"duration": 1}, execution={"iopub": "now"}, mystnb={"keep": True}),
+        papermill={"end_time": "now"},
+        language_info={"name": "python", "version": "3.11.7"},
+        kernelspec={"name": "python3", "display_name": "Python 3 (somewhere)"},
+    )
+    assert notebook.cells[0].metadata == {"mystnb": {"keep": True}}
+    assert notebook.metadata == {
+        "language_info": {"name": "python"},
+        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+    }
+
+
+def test_cells_get_fixed_identifiers_and_the_injected_one_is_hidden() -> None:
+    cells = normalised(code(), code(tags=[INJECTED])).cells
+    assert [cell.id for cell in cells] == ["cell-000", INJECTED]
+    assert cells[1].metadata.tags == [INJECTED, "remove-cell"]

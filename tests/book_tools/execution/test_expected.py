@@ -44,10 +44,8 @@ def test_a_collection_takes_longer_than_a_generated_corpus() -> None:
     [
         ({"a": 200.0, "b": 160.0}, 2, 2, "about 3 minutes"),
         ({"a": 300.0, "b": 60.0}, 2, 2, "about 5 minutes"),
-        ({"a": 300.0, "b": 60.0}, 2, 1, "about 6 minutes"),
         ({"a": 85.0}, 1, 1, "about a minute"),
         ({"a": 300.0}, 2, 1, "how long 1 of them take is not known"),
-        ({}, 3, 1, "how long 3 of them take is not known"),
     ],
 )
 def test_the_announcement(seconds: dict[str, float], n_chapters: int, jobs: int, words: str) -> None:
@@ -62,6 +60,7 @@ def test_of_a_collection_the_announcement_is_a_bound(
     toy.chapter("91_alpha", "1")
     toy.contents("91_alpha")
     monkeypatch.setattr(runner, "expected_seconds", lambda *_: {"91_alpha": 180.0})
+    monkeypatch.setattr(runner, "_execute_all", lambda *_: [])
     for corpus, words in (("letor:mine", "  at most about 3 minutes"), ("digits", "  about 3 minutes")):
         runner.run(Book(toy.root), Parameters("smoke", corpus, 0))
         assert capsys.readouterr().out.splitlines()[1].startswith(words)

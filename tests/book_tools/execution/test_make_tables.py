@@ -10,6 +10,7 @@ from toy import Toy
 
 from book_tools.book import Book
 from book_tools.errors import UsageError
+from book_tools.execution.execute import computing_environment
 from book_tools.execution.tables import _checked, _experiments, _written
 from cfltr_book import Experiment, Run
 from cfltr_book.reporting import tables
@@ -79,4 +80,5 @@ def test_the_command_computes_under_one_set_of_kernels(toy: Toy, book: Book) -> 
     assert "kept  cfltr_book/kept/12/smoke/digits/all-queries.csv" in done.stdout
     frame, about = tables.read_table(toy.root / "cfltr_book" / "kept" / "12" / "smoke" / "digits" / "all-queries.csv")
     assert (len(frame), about["seeds"]) == (7, [0])
-    assert toy.process("tables", "--chapter", "12", "--scale", "large").returncode == UsageError.exit_code
+    same = computing_environment() | {"CFLTR_CACHE": str(book.build / "cache")}
+    assert toy.cli("tables", "--chapter", "12", "--scale", "large", **same).returncode == UsageError.exit_code

@@ -106,30 +106,22 @@ def test_an_environment_that_belongs_to_another_checkout(tmp_path: Path, monkeyp
     monkeypatch.chdir(REPOSITORY)
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
     mine, other = tmp_path / "mine", tmp_path / "other"
-    for checkout in (mine, other):
-        for name in ("cfltr_core", "cfltr_book", "book_tools"):
-            (checkout / name).mkdir(parents=True)
-            (checkout / name / "__init__.py").touch()
+    packages = ("cfltr_core", "cfltr_book", "book_tools")
+    for place in (checkout / name for checkout in (mine, other) for name in packages):
+        place.mkdir(parents=True)
+        (place / "__init__.py").touch()
     environment = other / ".venv"
     venv.create(environment, with_pip=False, symlinks=True)
     python = str(environment / "bin" / "python")
-    missing = package_problems(python, other)
-    assert missing == [
-        f"cfltr_core: {python} finds no such package, expected {other}/cfltr_core",
-        f"cfltr_book: {python} finds no such package, expected {other}/cfltr_book",
-        "the chapters would run on code that is not of this checkout: "
-        f"remove {environment}/.whole and run 'make setup'",
-    ]
-    (packages,) = environment.glob("lib/*/site-packages")
-    (packages / "clone.pth").write_text(f"{other}\n")
+    *missing, remedy = package_problems(python, other)
+    assert missing == [f"{name}: {python} finds no such package, expected {other}/{name}" for name in packages[:2]]
+    assert remedy.endswith(f": remove {environment}/.whole and run 'make setup'")
+    (site,) = environment.glob("lib/*/site-packages")
+    (site / "clone.pth").write_text(f"{other}\n")
     assert package_problems(python, other) == []
-    assert package_problems(python, mine) == [
-        *(
-            f"{name}: {python} imports {other}/{name}, expected {mine}/{name}"
-            for name in ("cfltr_core", "cfltr_book", "book_tools")
-        ),
-        "the chapters would run on code that is not of this checkout: run 'make setup' here, and set no VENV",
-    ]
+    *wrong, remedy = package_problems(python, mine)
+    assert wrong == [f"{name}: {python} imports {other}/{name}, expected {mine}/{name}" for name in packages]
+    assert remedy.endswith(": run 'make setup' here, and set no VENV")
 
 
 def test_nothing_runs_on_the_code_of_another_checkout(

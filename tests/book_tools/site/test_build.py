@@ -6,8 +6,6 @@ import pytest
 from bs4 import BeautifulSoup
 from toy import FIGURE, IMAGE_WITHOUT_ALT, Toy
 
-from cfltr_book.reporting import claim_registry
-
 BETA = """Text
 
 :::{prf:theorem} Of the other
@@ -82,50 +80,3 @@ def test_a_partial_run_gives_no_site_and_touches_nothing(executed: Toy) -> None:
     assert "93_gamma: not executed" in result.stdout
     assert "built from a complete run only; nothing was changed" in result.stdout
     assert old.exists()
-
-
-def test_the_same_artefact_from_two_chapters(executed: Toy) -> None:
-    original = executed.root / "chapters" / "91_alpha.ipynb"
-    (executed.root / "chapters" / "93_gamma.ipynb").write_bytes(original.read_bytes())
-    executed.contents("91_alpha", "93_gamma")
-    assert executed.cli("run", "--scale", "smoke").returncode == 0
-    result = executed.cli("verify")
-    assert result.returncode == 1
-    assert "fig-toy: written by both 91_alpha and 93_gamma" in result.stdout
-
-
-UNMEASURABLE = """
-import numpy as np
-import cfltr_book as book
-rate = np.log10(np.array([-1.0, 10.0]))
-"""
-
-
-def test_a_claim_that_does_not_gate_and_a_number_that_is_not_there_never_cost_the_site(toy: Toy) -> None:
-    """With everything that comes with them: what NumPy says of them on the error stream."""
-    kinds = {"ordering": "larger=rate, smaller=[0.0, 0.0]", "number": "values=rate"}
-    spec = next(
-        spec
-        for spec in claim_registry.registry().values()
-        if spec.kind in kinds and not spec.gates("smoke", "yahoo-like") and spec.gates("ci", "yahoo-like")
-    )
-    measure = f'book.claim("{spec.id}", scale=scale, corpus=corpus, {kinds[spec.kind]})'
-    name = f"{spec.chapter}_toy"
-    toy.chapter(name, UNMEASURABLE, measure, 'book.record("toy-rate", rate[0])', "Text\n\nIt is {glue:text}`toy-rate`.")
-    toy.contents(name, "scoreboard")
-    result = toy.cli("book", "--scale", "smoke")
-    assert result.returncode == 0, result.stdout
-    assert (
-        f"{name}, cell 2: RuntimeWarning: invalid value encountered in log10 (not shown on the page)" in result.stdout
-    )
-    assert f"chapter {spec.chapter}: 1 no verdict" in result.stdout
-    text = toy.page(f"chapters/{name}").get_text()
-    assert f"Claim {spec.id}: no verdict." in text
-    assert "It is —." in text
-    assert "RuntimeWarning" not in text
-    assert "No verdict" in toy.page("chapters/scoreboard").get_text()
-    # Where the claim must hold the chapter stops, and says which number was not finite.
-    result = toy.cli("run", "--scale", "ci")
-    assert result.returncode == 1
-    assert f"NotMeasured: {spec.id}, " in result.stdout
-    assert "[0] is nan" in result.stdout

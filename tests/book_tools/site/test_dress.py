@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from claim_files import entry, put
 from nbformat import NotebookNode, from_dict
 
 from book_tools.colab.marks import rewrite_claims
@@ -69,13 +70,9 @@ def test_a_figure_that_does_not_fit_its_record(
 
 
 def test_a_claim_is_shown_as_the_registry_has_it_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = {"source": "Toy 2026", "kind": "number", "margin": 1.0, "value": 1.0, "reason": "r"}
-    entry |= {"chapter": "91", "corpora": ["digits"], "scale": "ci", "predicted": "supported"}
-
     def publish(words: str) -> claims.ClaimResult:
-        parsed = claim_registry.parse_registry([{**entry, "id": "toy-one", "statement": words}])
-        monkeypatch.setattr(claim_registry, "registry", lambda: parsed)
-        return claims.verdict_of(parsed["toy-one"], {"values": [1.0, 1.001]})
+        found = put(monkeypatch, entry("toy-one", margin=1.0, value=1.0, statement=words))
+        return claims.verdict_of(found["toy-one"], {"values": [1.0, 1.001]})
 
     def shown(thing: Any) -> dict[str, Any]:
         data, metadata = thing._repr_mimebundle_()
@@ -83,25 +80,21 @@ def test_a_claim_is_shown_as_the_registry_has_it_now(monkeypatch: pytest.MonkeyP
 
     result = publish("Old words.")
     one, table = shown(result), shown(evidence.Evidence([result], corpus="digits", scale="ci"))
-    other = {"output_type": "execute_result", "data": {"text/plain": "1"}, "metadata": {}, "execution_count": 1}
-    page = notebook([other, table], [one], [table])
+    page = notebook([table], [one], [table])
     publish("New words.")
-    rewrite_claims(page, [claims.Measurement(result, "ci", "digits", {})])
-    assert page.cells[1].outputs[0].data == {"text/plain": "1"}
+    measured = [claims.Measurement(result, "ci", "digits", {})]
+    rewrite_claims(page, measured)
     # It leads to the scoreboard; the first place where it is shown bears the anchor, and no other.
     link = '<a href="scoreboard.html#claim-toy-one">{}</a>'
     html = table["data"]["text/html"].replace("Old", "New").replace("(toy-one;", f"({link.format('toy-one')};")
     text = one["data"]["text/markdown"].replace("Old", "New").replace("`toy-one`", link.format("`toy-one`"))
-    assert [cell.outputs[-1].data.get("text/html") for cell in page.cells[1::2]] == [
-        html.replace("<tbody><tr>", '<tbody><tr id="claim-toy-one">'),
-        html,
-    ]
-    assert page.cells[2].outputs[0].data["text/markdown"] == text
+    first, second, third = (next(iter(cell.outputs[0].data.values())) for cell in page.cells[1:])
+    assert first == html.replace("<tbody><tr>", '<tbody><tr id="claim-toy-one">')
+    assert (second, third) == (text, html)
     # A claim that the registry lost stays as it was; the check of the run names it.
     monkeypatch.setattr(claim_registry, "registry", dict)
-    before = page.cells[2].outputs[0].data["text/markdown"]
-    rewrite_claims(page, [claims.Measurement(result, "ci", "digits", {})])
-    assert page.cells[2].outputs[0].data["text/markdown"] == before
+    rewrite_claims(page, measured)
+    assert next(iter(page.cells[2].outputs[0].data.values())) == text
 
 
 def test_numeric_warnings_and_nothing_else_leave_the_page() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
@@ -79,27 +78,13 @@ def test_a_chapter_has_its_first_figure_as_a_card_where_the_site_has_an_address(
     assert f'<meta property="og:image" content="{SITE}cards/fig-toy.card.png" />' in head
 
 
-def test_a_chapter_and_the_book_are_cited() -> None:
-    chapter = citations.bibtex("cfltr-02", KNOWN, "chapters/02_weights.html", "Weights", "2")
-    for words in ("@incollection{cfltr-02,\n", f"{{{SITE}chapters/02_weights.html}}", f"{{{citations.BOOK}}}"):
-        assert words in chapter
-    assert "{Chapter 2, revision 0123456789ab}" in chapter
-    assert chapter.count("{") == chapter.count("}")
+def test_the_book_is_cited_by_one_name() -> None:
     book = citations.bibtex("cfltr", UNKNOWN)
     assert book.startswith("@misc{cfltr,\n")
     assert "url" not in book
+    assert "report an error" not in citations.closing("x", "y", book, UNKNOWN)
+    assert citations.report_address("x", "y", Origin("https://git.example.org/a/b", None, None)) is None
     config, citation = (yaml.safe_load((REPOSITORY / name).read_text()) for name in ("_config.yml", "CITATION.cff"))
     assert config["title"] == citation["title"] == citations.BOOK
     assert config["copyright"] == str(citations.YEAR)
     assert citation["authors"][0]["name"] in citations.AUTHOR
-
-
-def test_an_error_is_reported_with_page_and_revision_where_there_is_a_place_for_it() -> None:
-    parts = urlsplit(str(citations.report_address("chapters/02_weights", "Weights", KNOWN)))
-    assert parts.path == "/someone/toy-book/issues/new"
-    body = parse_qs(parts.query)["body"][0]
-    assert "Page: chapters/02_weights" in body
-    assert "Revision: 0123456789abcdef" in body
-    for origin in (UNKNOWN, Origin("https://git.example.org/a/b", None, None)):
-        assert citations.report_address("x", "y", origin) is None
-        assert "report an error" not in citations.closing("x", "y", citations.bibtex("cfltr", origin), origin)

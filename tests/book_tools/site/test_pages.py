@@ -9,44 +9,48 @@ from pathlib import Path
 import pytest
 import yaml
 from colab_book import LENGTHS, ROW, SITE, SVG
-from toy import REPOSITORY, Toy
+from toy import REPOSITORY, Toy, same_as_kept, seen
 
 from book_tools.book import Book
-from book_tools.colab.labels import read_labels
 from book_tools.errors import BookError
+from book_tools.execution import times as machines
+from book_tools.files import json_text, read_json
 from book_tools.parameters import Parameters
 from book_tools.site import html
 from book_tools.site.pictures import FRAMES, ROWS, WIDE, write_pictures
 from book_tools.site.previews import FOLDER
 from book_tools.site.sphinx_pages import chapter_of
 from book_tools.site.stage import configuration
+from book_tools.site.status import status
 
 
-def test_a_figure_with_its_frames_its_row_its_data_and_its_description(built: Toy) -> None:
+@pytest.mark.parametrize("name", ["91_alpha", "92_beta"])
+def test_the_page_of_a_chapter(built: Toy, name: str) -> None:
+    """Numbers, folds with their labels, captions, descriptions, links, copies and citations."""
+    revision, page = built.git("rev-parse", "HEAD"), built.page(f"chapters/{name}")
+    text = seen(page.article).replace(revision, "REVISION").replace(revision[:12], "REVISION")
+    same_as_kept(f"page_{name}.txt", re.sub(r"\b[0-9a-f]{20,}\b", "DIGEST", text))
+    assert page.select_one('link[rel="canonical"]')["href"] == f"{SITE}chapters/{name}.html"
+    # A summary holds phrases only, none of them a link: anything else is no valid HTML.
+    assert not page.select("summary p, summary div, summary a")
+
+
+def test_files_of_a_figure_lie_where_the_page_looks_for_them(built: Toy) -> None:
     site, page = built.root / "_build" / "html", built.page("chapters/91_alpha")
 
     def lies(place: object) -> str:
         return (site / "chapters" / str(place)).resolve().read_text()
 
-    (source,), (image,) = page.select("figure#fig-toy > picture > source"), page.select("article figure img")
+    (source,), (link,) = page.select("figure#fig-toy > picture > source"), page.select("article figcaption a.download")
     assert (source["media"], lies(source["srcset"])) == (WIDE, ROW)
-    assert image["alt"] == "Bar chart with one bar of length 60.", "without scripts there is the still alone"
-    (link,) = page.select("article figcaption a.download")
     assert lies(link["href"]) == "name,length\nbar,60.25\n"
     (script,) = page.select("figure#fig-toy + script.frames[type='application/json']")
-    about = json.loads(script.get_text())
-    assert (about["id"], about["knob"], about["start"]) == ("fig-toy", "length of the bar", 1)
-    for frame, length in zip(about["frames"], LENGTHS, strict=True):
-        assert (frame["text"], frame["fact"]) == (f"{length} %", f"it is </script> {length} long")
-        assert frame["alt"] == f"Bar chart with one bar of length {length}."
-        # The still is on the page.
-        assert (frame["source"] and lies(frame["source"])) == (None if length == 60 else SVG.format(length))
+    # The still is on the page.
+    drawn = [frame["source"] and lies(frame["source"]) for frame in json.loads(script.get_text())["frames"]]
+    assert drawn == [None if length == 60 else SVG.format(length) for length in LENGTHS]
     for name, address in (("script", "src"), ("link", "href")):
         assert any("sliders." in str(tag.get(address)) for tag in page.select(name))
     assert [len(list((site / folder).iterdir())) for folder in (FRAMES, ROWS)] == [2, 1]
-    text = " ".join(part.get_text() for part in page.select("article p, article .cell_output"))
-    assert "Figure: a bar." not in text, "the caption for plain readers is dropped"
-    assert 'scale = "smoke"' not in page.get_text(), "the injected parameters are not shown"
 
 
 def test_a_slider_without_its_figure_is_named_and_a_page_without_one_left_alone(built: Toy, tmp_path: Path) -> None:
@@ -55,25 +59,9 @@ def test_a_slider_without_its_figure_is_named_and_a_page_without_one_left_alone(
     for name in ("91_alpha", "92_beta"):
         (tmp_path / "chapters" / f"{name}.html").write_text(text)
     with pytest.raises(BookError, match=r"91_alpha.ipynb: fig-toy has a slider, but stands on the page as no figure"):
-        write_pictures(book, tmp_path, book.chapters())
+        write_pictures(book, tmp_path, book.select(["91"]))
     write_pictures(book, tmp_path, book.select(["92"]))
     assert (tmp_path / "chapters" / "92_beta.html").read_text() == text
-
-
-def test_everything_has_the_number_of_its_chapter_whatever_its_place(built: Toy) -> None:
-    labels = read_labels(Book(built.root).html)
-    assert {name: target.text for name, target in (labels.numbered | labels.equations).items()} == {
-        "thm-growth": "Theorem 91.1",
-        "fig-toy": "Fig. 91.1",
-        "ex-count": "Exercise 91.1",
-        "thm-back": "Theorem 1",
-        "eq-growth": "(91.1)",
-        "eq-back": "(1)",
-    }
-    text = " ".join(built.page("chapters/91_alpha").get_text().split())
-    assert "By Theorem 91.1, (91.1) and Fig. 91.1, the length is 60.25." in text
-    assert "Solution to Exercise 91.1" in text
-    assert built.page("chapters/91_alpha").h1.get_text().startswith("The chapter 91_alpha"), "not numbered twice"
 
 
 @pytest.mark.parametrize(
@@ -82,43 +70,6 @@ def test_everything_has_the_number_of_its_chapter_whatever_its_place(built: Toy)
 )
 def test_the_number_of_a_page_is_that_of_its_file(page: str, number: int | None) -> None:
     assert chapter_of(page) == number
-
-
-def test_every_fold_is_the_same_element_under_its_label(built: Toy) -> None:
-    folds = [
-        fold for name in ("91_alpha", "92_beta") for fold in built.page(f"chapters/{name}").select("article details")
-    ]
-    labels = [" ".join(str(fold.summary.get_text(" ")).split()) for fold in folds]
-    assert labels == [
-        "Show code cell source",
-        "Solution to Exercise 91.1",
-        "Cite this chapter, or report an error",
-        "Three, which is < 4 & > 2",
-        "What you need",
-        "Cite this chapter, or report an error",
-    ]
-    assert not any(fold.has_attr("open") for fold in folds)
-    # A summary holds phrases only, none of them a link: anything else is no valid HTML.
-    assert not any(fold.select("summary p, summary div, summary a") for fold in folds)
-    solution, named = folds[1], folds[3]
-    assert solution.select_one(".cell_output pre").get_text().strip() == "2"
-    assert named.select_one(".cell_input pre").get_text() == "x = 3\nx\n", "the label is not said twice"
-    assert named.select_one(".cell_output pre").get_text() == "3\n", "the output is folded too"
-    assert not re.search(r"^ *- sphinx_togglebutton", (REPOSITORY / "_config.yml").read_text(), re.MULTILINE)
-
-
-def test_heads_citations_and_downloads(built: Toy) -> None:
-    page = built.page("chapters/91_alpha")
-    assert page.select_one('link[rel="canonical"]')["href"] == f"{SITE}chapters/91_alpha.html"
-    fold = page.select("article details")[-1]
-    assert "@incollection{cfltr-91," in fold.get_text()
-    assert fold.select_one('a[href*="issues/new"]') is not None
-    (line,) = page.select("p.launch")
-    assert [(link["href"], link.get_text()) for link in line.select("a")] == [
-        ("https://colab.research.google.com/github/someone/toy-book/blob/colab/91_alpha.ipynb", "Open in Colab"),
-        ("../colab/91_alpha.ipynb", "Notebook to run"),
-        ("../read/91_alpha.ipynb", "Notebook to read"),
-    ]
 
 
 def test_what_is_published_is_light_and_loads_what_it_needs(built: Toy) -> None:
@@ -154,3 +105,38 @@ def test_what_the_notice_names(parameters: Parameters, words: str) -> None:
     changed = yaml.safe_load(configuration(path, parameters))
     assert words in changed["html"].pop("announcement")
     assert changed == yaml.safe_load(path.read_text()), "nothing else changes"
+
+
+SMOKE = Parameters("smoke")
+
+
+def test_it_says_where_each_chapter_ran_and_how_many_at_a_time(executed: Toy) -> None:
+    book, here = Book(executed.root), machines.machine()
+    recorded = read_json(book.times)
+    assert {(about["machine"], about["jobs"]) for about in recorded.values()} == {(here, 2)}
+    assert f"On {here}; 2 chapters at a time: 91, 92." in status(book, SMOKE)
+    elsewhere = {"seconds": 1.0, "machine": "Elsewhere, 64 cores", "jobs": 1}
+    book.times.write_text(json_text({**recorded, "92_beta": elsewhere}))
+    text = status(book, SMOKE)
+    assert f"On {here}; 2 chapters at a time: 91. On Elsewhere, 64 cores; one chapter at a time: 92." in text
+    book.times.unlink()
+    assert "chapters at a time" not in status(book, SMOKE)
+
+
+def test_the_day_of_the_revision_and_what_is_compared(executed: Toy) -> None:
+    book = Book(executed.root)
+    manifest = read_json(book.manifest)
+    assert "Revision: not under version control.\n" in status(book, SMOKE)
+    executed.git("init", "--quiet")
+    executed.git("commit", "--quiet", "--allow-empty", "-m", "x")
+    known, day = executed.git("show", "-s", "--format=%H %cs").split()
+    for revision, dirty, words in ((known, False, f" of {day}."), ("0" * 40, True, ", with uncommitted changes.")):
+        book.manifest.write_text(json_text({**manifest, "revision": revision, "dirty": dirty}))
+        assert f"Revision: {revision}{words}\n" in status(book, SMOKE)
+    text = status(book, SMOKE)
+    for words in (
+        "the 0 verdicts with",
+        "the 1 figures and the 1 recorded numbers",
+        "Of the 0 kept tables",
+    ):
+        assert words in text

@@ -18,7 +18,7 @@ from toy import PAGES, REPOSITORY, Toy, same_as_kept
 from book_tools.book import Book
 from book_tools.colab.repository import Origin
 from book_tools.parameters import Parameters
-from book_tools.site.claim_rows import ClaimRow, claim_rows, numbers_of, tally
+from book_tools.site.claim_rows import ClaimRow, claim_rows, numbers_of
 from book_tools.site.scoreboard import OUTCOMES, budget, function_of, scoreboard
 from cfltr_book.reporting import claim_registry, claims
 from cfltr_book.reporting.accepted import Accepted
@@ -72,16 +72,6 @@ def test_the_real_claims_name_their_source_twice_and_alike() -> None:
         assert source_of(spec.id) in (*SOURCES, "control"), spec.id
         assert not codes.search(re.split('[“"]', spelt_out(spec.source))[0]), spec.source
         assert not is_published(spec.id) or source_of(spec.id) in spec.source, spec.id
-
-
-def test_what_is_counted_together(measured: Toy) -> None:
-    counts = tally(claim_rows(Book(measured.root), SMOKE))
-    assert {group: dict(counter) for group, counter in counts.items()} == {
-        ("published", "mathematical"): {"true": 1, "false": 1},
-        ("published", "empirical"): {"seen": 1, "smaller than asked": 1, "not seen": 1, "opposite seen": 1},
-        ("own", "empirical"): {"undecided": 1, "no verdict": 1, "not measured": 1},
-        ("control", ""): {"held": 1},
-    }
 
 
 def test_the_page(measured: Toy) -> None:

@@ -109,7 +109,8 @@ def test_gains_that_are_none_or_unknown_are_all_missed() -> None:
     assert ch10.missed(np.array([3.0, 0.0]), np.array([3.0, 4.0])) == (pytest.approx(4 / 5), 1)
 
 
-def test_a_common_factor_of_a_curve_teaches_the_same(small: ch10.World) -> None:
+def test_a_common_factor_of_a_curve_teaches_the_same(small: ch10.World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cf, "fit_deep", lambda *_, **__: None)  # the network, which takes longest, is not compared
     queries, rng = small.queries, RUN.rng(3, 1092)
     log = RUN.simulate(small.pages[0], ch10.USER, relevance=queries.binary, rng=rng, n_clicks=500)
     x, test = queries.features, RUN.load(3).test

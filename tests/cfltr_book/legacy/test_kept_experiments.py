@@ -348,25 +348,10 @@ def test_bad_calls_are_refused_before_any_work(changes: dict[str, Any], problem:
 
 
 def test_words_and_names() -> None:
-    assert kept_questions.remedy("ci", "yahoo-like:conflict", 5, "eta") == (
-        "make paper CHAPTER=NN SCALE=ci CORPUS=yahoo-like:conflict SEED=5 TABLES=eta"
-    )
+    kept_questions.check_name("a-1")
     assert kept_questions.cell_name("eta", 3, {"n": 1, "cap": None}) == "eta, seed 3, n=1, cap=None"
     assert kept_questions.number_of(1, "seed") == "1 seed"
-    assert kept_questions.parts_of((7, 2)) == [7, 2]
-    assert kept_questions.path_of("eta", "ci", "digits", 0) is None
-    kept_questions.check_name("a-1")
-    assert not paper_run.is_on()
-    assert paper_run.asks_for("anything")
+    assert kept_questions.flat_result({"a": 1}, ["seed"], "x") == {"a": 1}
+    assert (paper_run.is_on(), paper_run.asks_for("anything")) == (False, True)
     question = kept_questions.question_of(RUN, "eta", learn, settings=SETTINGS, stream=1, seeds=[2])
     assert question.columns == ["seed", "n", "cap"]
-    assert question.rows([2], question.compute(learn, [2])) == [
-        {"seed": 2, **setting, "value": row["value"], "word": "even"}
-        for setting, row in zip(SETTINGS, loop([2], SETTINGS, 1), strict=True)
-    ]
-    assert question.remedy == "make paper CHAPTER=NN SCALE=smoke CORPUS=digits TABLES=eta"
-    assert kept_questions.cells_of([(0, 2)], question) == [(0, 2)]
-    assert kept_questions.flat_result({"a": 1}, ["seed"], "x") == {"a": 1}
-    assert kept.kept_elsewhere(RUN, "eta", scale=None, corpus=None) is None
-    with pytest.raises(TypeError):
-        kept.kept_table(question)  # type: ignore[call-arg]

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import math
 import re
-import sys
-import types
 from pathlib import Path
 
+import IPython.display
 import matplotlib as mpl
 import numpy as np
 import oracles
 import pandas as pd
 import pytest
+from IPython.core import getipython
 from matplotlib.markers import MarkerStyle
 
 from cfltr_book import METHODS, curves, figure, record, style
 from cfltr_book.reporting import pictures
 from cfltr_book.reporting.figures import band
-from cfltr_book.reporting.pictures import numbered_caption
 
 CAPTION = "Estimates of two methods on a generated corpus; bands are 95 % intervals over 5 seeds."
 ALT = "Line plot of estimate against clicks: the line of IPS stays at 2.5, the naive one falls to 1.1."
@@ -41,19 +39,10 @@ pytestmark = pytest.mark.usefixtures("canvas")
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> list[tuple[dict, dict]]:
-    """What a notebook would be given to show; IPython itself is not needed."""
+    """What a notebook would be given to show."""
     bundles: list[tuple[dict, dict]] = []
-    shell = types.ModuleType("IPython.core.getipython")
-    shell.get_ipython = lambda: object()
-    screen = types.ModuleType("IPython.display")
-    screen.display = lambda bundle, raw, metadata: bundles.append((bundle, metadata)) or None
-    for name, module in (
-        ("IPython", types.ModuleType("IPython")),
-        ("IPython.core", types.ModuleType("IPython.core")),
-        ("IPython.core.getipython", shell),
-        ("IPython.display", screen),
-    ):
-        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(getipython, "get_ipython", object)
+    monkeypatch.setattr(IPython.display, "display", lambda bundle, raw, metadata: bundles.append((bundle, metadata)))
     return bundles
 
 
@@ -99,6 +88,7 @@ def turned(colour: np.ndarray) -> np.ndarray:
 def test_methods_and_text_are_seen_on_a_light_and_on_a_dark_page() -> None:
     style()
     white, dark = np.ones(3), np.full(3, 0x12 / 255)
+    assert (mpl.rcParams["figure.figsize"], mpl.rcParams["svg.fonttype"]) == ([5.2, 3.6], "path")
     text = [mpl.rcParams[name] for name in ("text.color", "axes.labelcolor", "xtick.color")]
     for colours, least in (([look["color"] for look in METHODS.values()], 3), (text, 4.5)):
         for colour in colours:
@@ -152,17 +142,7 @@ def test_two_panels_of_a_column_are_drawn_in_a_row_too(run: Path) -> None:
 def test_other_panels_stay_where_they_are(run: Path, panels: tuple[int, int]) -> None:
     import matplotlib.pyplot as plt
 
-    fig, _ = plt.subplots(*panels)
-    assert pictures.row_of(fig, "svg") is None
-    figure(fig, "fig-other", caption=CAPTION, alt=ALT, data=DATA)
-    assert (run / "fig-other.svg").is_file()
-    assert list(run.parent.rglob("*.row.svg")) == []
-
-
-def test_style_sets_what_the_book_promises() -> None:
-    style()
-    found = (mpl.rcParams["figure.figsize"], mpl.rcParams["axes.facecolor"], mpl.rcParams["svg.fonttype"])
-    assert found == ([5.2, 3.6], "none", "path")
+    assert pictures.row_of(plt.subplots(*panels)[0], "svg") is None
 
 
 @pytest.mark.parametrize("units", [None, [0, 1, 2, 0, 1]])
@@ -198,31 +178,25 @@ def test_curves() -> None:
     lines = {"ips": rows, "naive": rows[0], "light": rows[1], "dark": rows[2]}
     ax = curves(x, lines, labels={"naive": "raw clicks"}, xlabel="clicks", yscale="log", legend={"title": "methods"})
     expected = [oracles.mean_interval(column, 0.95)[0] for column in rows.T.tolist()]
-    np.testing.assert_allclose(ax.lines[0].get_ydata(), expected, rtol=1e-12)
-    for line, plotted in zip(ax.lines[1:], rows, strict=False):
-        np.testing.assert_array_equal(line.get_ydata(), plotted)
-    assert [(line.get_color(), line.get_marker()) for line in ax.lines[:2]] == [
-        tuple(METHODS[name].values()) for name in ("ips", "naive")
-    ]
-    colours = [mpl.colors.to_hex(line.get_color()) for line in ax.lines]
+    for line, values in zip(ax.lines, (expected, *rows), strict=False):
+        np.testing.assert_allclose(line.get_ydata(), values, rtol=1e-12)
+    shades = [mpl.colors.to_hex(mpl.colormaps["viridis"](shade)) for shade in (0.0, 0.6)]
+    colours = [mpl.colors.to_hex(line.get_color()).upper() for line in ax.lines]
+    assert colours == [METHODS["ips"]["color"], METHODS["naive"]["color"], *map(str.upper, shades)]
     markers = [line.get_marker() for line in ax.lines]
-    assert len(set(colours)) == len(set(markers)) == 4
-    assert colours[2:] == [mpl.colors.to_hex(mpl.colormaps["viridis"](shade)) for shade in (0.0, 0.6)]
+    assert markers[:2] == [METHODS["ips"]["marker"], METHODS["naive"]["marker"]]
+    assert len(set(markers)) == 4
     assert len(ax.collections) == 1  # one band
     legend = ax.get_legend()
     assert [text.get_text() for text in legend.get_texts()] == ["ips", "raw clicks", "light", "dark"]
-    assert legend.get_title().get_text() == "methods"
-    assert (ax.get_xlabel(), ax.get_yscale()) == ("clicks", "log")
+    assert (legend.get_title().get_text(), ax.get_xlabel(), ax.get_yscale()) == ("methods", "clicks", "log")
     other = curves(x, {"truth": rows[0]}, legend=False)
     assert other is not ax
     assert other.get_legend() is None
     assert curves(x, {"truth": rows[0]}, ax=other) is other
     assert len(other.lines) == 2
-    dense = curves(np.arange(61), {"a": np.arange(61)}).lines[0]
-    assert dense.get_markevery() == 6
-    for n, every in ((25, None), (26, 2)):
+    for n, every in ((25, None), (26, 2), (61, 6)):
         assert curves(np.arange(n), {"a": np.arange(n)}).lines[0].get_markevery() == every
-    assert ax.lines[0].get_markevery() is None
     with pytest.raises(ValueError, match=r"lines\['b'\]: expected shape \(4,\) or \(seeds, 4\), got \(3,\)"):
         curves(x, {"a": rows[0], "b": [1, 2, 3]})
     with pytest.raises(ValueError, match="lines: there is none to plot"):
@@ -236,26 +210,22 @@ def test_figure_writes_image_data_and_text(run: Path, dense: bool) -> None:
     style()
     kind = "png" if dense else "svg"
     fig = plot()
-    figure(fig, "fig-two-methods", caption=CAPTION, alt=ALT, data=DATA, dense=dense)
+    figure(fig, "fig-two", caption=CAPTION, alt=ALT, data=DATA, dense=dense)
     assert not plt.fignum_exists(fig.number)
-    assert sorted(p.name for p in run.rglob("*.*")) == sorted(
-        f"fig-two-methods.{x}" for x in ("card.png", "csv", "json", kind)
+    written = {path.suffix: path.read_bytes() for path in run.iterdir() if path.name != "fig-two.card.png"}
+    assert sorted(path.name for path in run.iterdir()) == sorted(
+        f"fig-two.{x}" for x in ("card.png", "csv", "json", kind)
     )
-    assert (run / "fig-two-methods.csv").read_text(encoding="utf-8") == CSV
-    assert json.loads((run / "fig-two-methods.json").read_text(encoding="utf-8")) == {
-        "id": "fig-two-methods",
-        "caption": CAPTION,
-        "alt": ALT,
-        "image": f"fig-two-methods.{kind}",
-        "data": "fig-two-methods.csv",
-    }
-    image = (run / f"fig-two-methods.{kind}").read_bytes()
+    assert written[".csv"].decode() == CSV
+    files = {"image": f"fig-two.{kind}", "data": "fig-two.csv"}
+    assert json.loads(written[".json"]) == {"id": "fig-two", "caption": CAPTION, "alt": ALT, **files}
+    image = written[f".{kind}"]
     assert image.startswith(b"\x89PNG" if dense else b"<?xml")
-    # The same call writes the same bytes: no date and no random identifiers in them.
-    first = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in run.iterdir()}
-    figure(plot(), "fig-two-methods", caption=CAPTION, alt=ALT, data=pd.DataFrame(DATA), dense=dense)
-    assert {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in run.iterdir()} == first
     assert b"<dc:date>" not in image
+    # The same call writes the same bytes: no date and no random identifiers in them.
+    first = {path.name: path.read_bytes() for path in run.iterdir()}
+    figure(plot(), "fig-two", caption=CAPTION, alt=ALT, data=pd.DataFrame(DATA), dense=dense)
+    assert {path.name: path.read_bytes() for path in run.iterdir()} == first
 
 
 def test_nothing_is_written_unless_the_book_is_being_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -267,10 +237,13 @@ def test_nothing_is_written_unless_the_book_is_being_run(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("dense", [False, True])
-def test_a_notebook_is_shown_image_alternative_text_and_caption(shown: list, dense: bool) -> None:
-    style()
-    figure(plot(), "fig-one", caption=CAPTION, alt=ALT, data=DATA, dense=dense)
-    (image, about), (text, label) = shown
+def test_a_notebook_is_shown_image_alternative_text_and_caption(
+    shown: list, dense: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CFLTR_FIGURE_NUMBERS", '{"fig-two": "Fig. 7.3"}')
+    for name in ("fig-one", "fig-two"):
+        figure(plot(), name, caption=CAPTION, alt=ALT, data=DATA, dense=dense)
+    (image, about), (text, label), _, (numbered, _) = shown
     mime = "image/png" if dense else "image/svg+xml"
     assert set(image) == {mime, "text/plain"}
     assert image["text/plain"] == ALT
@@ -278,52 +251,19 @@ def test_a_notebook_is_shown_image_alternative_text_and_caption(shown: list, den
     assert about == {"cfltr": {"figure": "fig-one"}}
     assert text == {"text/markdown": f"*{CAPTION}*", "text/plain": CAPTION}
     assert label == {"cfltr": {"caption": "fig-one"}}
-
-
-def test_where_the_number_of_a_figure_is_known_its_caption_begins_with_it(
-    shown: list, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    style()
-    monkeypatch.setenv("CFLTR_FIGURE_NUMBERS", '{"fig-one": "Fig. 7.3"}')
-    for name in ("fig-one", "fig-two"):
-        figure(plot(), name, caption=CAPTION, alt=ALT, data=DATA)
-    captions = [content["text/markdown"] for content, _ in shown[1::2]]
-    assert captions == [f"**Fig. 7.3.** *{CAPTION}*", f"*{CAPTION}*"]
-    assert captions == [numbered_caption(CAPTION, "Fig. 7.3"), numbered_caption(CAPTION, None)]
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, np.float64("-inf")])
-def test_a_number_that_is_not_finite_shows_as_a_dash(run: Path, shown: list, value: float) -> None:
-    record("some-number", value, form="{:.1f}")
-    kept = json.loads((run.parent / "records" / "some-number.json").read_text(encoding="utf-8"))
-    assert kept == {"name": "some-number", "kind": "number", "value": None, "text": "—"}
-    ((bundle, _),) = shown
-    assert list(bundle.values()) == ["—", "some-number: —"]
-
-
-def test_outside_a_notebook_nothing_is_shown(shown: list, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["IPython.core.getipython"], "get_ipython", lambda: None)
+    assert numbered["text/markdown"] == pictures.numbered_caption(CAPTION, "Fig. 7.3") == f"**Fig. 7.3.** *{CAPTION}*"
+    monkeypatch.setattr(getipython, "get_ipython", lambda: None)
     record("some-number", 1.5)
-    assert shown == []
+    assert len(shown) == 4, "outside a notebook nothing is shown"
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"id": "two-methods"}, "id is 'two-methods': expected fig-words-in-lower-case"),
-        ({"id": "fig-Two"}, "id is 'fig-Two': expected fig-words-in-lower-case"),
-        ({"id": "fig-two.svg"}, "id is 'fig-two.svg'"),
-        ({"id": "fig-../up"}, "id is 'fig-../up'"),
-        ({"caption": ""}, "caption of fig-one: say what is shown, on what data, and what bands mean"),
-        ({"caption": "   Too short.   "}, "caption of fig-one: say what is shown"),
-        ({"alt": ""}, "alt of fig-one: expected at least 40 characters with a number"),
-        ({"alt": "A plot of 2 lines."}, "alt of fig-one: expected at least 40 characters"),
-        ({"alt": ALT.replace("2.5", "above").replace("1.1", "below")}, "alt of fig-one: .* with a number in them"),
-        ({"alt": CAPTION}, "alt of fig-one: .* not the caption again"),
-        ({"alt": f" {CAPTION}\n"}, "alt of fig-one: .* not the caption again"),
-        ({"data": {}}, "data of fig-one is empty: pass the numbers that are plotted"),
-        ({"data": {"clicks": []}}, "data of fig-one is empty: pass the numbers that are plotted"),
-        ({"data": pd.DataFrame()}, "data of fig-one is empty"),
+        *(({"id": id}, f"id is '{id}': expected fig-words") for id in ("two", "fig-Two", "fig-two.svg", "fig-../up")),
+        *(({"caption": text}, "caption of fig-one: say") for text in ("", "   Too short.   ", f" {'x' * 19} ")),
+        *(({"alt": text}, "alt of fig-one: expected") for text in ("", "1" * 39, "x" * 40, CAPTION, f" {CAPTION}\n")),
+        *(({"data": data}, "data of fig-one is empty") for data in ({}, {"clicks": []}, pd.DataFrame())),
         ({"data": {"a": [1, 2], "b": [1]}}, "same length"),
     ],
 )
@@ -332,63 +272,44 @@ def test_figure_refuses(run: Path, changes: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         figure(plot(), **arguments)
     assert list(run.parent.rglob("*")) == []
+    pictures.check_texts("fig-one", caption="x" * 20, alt="1" * 40)
 
 
 @pytest.mark.parametrize(
     ("value", "options", "text"),
     [
-        (1 / 3, {"form": "{:.3g}"}, "0.333"),
         (np.float64(0.256), {"form": "{:.0%}"}, "26%"),
-        (1234, {"form": "{:,d}"}, "1,234"),
         (2 / 3, {}, "0.667"),
         ("on letor:my_set it wins", {}, "on letor:my_set it wins"),
         ("loses to the logger (η = 1)", {}, "loses to the logger (η = 1)"),
+        *((value, {"form": "{:.1f}"}, "—") for value in (math.nan, math.inf, np.float64("-inf"))),
     ],
 )
 def test_record(run: Path, shown: list, value: float | str, options: dict, text: str) -> None:
     record("share-of-clicks", value, **options)
     written = json.loads((run.parent / "records" / "share-of-clicks.json").read_text(encoding="utf-8"))
     kind = "phrase" if isinstance(value, str) else "number"
-    assert written == {"name": "share-of-clicks", "kind": kind, "value": value, "text": text}
-    assert shown == [
-        (
-            {"application/papermill.record/text/plain": text, "text/plain": f"share-of-clicks: {text}"},
-            {"scrapbook": {"name": "share-of-clicks", "mime_prefix": "application/papermill.record/"}},
-        )
-    ]
+    kept = None if text == "—" else value
+    assert written == {"name": "share-of-clicks", "kind": kind, "value": kept, "text": text}
+    ((bundle, about),) = shown
+    assert bundle == {"application/papermill.record/text/plain": text, "text/plain": f"share-of-clicks: {text}"}
+    assert about == {"scrapbook": {"name": "share-of-clicks", "mime_prefix": "application/papermill.record/"}}
 
 
 @pytest.mark.parametrize(
-    ("phrase", "options", "message"),
+    ("name", "value", "options", "message"),
     [
-        ("", {}, "value of who-wins is '': expected words on one line"),
-        (" ", {}, "expected words on one line"),
-        ("two\nlines", {}, "expected words on one line, with single spaces"),
-        ("ends in a space ", {}, "with single spaces"),
-        ("it **wins**", {}, r"value of who-wins holds '\*': a phrase is plain words"),
-        ("at $p > 0$", {}, r"holds '\$'"),
-        ("it _wins_", {}, "holds '_'"),
-        *((number, {}, "record the number itself") for number in ("0.50", "-3", "1,234.5", "12 %", "1e-05")),
-        ("wins", {"form": "{:.2f}"}, "form of who-wins: a phrase is shown as it is; leave form out"),
+        *(
+            (name, 1.0, {}, "name is .*: expected lower-case words")
+            for name in ("Some", "some_number", "", "-a", "a/b")
+        ),
+        *(("who", value, {}, "value of who .*on one line") for value in ("", " ", "two\nlines", "ends in a space ")),
+        *(("who", value, {}, "value of who holds") for value in ("it **wins**", "at $p > 0$", "it _wins_")),
+        *(("who", value, {}, "record the number itself") for value in ("0.50", "-3", "1,234.5", "12 %", "1e-05")),
+        ("who", "wins", {"form": "{:.2f}"}, "form of who"),
     ],
 )
-def test_a_phrase_that_no_sentence_could_take(run: Path, phrase: str, options: dict, message: str) -> None:
+def test_record_refuses(run: Path, name: str, value: float | str, options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        record("who-wins", phrase, **options)
+        record(name, value, **options)
     assert list(run.parent.rglob("*")) == []
-
-
-@pytest.mark.parametrize("name", ["Some", "some number", "some_number", "", "-some", "a/b"])
-def test_record_refuses(run: Path, name: str) -> None:
-    with pytest.raises(ValueError, match=r"name is .*: expected lower-case words joined by hyphens"):
-        record(name, 1.0)
-    assert list(run.parent.rglob("*")) == []
-
-
-@pytest.mark.parametrize(("field", "least"), [("caption", 20), ("alt", 40)])
-def test_a_text_of_the_least_length_is_enough(run: Path, field: str, least: int) -> None:
-    text = ("1 plot of words " * 9)[: least - 1] + "."
-    figure(plot(), "fig-one", **{"caption": CAPTION, "alt": ALT, "data": DATA, field: text})
-    for short in (text[1:], f"  {text[1:]}\n"):
-        with pytest.raises(ValueError, match=f"^{field} of fig-one: "):
-            figure(plot(), "fig-one", **{"caption": CAPTION, "alt": ALT, "data": DATA, field: short})

@@ -11,11 +11,11 @@ from typing import Any
 
 import oracles
 import pytest
+from claim_files import entry, put
 
 import cfltr_book.evidence
 from cfltr_book import Run
 from cfltr_book.reporting import claim_registry, measures
-from cfltr_book.reporting.claim_registry import parse_registry
 
 RUN = Run("smoke", "digits", 3)
 TOY = """
@@ -38,22 +38,15 @@ def first(run):
 """
 
 
-def entry(id: str, chapter: str = "91") -> dict[str, Any]:
-    about = {
-        "source": "Toy 2026",
-        "statement": f"{id} is so.",
-        "kind": "identity",
-        "tolerance": 1e-9,
-        "reason": "a test",
-    }
-    return {"id": id, "chapter": chapter, "corpora": ["digits"], "scale": "ci", "predicted": "supported", **about}
+def claim_of(id: str, chapter: str = "91") -> dict[str, Any]:
+    return entry(id, "identity", chapter=chapter, statement=f"{id} is so.", corpora=["digits"], tolerance=1e-9)
 
 
 @pytest.fixture
 def evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Write the module ``ch91`` of a toy book that has three claims, and a fourth in another chapter."""
-    found = parse_registry([*map(entry, ("toy-first", "toy-second", "toy-elsewhere")), entry("toy-far", "92")])
-    monkeypatch.setattr(claim_registry, "registry", lambda: found)
+    claims = map(claim_of, ("toy-first", "toy-second", "toy-elsewhere"))
+    put(monkeypatch, *claims, claim_of("toy-far", "92"))
     monkeypatch.setattr(measures, "_measures", {})
     monkeypatch.setattr(cfltr_book.evidence, "__path__", [str(tmp_path)])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
@@ -130,11 +123,9 @@ def test_a_withdrawn_claim_is_measured_no_more(
 ) -> None:
     monkeypatch.setattr(claim_registry, "withdrawn", lambda: {"toy-gone": None})
     evidence(TOY.replace("toy-first", "toy-gone"))
-    with pytest.raises(ValueError, match="id is 'toy-gone': this claim was withdrawn"):
-        RUN.evidence("ch91", "naive")
-    with pytest.raises(ValueError, match="id is 'toy-gone': this claim was withdrawn"):
-        claim_registry.check_measured("toy-gone")
-    claim_registry.check_measured("toy-first")
+    for measure in (lambda: RUN.evidence("ch91", "naive"), lambda: claim_registry.check_measured("toy-gone")):
+        with pytest.raises(ValueError, match="id is 'toy-gone': this claim was withdrawn"):
+            measure()
 
 
 def test_a_module_that_does_not_exist_is_named_and_one_that_it_lacks_stays_so(evidence: Callable[[str], None]) -> None:

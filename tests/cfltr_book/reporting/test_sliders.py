@@ -66,6 +66,9 @@ def on_axes(rows: int = 1, size: tuple[int, int] | None = None, **settings: Any)
     return draw
 
 
+OTHER_AXES: list[dict[str, Any]] = [{"size": (5, 9)}, {"rows": 2}]
+
+
 def read(run: Path, id: str) -> dict[str, Any]:
     return dict(json.loads((run / f"{id}.json").read_text(encoding="utf-8")))
 
@@ -146,14 +149,10 @@ def test_a_notebook_is_shown_the_still_like_any_figure(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"id": "looks"}, r"id is 'looks': expected fig-words"),
         ({"caption": "Short."}, "caption of fig-looks: say what is shown"),
-        ({"values": [0, 1]}, rf"values of fig-looks: expected {FEWEST} to {MOST} numbers, got shape \(2,\)"),
-        ({"values": np.arange(MOST + 1)}, rf"expected {FEWEST} to {MOST} numbers, got shape \({MOST + 1},\)"),
-        ({"values": [0, 2, 1]}, r"values\[2\] of fig-looks is 1, not above the one before: sort"),
-        ({"values": [0, 1, 1]}, r"values\[2\] of fig-looks is 1, not above the one before"),
-        ({"values": [0, 1, np.inf]}, r"values\[2\] of fig-looks is inf: expected a finite number"),
-        ({"values": [0, 1, np.nan]}, r"values\[2\] of fig-looks is nan: expected a finite number"),
+        *(({"values": range(n)}, rf"expected {FEWEST} to {MOST} numbers, got shape \({n},\)") for n in (2, MOST + 1)),
+        *(({"values": [0, b, 1]}, r"values\[2\] of fig-looks is 1, not above the one before") for b in (2, 1)),
+        *(({"values": [0, 1, x]}, rf"values\[2\] of fig-looks is {x}: expected a finite") for x in (np.inf, np.nan)),
         ({"form": "{:.0f}"}, r"form of fig-looks is '\{:.0f\}', which writes two values alike: 0, 0, 1, 2"),
         ({"start": 0.7}, "start of fig-looks is 0.7: choose one of the values, 0, 0.5, 1, 2"),
         ({"knob": " "}, "knob of fig-looks is ' ': expected plain words"),
@@ -164,15 +163,11 @@ def test_a_notebook_is_shown_the_still_like_any_figure(monkeypatch: pytest.Monke
         ({"draw": changed(3, told(0)[1])}, "alt of fig-looks: two frames have the same one"),
         ({"draw": changed(2, "")}, f"fact of fig-looks at {KNOB} = 1 is '': expected plain words"),
         ({"draw": changed(2, "x" * (LONGEST_FACT + 1))}, f"at most {LONGEST_FACT} characters"),
-        ({"draw": changed(2, "two\nlines")}, "expected plain words on one line"),
-        ({"draw": changed(2, "it **wins**")}, "expected plain words on one line"),
+        *(({"draw": changed(2, text)}, "expected plain words on one line") for text in ("two\nlines", "it **wins**")),
         ({"draw": lambda eta: examined(eta)[:3]}, "draw of fig-looks at .* = 0: expected it to return figure, data, "),
-        ({"draw": on_axes(size=(5, 9))}, "frames of fig-looks: 1 has another size or number of axes than 0"),
-        ({"draw": on_axes(rows=2)}, "frames of fig-looks: 1 has another size or number of axes than 0"),
-        ({"draw": on_axes(xlabel="place")}, "axes 0 of 1 and 0 differ in the label of x; what the knob changes"),
-        ({"draw": on_axes(ylabel="share")}, "axes 0 of 1 and 0 differ in the label of y"),
-        ({"draw": on_axes(xscale="log")}, "axes 0 of 1 and 0 differ in the scale of x"),
-        ({"draw": on_axes(yscale="log")}, "axes 0 of 1 and 0 differ in the scale of y"),
+        *(({"draw": on_axes(**more)}, "1 has another size or number of axes than 0") for more in OTHER_AXES),
+        *(({"draw": on_axes(**{f"{xy}label": "z"})}, f"1 and 0 differ in the label of {xy}") for xy in "xy"),
+        *(({"draw": on_axes(**{f"{xy}scale": "log"})}, f"1 and 0 differ in the scale of {xy}") for xy in "xy"),
     ],
 )
 def test_slider_refuses(run: Path, changes: dict[str, Any], message: str) -> None:
@@ -193,25 +188,3 @@ def test_the_slider_of_a_run_says_where_it_stands(run: Path) -> None:
     assert read(run, "fig-two")["caption"].startswith(
         f"{CAPTION} {here.setting_of(here.seeds)}. On the book's site a slider "
     )
-
-
-@pytest.mark.parametrize("dense", [False, True])
-def test_what_figures_and_sliders_share(run: Path, dense: bool) -> None:
-    """The pieces by themselves: what a figure is made of."""
-    fig, data, _, alt = examined(1)
-    kind = "png" if dense else "svg"
-    pictures.check_texts("fig-x", caption=CAPTION, alt=alt)
-    table = pictures.table_of(data, "fig-x")
-    image = pictures.drawn(fig, kind)
-    card = pictures.card_of(fig)
-    assert card is not None
-    assert card.startswith(b"\x89PNG")
-    assert pictures.publish("fig-x", image, caption=CAPTION, alt=alt, table=table, kind=kind, card=card, more=1) == run
-    mine = {path.name: path.read_bytes() for path in run.iterdir()}
-    assert read(run, "fig-x")["more"] == 1
-    figure(examined(1)[0], "fig-x", caption=CAPTION, alt=alt, data=data, dense=dense)
-    theirs = {path.name: path.read_bytes() for path in run.iterdir()}
-    assert {k: v for k, v in mine.items() if k != "fig-x.json"} == {
-        k: v for k, v in theirs.items() if k != "fig-x.json"
-    }
-    pictures.show({"text/plain": "nothing happens outside a notebook"}, {})

@@ -188,11 +188,10 @@ def test_a_table_about_something_else_is_refused(curve: Experiment) -> None:
 def test_a_damaged_table_is_refused(curve: Experiment) -> None:
     path = keep(curve)
     path.write_text(path.read_text()[:-9])
-    with pytest.raises(ValueError, match=r"do not belong together .*type: make tables CHAPTER=91"):
-        RUN.table(curve)
-    path.with_suffix(".json").unlink()
-    with pytest.raises(ValueError, match="do not belong together"):
-        RUN.table(curve)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"do not belong together .*type: make tables CHAPTER=91"):
+            RUN.table(curve)
+        path.with_suffix(".json").unlink(missing_ok=True)
 
 
 def test_a_wrong_number_is_caught_where_the_book_is_built(

@@ -1,10 +1,12 @@
-"""Folders as they are published, archives by checksum, and the real collections."""
+"""Folders as they are published, the names of corpora that are read from them, archives, and real collections."""
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import hashlib
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +17,12 @@ import pytest
 
 from cfltr_book import SCALES, Run, load_corpus
 from cfltr_book.data import corpora, memory
+from cfltr_book.data.corpora import _parse_letor, check_corpus, letor_folder
 from cfltr_book.data.letor import ReaderOptions, archives, read_collection, read_svmlight, verify_archive
 from cfltr_book.data.letor.archives import KNOWN, KnownArchive
 from cfltr_book.data.letor.folders import layout_of
 from cfltr_book.data.letor.reader import ReadReport, concatenate
-from cfltr_core import ndcg
+from cfltr_core import RankingData, ndcg
 
 
 def write(path: Path, value: float, width: int = 2, n_queries: int = 1) -> None:
@@ -247,30 +250,277 @@ def test_report_on_mq2008(real: Callable[[str], Path]) -> None:
     assert (len(report.constant), report.without_positive) == (6, 220)
 
 
-def test_load_corpus_hands_the_options_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine").mkdir()
-    lines = [f"{d % 2} qid:{q} 1:{q + d} 2:{10 * d}" for q in range(1, 11) for d in range(3)]
-    (tmp_path / "mine" / "all.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+def some_data(seed: int, n_queries: int = 6, n_features: int = 4, top: int = 2) -> tuple[list, list, list]:
+    """Features, grades (every one from 0 to ``top`` occurs) and query of each document."""
+    rng = np.random.default_rng(seed)
+    query = [q for q in range(n_queries) for _ in range(int(rng.integers(1, 5)))]
+    grades = [d % (top + 1) for d in range(len(query))]
+    features = np.round(rng.normal(size=(len(query), n_features)), 3)
+    features[:, -1] += 9  # never 0: the last feature stands in every file
+    return features.tolist(), grades, [100 + 3 * q for q in query]
+
+
+def write_some(path: Path, seed: int, **sizes: int) -> str:
+    text = oracles.svmlight_text(*some_data(seed, **sizes))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(text.encode()))
+    else:
+        path.write_text(text, encoding="utf-8")
+    return text
+
+
+def assert_same(data: RankingData, text: str, n_features: int = 4) -> None:
+    features, grades, offsets = oracles.svmlight_parse(text, n_features)
+    np.testing.assert_array_equal(data.features, np.array(features, dtype=np.float32))
+    assert data.relevance.tolist() == grades
+    assert data.offsets.tolist() == offsets
+
+
+@pytest.mark.oracle("reader.concatenate")
+def test_concatenate(tmp_path: Path) -> None:
+    """A narrower part is filled up with zeros; the highest threshold holds for all."""
+    sizes = [{"n_features": 4, "top": 2}, {"n_features": 6, "top": 4}, {"n_features": 5, "top": 1}]
+    texts = [write_some(tmp_path / f"{i}.txt", i, **size) for i, size in enumerate(sizes)]
+    whole = concatenate([read_svmlight(tmp_path / f"{i}.txt") for i in range(3)])
+    parts = [oracles.svmlight_parse(text, 6) for text in texts]
+    np.testing.assert_array_equal(whole.features, np.float32([row for part in parts for row in part[0]]))
+    assert whole.relevance.tolist() == [grade for part in parts for grade in part[1]]
+    lengths = [n for part in parts for n in oracles.lengths(part[2])]
+    assert np.diff(whole.offsets).tolist() == lengths
+    assert (whole.threshold, whole.name) == (3, "0.txt")
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_single_file_is_split_by_query(tmp_path: Path, seed: int) -> None:
+    write_some(tmp_path / "all.svm.gz", 0, n_queries=13)
+    whole = read_svmlight(tmp_path / "all.svm.gz")
+    documents = oracles.lists(whole.offsets.tolist())
+    parts = oracles.split_queries(13, seed)
+    assert [len(part) for part in parts] == [8, 2, 3]
+    for data, queries in zip(read_collection(tmp_path, seed), parts, strict=True):
+        rows = [d for q in queries for d in documents[q]]
+        np.testing.assert_array_equal(data.features, whole.features[rows])
+        assert data.relevance.tolist() == [whole.relevance[d] for d in rows]
+        assert np.diff(data.offsets).tolist() == [len(documents[q]) for q in queries]
+
+
+@pytest.mark.parametrize("names", [["train", "vali", "test"], ["S1", "S2", "S3", "S4", "S5"]])
+def test_parts_agree_on_features_and_threshold(tmp_path: Path, names: list[str]) -> None:
+    """A part that happens to lack the top grades or the last features must not be judged by another rule."""
+    for i, name in enumerate(names):
+        write_some(tmp_path / f"{name}.txt", i, top=4 if i == 0 else 2, n_features=3 if i == 0 else 5)
+    for seed in range(5):
+        found = read_collection(tmp_path, seed)
+        assert {data.threshold for data in found} == {3}
+        assert {data.features.shape[1] for data in found} == {5}
+
+
+def test_folders_without_a_known_layout(tmp_path: Path) -> None:
+    with pytest.raises(
+        ValueError, match=r"holds no SVMlight file: expected S1 … S5, or train / vali / test.*\.svm\.gz"
+    ):
+        read_collection(tmp_path, 0)
+    write_some(tmp_path / "train.txt", 0)
+    write_some(tmp_path / "other.txt", 0)
+    with pytest.raises(ValueError, match=r"holds \['other', 'train'\]: expected S1 … S5"):
+        read_collection(tmp_path, 0)
+
+
+@pytest.mark.oracle("corpora.letor_folder", "corpora.check_corpus")
+def test_the_folder_of_a_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CFLTR_DATA", raising=False)
+    with pytest.raises(ValueError, match="'letor:mine', but the environment variable CFLTR_DATA is not set: set it"):
+        check_corpus("letor:mine")
+    monkeypatch.setenv("CFLTR_DATA", str(tmp_path / "absent"))
+    with pytest.raises(
+        ValueError, match=f"'letor:mine', but there is no folder {tmp_path / 'absent'}, which CFLTR_DATA"
+    ):
+        letor_folder("letor:mine")
     monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
-    raw = load_corpus("letor:mine", "ci", seed=0).train.features
-    scaled = load_corpus("letor:mine", "ci", seed=0, options=ReaderOptions(normalise=True, drop=(2,))).train.features
-    assert raw.shape == (18, 2)
-    assert scaled.tolist() == [[0.0], [0.5], [1.0]] * 6
-    with pytest.raises(ValueError, match="options: digits is not read from files"):
-        load_corpus("digits", "smoke", seed=0, options=ReaderOptions())
+    looked_at = f"'letor:mine', but there is no folder {tmp_path / 'mine'}: CFLTR_DATA is {tmp_path}, which holds"
+    with pytest.raises(ValueError, match=f"{looked_at} no folder; name one of these, or set CFLTR_DATA to"):
+        letor_folder("letor:mine")
+    (tmp_path / "yours").mkdir()
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "a file").touch()
+    with pytest.raises(ValueError, match=looked_at.replace("mine'", "mine@2,normalise'") + " theirs, yours; name one"):
+        letor_folder("letor:mine@2,normalise")
+    texts = {name: write_some(tmp_path / "mine" / f"{name}.txt", i) for i, name in enumerate(("train", "vali", "test"))}
+    assert letor_folder("letor:mine") == (tmp_path / "mine").resolve()
+    assert letor_folder("letor:mine@1,log1p") == (tmp_path / "mine").resolve()
+    assert check_corpus("letor:mine") == "letor:mine"
+    corpus = load_corpus("letor:mine", "smoke", seed=0)
+    assert corpus.name == "letor:mine"
+    for data, text in zip((corpus.train, corpus.validation, corpus.test), texts.values(), strict=True):
+        assert_same(data, text)
+        assert data.relevance.tolist() == oracles.svmlight_parse(text, 4)[1]
+    for other in ("letor:", "letor:@2", "letor", "mine", ""):
+        with pytest.raises(ValueError, match="choose yahoo-like, digits or letor:<folder>, a folder below"):
+            check_corpus(other)
+    assert [check_corpus(name) for name in ("yahoo-like", "digits")] == ["yahoo-like", "digits"]
 
 
-def test_the_name_of_a_corpus_can_name_the_lowest_relevant_grade(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+OPTIONS = (
+    "after the @ stand, with commas between them, the lowest relevant grade (a whole number from 1), normalise, log1p, "
+    "drop=ID[+ID…] (features to leave out)"
+)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "folder", "fields"),
+    [
+        ("letor:mine", "mine", {}),
+        ("letor:deep/mine", "deep/mine", {}),
+        ("letor:mine@2", "mine", {"threshold": 2}),
+        ("letor:mine@normalise", "mine", {"normalise": True}),
+        ("letor:mine@drop=7", "mine", {"drop": (7,)}),
+        ("letor:mine@drop=3+1,log1p,4", "mine", {"drop": (3, 1), "log1p": True, "threshold": 4}),
+    ],
+)
+def test_the_options_in_the_name_of_a_corpus(corpus: str, folder: str, fields: dict) -> None:
+    assert _parse_letor(corpus) == (folder, fields)
+    options = ReaderOptions(**fields)
+    assert options == dataclasses.replace(ReaderOptions(), **fields)
+    for name, value in fields.items():
+        assert getattr(options, name) == (tuple(sorted(value)) if name == "drop" else value)
+
+
+UNKNOWN = ["", "0", "1.5", "-1", "+1", "\u0663", "9" * 5000, "normalize", "normalise=1", " normalise", "drop", "drop="]
+UNKNOWN += ["drop=0", "drop=1+", "drop=1;2", "cap=3", "2@3"]
+
+
+@pytest.mark.parametrize("option", UNKNOWN)
+def test_an_option_that_does_not_exist(option: str) -> None:
+    for text in (option, f"log1p,{option}", f"{option},log1p"):
+        with pytest.raises(ValueError, match=re.escape(f"'letor:mine@{text}': {option!r} is no option; {OPTIONS}")):
+            _parse_letor(f"letor:mine@{text}")
+
+
+@pytest.mark.parametrize(
+    ("text", "option", "field"),
+    [("2,3", "3", "threshold"), ("log1p,2,log1p", "log1p", "log1p"), ("drop=1,drop=2", "drop=2", "drop")],
+)
+def test_an_option_that_stands_twice(text: str, option: str, field: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"'letor:mine@{text}': {option!r} names {field} a second time")):
+        _parse_letor(f"letor:mine@{text}")
+
+
+def test_raw_values_are_changed_by_the_name_of_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One query of three documents in each part; the reader's own options are checked in tests/letor."""
+    monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
+    (tmp_path / "raw").mkdir()
+    columns = [[0.0, 3.0, 15.0], [5.0, 5.0, 5.0], [-1.0, 1.0, 3.0]]
+    lines = [f"{d} qid:1 1:{columns[0][d]} 2:{columns[1][d]} 3:{columns[2][d]}\n" for d in range(3)]
+    for part in ("train", "vali", "test"):
+        (tmp_path / "raw" / f"{part}.txt").write_text("".join(lines), encoding="ascii")
+
+    def scaled(column: list) -> list:
+        low, high = min(column), max(column)
+        return [(x - low) / (high - low) if high > low else 0.0 for x in column]
+
+    def grown(column: list) -> list:
+        return [math.copysign(math.log(1 + abs(x)), x) for x in column]
+
+    expected = {
+        "letor:raw": columns,
+        "letor:raw@normalise": [scaled(column) for column in columns],
+        "letor:raw@log1p": [grown(column) for column in columns],
+        "letor:raw@2,log1p,normalise,drop=2": [scaled(grown(column)) for column in (columns[0], columns[2])],
+        "letor:raw@drop=3+1": [columns[1]],
+    }
+    for name, wanted in expected.items():
+        assert check_corpus(name) == name
+        corpus = load_corpus(name, "ci", seed=0)
+        # What captions show is the whole name.
+        assert corpus.name == name
+        for data in (corpus.train, corpus.validation, corpus.test):
+            np.testing.assert_allclose(data.features, np.transpose(wanted), rtol=1e-6)
+            assert data.threshold == (2 if "@2" in name else 1)
+    # The name wins over the argument, field by field.
+    mixed = load_corpus("letor:raw@2", "ci", seed=0, options=ReaderOptions(threshold=1, drop=(2, 3))).train
+    assert (mixed.threshold, mixed.features.shape) == (2, (3, 1))
+    for name, options, message in (
+        ("letor:raw@scaled", None, "'scaled' is no option"),
+        ("digits", ReaderOptions(), "options: digits is not read from files"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            load_corpus(name, "smoke", seed=0, options=options)
+
+
+@pytest.mark.parametrize(
+    ("grades", "name", "split", "found", "threshold", "remedy"),
+    [
+        ((0, 0, 0), "letor:mine", "train", 0, 1, "no threshold helps, since the train split has grades of 0 only"),
+        ((1, 2, 0), "letor:mine", "test", 0, 1, "no threshold helps, since the test split has grades of 0 only"),
+        ((4, 0, 2), "letor:mine", "validation", 0, 3, "no threshold helps, since the validation split has grades"),
+        ((2, 4, 0), "letor:mine", "train", 2, 3, "no threshold helps, since the test split has grades of 0 only"),
+        ((4, 4, 2), "letor:mine", "test", 2, 3, "lower the threshold, as in letor:mine@2$"),
+        ((1, 4, 2), "letor:mine", "train", 1, 3, "lower the threshold, as in letor:mine@1$"),
+        ((1, 2, 2), "letor:mine@2", "train", 1, 2, "lower the threshold, as in letor:mine@1$"),
+        ((4, 2, 4), "letor:mine@log1p,3,drop=2", "validation", 2, 3, "as in letor:mine@2,log1p,drop=2$"),
+    ],
+)
+def test_a_split_without_a_relevant_document(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    grades: tuple,
+    name: str,
+    split: str,
+    found: int,
+    threshold: int,
+    remedy: str,
 ) -> None:
-    (tmp_path / "mine").mkdir()
-    lines = [f"{d} qid:{q} 1:{q + d}" for q in range(1, 11) for d in range(5)]
-    (tmp_path / "mine" / "all.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    """``grades`` are the largest of train, validation and test; the remedy that is named works."""
     monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
-    for name, lowest in (("letor:mine", 3), ("letor:mine@1", 1), ("letor:mine@4", 4)):
-        data = load_corpus(name, "ci", seed=0).test
-        assert data.threshold == lowest
-        assert data.binary.tolist() == [float(d >= lowest) for _ in range(2) for d in range(5)]
-    for name in ("letor:mine@", "letor:mine@0", "letor:mine@1.5", "letor:mine@-1"):
-        with pytest.raises(ValueError, match="is no option; after the @ stand"):
-            load_corpus(name, "ci", seed=0)
+    (tmp_path / "mine").mkdir()
+    for part, top in zip(("train", "vali", "test"), grades, strict=True):
+        lines = [f"{grade} qid:{q} 1:{q}.5 2:1\n" for q in range(1, 4) for grade in (0, top * (q == 2))]
+        (tmp_path / "mine" / f"{part}.txt").write_text("".join(lines), encoding="ascii")
+    message = (
+        f"corpus is '{name}', seed 6: the {split} split has no relevant document; its largest grade is {found}, "
+        f"and a document is relevant from grade {threshold} on: "
+    )
+    with pytest.raises(ValueError, match=f"^{message}.*{remedy}") as refused:
+        load_corpus(name, "ci", seed=6)
+    if "as in" in str(refused.value):
+        corpus = load_corpus(str(refused.value).split("as in ")[1], "ci", seed=6)
+        for data in (corpus.train, corpus.validation, corpus.test):
+            assert data.binary.sum() == sum(grade >= data.threshold for grade in data.relevance.tolist()) > 0
+
+
+def test_mq2008_is_read_whole(real: Callable[[str], Path]) -> None:
+    """784 queries, 15,211 documents, 46 features; what fold 0 tests on, fold 1 validates on."""
+    real("mq2008")
+    corpora = [load_corpus("letor:mq2008", "ci", seed=fold) for fold in (0, 1)]
+    for corpus in corpora:
+        parts = (corpus.train, corpus.validation, corpus.test)
+        assert sum(part.n_queries for part in parts) == 784
+        assert sum(part.n_docs for part in parts) == 15_211
+        assert all(part.features.shape[1] == 46 for part in parts)
+        assert all(part.threshold == 1 for part in parts)
+        labels = np.concatenate([part.relevance for part in parts])
+        assert np.bincount(labels).tolist() == [12_279, 2_001, 931]
+    np.testing.assert_array_equal(corpora[0].test.features, corpora[1].validation.features)
+
+
+def test_mq2008_against_the_literal_parser(real: Callable[[str], Path]) -> None:
+    path = real("mq2008") / "S1.svm.gz"
+    features, grades, offsets = oracles.svmlight_parse(gzip.decompress(path.read_bytes()).decode("latin-1"), 46)
+    data = read_svmlight(path)
+    np.testing.assert_array_equal(data.features, np.array(features, dtype=np.float32))
+    assert data.relevance.tolist() == grades
+    assert data.offsets.tolist() == offsets
+
+
+def test_webis_is_read_whole(real: Callable[[str], Path]) -> None:
+    """61 queries, 26,646 documents, 42 features, grades 0 … 4."""
+    real("webis-clueweb09")
+    corpus = load_corpus("letor:webis-clueweb09", "ci", seed=0)
+    parts = (corpus.train, corpus.validation, corpus.test)
+    assert [part.n_queries for part in parts] == [37, 12, 12]
+    assert sum(part.n_docs for part in parts) == 26_646
+    assert all(part.features.shape[1] == 42 for part in parts)
+    assert all(part.threshold == 3 for part in parts)
+    labels = np.concatenate([part.relevance for part in parts])
+    assert np.bincount(labels).tolist() == [21_808, 3_274, 1_242, 172, 150]
