@@ -27,7 +27,7 @@ from cfltr_core.clicks.other_users import CascadeUser, TrustUser
 from cfltr_core.clicks.pages import PageCounts, count_pages, simulate_pages
 from cfltr_core.clicks.plackett_luce import PlackettLucePolicy
 from cfltr_core.clicks.policies import DeterministicPolicy, MixturePolicy
-from cfltr_core.clicks.simulation import draw_sessions, expand_clicks, sessions_for_clicks, simulate_clicks
+from cfltr_core.clicks.simulation import draw_sessions, sessions_for_clicks, simulate_clicks
 from cfltr_core.clicks.users import PositionBasedUser, power_examination
 from cfltr_core.evaluation.affine import affine
 from cfltr_core.evaluation.decisions import decide
@@ -132,7 +132,6 @@ __all__ = [
     "evaluation_steps",
     "exact_runs",
     "excess_risk",
-    "expand_clicks",
     "expectation",
     "expectation_maximisation",
     "fit_deep",

@@ -38,7 +38,6 @@ from cfltr_core import (
     dcg,
     draw_sessions,
     dual_learning,
-    expand_clicks,
     fit_deep,
     fit_lambdaloss,
     fit_linear_ranker,
@@ -173,7 +172,6 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "pages.simulate_pages": lambda s, _: (
         simulate_pages(EXPLORING, USER, relevance=RELEVANCE, sessions=[9] * N, rng=generator(s)).clicks
     ),
-    "simulation.expand_clicks": lambda s, _: expand_clicks(LOG, generator(s)).session,
     "sampling.draw": lambda s, _: AliasTable.build([1.0, 2.0, 5.0]).draw(50, generator(s)),
     "sgd.train_sgd": lambda s, _: np.stack(
         [
