@@ -38,7 +38,6 @@ from cfltr_core import (
     DisplayShares,
     MixturePolicy,
     PositionBasedUser,
-    RankWeights,
     TrustUser,
     conditional_poisson,
     dcg,
@@ -55,6 +54,7 @@ from cfltr_core import (
 )
 from cfltr_core.checks import BoolArray, FloatArray, IntArray
 from cfltr_core.propensity.curves import PropensityCurve
+from cfltr_core.ranking.rank_weight import RankWeights
 
 K, DELTA, SHARES = 10, 0.03, [0.6, 0.3, 0.1]
 PLAIN = PositionBasedUser(power_examination(1.0), epsilon_minus=0.1)

@@ -42,8 +42,9 @@ def sessions_for_clicks(policy: LoggingPolicy, user: User, *, relevance: ArrayLi
     Examples
     --------
     >>> import cfltr_core as cf
+    >>> from cfltr_core.clicks.simulation import sessions_for_clicks
     >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
-    >>> cf.sessions_for_clicks(policy, user, relevance=[1, 0, 1], n_clicks=8)  # 8 / (1 + 1/3)
+    >>> sessions_for_clicks(policy, user, relevance=[1, 0, 1], n_clicks=8)  # 8 / (1 + 1/3)
     6
     """
     checks.arguments(sessions_for_clicks, locals())

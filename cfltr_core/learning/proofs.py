@@ -193,10 +193,11 @@ def proof_steps(
 
     >>> import numpy as np
     >>> import cfltr_core as cf
+    >>> from cfltr_core.learning.proofs import proof_steps
     >>> weights, b = np.array([1, 3]), np.array([1, -1])
     >>> gradients = lambda w: np.sign(w - b)[:, :, None]
     >>> runs = cf.exact_runs(gradients, [1/2, 1/2], factor=weights, learning_rate=0.1, steps=3, n_features=1)
-    >>> proof = cf.proof_steps(
+    >>> proof = proof_steps(
     ...     runs,
     ...     lambda w: (weights * abs(w - b)).mean(axis=1),
     ...     risk_gradient=lambda w: (weights * np.sign(w - b)).mean(axis=1, keepdims=True),

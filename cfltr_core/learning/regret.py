@@ -208,11 +208,12 @@ def excess_risk(
     --------
     >>> import numpy as np
     >>> import cfltr_core as cf
+    >>> from cfltr_core.learning.regret import excess_risk
     >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
     >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
     >>> x, sampler, rng = [[1.0], [0.0], [1.0]], cf.click_sampler(log, "ips"), np.random.default_rng(0)
     >>> path = cf.train_sgd(x, sampler, learning_rates=0.01, steps=90, rng=rng, record=[0, 30, 90])
-    >>> excess = cf.excess_risk(path, log, features=x, optimum=cf.certified_optimum(x, log), iterate="last")
+    >>> excess = excess_risk(path, log, features=x, optimum=cf.certified_optimum(x, log), iterate="last")
     >>> excess.above.ravel().round(1) + 0, bool(excess.slack.max() < 0.01)
     (array([1.5, 0.7, 0. ]), True)
     """

@@ -60,8 +60,9 @@ def page_displays(pages: PageCounts, *, half: Literal[0, 1] | None = None) -> Di
     Examples
     --------
     >>> import cfltr_core as cf
+    >>> from cfltr_core.propensity.clicks_above import page_displays
     >>> pages = cf.count_pages([0, 0, 0], [[4, 7], [7, 4], [4, 7]], clicked=[[1, 0], [0, 0], [1, 1]])
-    >>> counts = cf.page_displays(pages)
+    >>> counts = page_displays(pages)
     >>> counts.document, counts.rank, counts.impressions, counts.clicks
     (array([4, 4, 7, 7]), array([1, 2, 1, 2]), array([2, 1, 1, 2]), array([2, 0, 0, 1]))
     """
@@ -109,12 +110,13 @@ def clicks_above_test(pages: PageCounts, *, half: Literal[0, 1] = 0) -> ClicksAb
     --------
     >>> import numpy as np
     >>> import cfltr_core as cf
+    >>> from cfltr_core.clicks.other_users import CascadeUser
     >>> rankers = [cf.DeterministicPolicy(rank * 40, range(0, 121, 3)) for rank in ([1, 2, 3], [2, 3, 1], [3, 1, 2])]
     >>> policy = cf.MixturePolicy(rankers, shares=[0.4, 0.3, 0.3])
     >>> given = {"relevance": [1, 0, 1] * 40, "sessions": [60] * 40}
     >>> for user in (
     ...     cf.PositionBasedUser([1, 1/2, 1/3], epsilon_plus=0.8, epsilon_minus=0.2),
-    ...     cf.CascadeUser(epsilon_plus=0.8, epsilon_minus=0.2),
+    ...     CascadeUser(epsilon_plus=0.8, epsilon_minus=0.2),
     ... ):
     ...     pages = cf.simulate_pages(policy, user, rng=np.random.default_rng(0), **given)
     ...     test = cf.clicks_above_test(pages)

@@ -45,7 +45,8 @@ class TrustCurve:
     --------
     >>> import numpy as np
     >>> import cfltr_core as cf
-    >>> curve = cf.TrustCurve(
+    >>> from cfltr_core.propensity.trust_curves import TrustCurve
+    >>> curve = TrustCurve(
     ...     slope=np.array([1.0, 0.6]), intercept=np.array([0.0, -0.1]), covariance=np.zeros((4, 4)), strength=9.0
     ... )
     >>> curve, curve.line([2, 1, 2])  # the ranks of three terms

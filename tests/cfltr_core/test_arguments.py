@@ -17,7 +17,6 @@ from cfltr_core import (
     LinearRanker,
     PositionBasedUser,
     RankingData,
-    RankWeights,
     additive_metric,
     average_rank,
     dcg,
@@ -27,6 +26,7 @@ from cfltr_core import (
 )
 from cfltr_core.checks import finite_vector, numbers
 from cfltr_core.ranking.ragged import segment_max
+from cfltr_core.ranking.rank_weight import RankWeights
 from cfltr_core.sampling import AliasTable, alias_tables
 
 CUTS = [0, 1, 3]
@@ -91,25 +91,11 @@ DEFAULTS = {
     },
     "lambda_loss": {**LAMBDA, "hessian": False},
     "lambda_metric": {"cutoff": None, "truncation": "at_least_one"},
-    "lambda_objective": LAMBDA,
-    "JointFit": {"notes": (), "queries": None, "ranker": None},
-    "JointFit.interval": {"level": 0.95},
-    "JointFit.ratio": {"level": 0.95},
-    "JointFit.user": {"epsilon_plus": 1.0, "epsilon_minus": 0.0, "cutoff": None},
     "dual_learning": {"module": None, "decay": 0.0, "steps": 500, "batch": 256, "learning_rate": 1.0},
     "expectation_maximisation": {"iterations": 200, "tolerance": 0.0, "start": None},
     "regression_em": {"scorer": None, "iterations": 200, "tolerance": 0.0},
     "two_towers": {"combine": "product", "module": None, "decay": 0.0, "steps": 500, "seed": 0},
-    "CascadeUser": {"stop": 1.0, "give_up": 0.0, "epsilon_plus": 1.0, "epsilon_minus": 0.0},
     "DisplayCounts": {"period": None},
-    "Events.columns": {"period": True},
-    "Events.displays": {"traffic": "query"},
-    "Events.log": {"user": None},
-    "Events.subset": {"queries": None, "rankers": None, "periods": None},
-    "PropensityCurve": {"notes": (), "queries": None},
-    "PropensityCurve.interval": {"level": 0.95},
-    "PropensityCurve.ratio": {"level": 0.95},
-    "PropensityCurve.user": {"epsilon_plus": 1.0, "epsilon_minus": 0.0, "cutoff": None},
     "SwapPolicy": {"swap": 0.5},
     "adjacent_chain": PAIRS,
     "all_pairs": PAIRS,
@@ -133,7 +119,6 @@ DEFAULTS = {
     "Run.record": {"form": "{:.3g}"},
     "Run.simulate": {"n_clicks": None, "n_sessions": None},
     "Run.slider": {"start": None, "form": "{:g}", "dense": False, "seeds": None},
-    "TrustCurve": {"notes": ()},
     "TrustUser": {"epsilon_plus": 1.0, "epsilon_minus": 0.0},
     "additive_metric": TIES,
     "affine": ESTIMATE,
@@ -152,7 +137,6 @@ DEFAULTS = {
     "decide": {"curve": None, "user": None, "cutoff": None, "level": 0.95},
     "doubly_robust": {"cap": float("inf")},
     "evaluation_steps": {"batch": 1, "epochs": 5, "every": 10_000},
-    "excess_risk": {"iterate": "average"},
     "figure": {"dense": False},
     "fit_deep": {"metric": None, "surrogate": "hinge", "sigma": 1.0, "method": "direct", "round_epochs": 5}
     | {"optimizer": "adam", "learning_rate": 1e-3, "weight_decay": 0.0, "batch_documents": 1000, "epochs": None}
@@ -168,9 +152,7 @@ DEFAULTS = {
     "LinearRanker": {"feature_names": None},
     "LinearRanker.sql": {"feature_names": None},
     "ndcg": {"cutoff": 10, "gain": "exponential", "empty": "drop"},
-    "page_displays": {"half": None},
     "power_examination": {"shift": 0.0},
-    "proof_steps": {"moment_bound": None},
     "rank_weights": TIES,
     "ranks": TIES,
     "read_collection": {"options": None, "report": None},

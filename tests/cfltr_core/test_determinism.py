@@ -22,10 +22,8 @@ from cfltr_book.data.letor.folders import fold_of, layout_of
 from cfltr_book.data.memory import remembered_corpus
 from cfltr_book.reporting.standing import entropy
 from cfltr_core import (
-    CascadeUser,
     DeterministicPolicy,
     EpsilonGreedyPolicy,
-    Events,
     MixturePolicy,
     PlackettLucePolicy,
     PositionBasedUser,
@@ -41,7 +39,6 @@ from cfltr_core import (
     fit_deep,
     fit_lambdaloss,
     fit_linear_ranker,
-    pooled_counts,
     power_examination,
     query_sampler,
     rank_weights,
@@ -53,9 +50,12 @@ from cfltr_core import (
     two_layer,
     two_towers,
 )
+from cfltr_core.clicks.event_counts import Events
+from cfltr_core.clicks.other_users import CascadeUser
 from cfltr_core.learning.course import Plan
 from cfltr_core.learning.module_training import train_module
 from cfltr_core.learning.torch_sampler import torch_sampler
+from cfltr_core.propensity.dual_learning import pooled_counts
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
 from cfltr_core.propensity.score_models import score_model
 from cfltr_core.sampling import AliasTable, Deck, term_draws

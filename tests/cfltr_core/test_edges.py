@@ -26,7 +26,6 @@ from cfltr_core import (
     exact_runs,
     expectation,
     mean_and_variance,
-    proof_steps,
     rank_weights,
     ranks,
     self_normalised,
@@ -35,6 +34,7 @@ from cfltr_core import (
 from cfltr_core.checks import counts, numbers, within
 from cfltr_core.evaluation import exact
 from cfltr_core.learning.convergence import click_gradients, convergence_bound, gradient_bounds, second_moment
+from cfltr_core.learning.proofs import proof_steps
 from cfltr_core.learning.samplers import ClickSampler, QuerySampler
 from cfltr_core.sampling import AliasTable
 
@@ -236,7 +236,6 @@ BY_PLACE = {
     "PositionBasedUser": ["examination"],
     "QuerySampler": ["mass", "offsets"],
     "RankWeight": ["name", "function"],
-    "RankWeights": ["lam", "metric"],
     "RankingData": ["features", "relevance"],
 }
 OTHERS = {"AliasTable": AliasTable, "ClickSampler": ClickSampler, "QuerySampler": QuerySampler}

@@ -34,7 +34,6 @@ from cfltr_core import (
     PositionBasedUser,
     RankingData,
     RankWeight,
-    RankWeights,
     additive_metric,
     aggregate_clicks,
     average_rank,
@@ -51,12 +50,10 @@ from cfltr_core import (
     fit_propdcg,
     fit_proprank,
     ips,
-    ips_variance,
     naive,
     ndcg,
     policy_aware,
     precision,
-    proof_steps,
     query_index,
     query_sampler,
     rank_weights,
@@ -65,13 +62,15 @@ from cfltr_core import (
     segment_sum,
     select_C,
     self_normalised,
-    sessions_for_clicks,
     simulate_clicks,
     surrogate_ranks,
     train_sgd,
     two_layer,
 )
+from cfltr_core.clicks.other_users import CascadeUser
+from cfltr_core.clicks.simulation import sessions_for_clicks
 from cfltr_core.evaluation.estimates import Estimate
+from cfltr_core.evaluation.variances import ips_variance
 from cfltr_core.learning.convergence import (
     click_gradients,
     convergence_bound,
@@ -80,9 +79,13 @@ from cfltr_core.learning.convergence import (
     second_moment,
     steps_for_accuracy,
 )
+from cfltr_core.learning.lambdaloss_fit import lambda_objective
+from cfltr_core.learning.proofs import proof_steps
 from cfltr_core.learning.proprank import LinearFit
 from cfltr_core.learning.samplers import ClickSampler, QuerySampler
+from cfltr_core.propensity.clicks_above import page_displays
 from cfltr_core.ranking.ragged import lengths, relevant_queries, segment_max
+from cfltr_core.ranking.rank_weight import RankWeights
 from cfltr_core.sampling import AliasTable
 
 ONES = [1.0, 1.0, 1.0]
@@ -212,7 +215,7 @@ GOOD: list[partial[object]] = [
     partial(Estimate(0.0, 1.0, 2, 1, dcg()).report_interval, level=0.9),
     partial(additive_metric, ONES, CUTS, relevance=[1, 0, 1], metric=dcg(), ties="random", rng=rng()),
     partial(bound_loss, ONES, CUTS, documents=[0], metric=dcg(), surrogate="hinge", sigma=1.0, smoothing=0.5),
-    partial(cf.CascadeUser, stop=0.5, give_up=0.5, epsilon_plus=0.9, epsilon_minus=0.1),
+    partial(CascadeUser, stop=0.5, give_up=0.5, epsilon_plus=0.9, epsilon_minus=0.1),
     partial(cf.RandTopPolicy, POLICY, n=2),
     partial(cf.SwapPolicy, POLICY, pairs=[(1, 2)], swap=0.5),
     partial(cf.SwapPolicy.landmark, POLICY, 1, swap=0.5),
@@ -234,8 +237,8 @@ GOOD: list[partial[object]] = [
     partial(cf.intervention_cost, cf.RandTopPolicy(POLICY, n=2), USER, relevance=[1, 0, 1]),
     partial(cf.lambda_loss, ONES, CUTS, gains=ONES, cutoff=1, truncation="both", form="linear", sigma=1.0),
     partial(cf.lambda_metric, cutoff=1, truncation="both"),
-    partial(cf.lambda_objective, LOG, cutoff=1, truncation="both", form="linear", sigma=1.0),
-    partial(cf.page_displays, SHOWN, half=0),
+    partial(lambda_objective, LOG, cutoff=1, truncation="both", form="linear", sigma=1.0),
+    partial(page_displays, SHOWN, half=0),
     partial(cf.pair_counts, MOVED, weighting="documents"),
     partial(cf.pivot, MOVED, 1, weighting="documents"),
     partial(cf.power_examination, 1.0, shift=0.0),

@@ -15,6 +15,7 @@ from event_damage import shoes
 
 import cfltr_core as cf
 from cfltr_core.clicks import event_sources
+from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.event_report import EventReport
 
 PAGES = {1: "ABC", 2: "BCA", 3: "CAB", 4: "ABC"}
@@ -42,7 +43,7 @@ def ibis() -> object:
     return pytest.importorskip("ibis", reason="the extra logs is not installed")
 
 
-def same(one: cf.Events, other: cf.Events) -> bool:
+def same(one: Events, other: Events) -> bool:
     names = ("features", "offsets", "document", "rank", "ranker", "period", "part_number", "impressions", "clicks")
     return (
         all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)

@@ -10,16 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cfltr_core import (
-    CascadeUser,
-    DeterministicPolicy,
-    DisplayShares,
-    PageCounts,
-    PositionBasedUser,
-    TrustUser,
-    count_pages,
-    simulate_pages,
-)
+from cfltr_core import DeterministicPolicy, DisplayShares, PositionBasedUser, TrustUser, count_pages, simulate_pages
+from cfltr_core.clicks.other_users import CascadeUser
+from cfltr_core.clicks.pages import PageCounts
 
 CUTS = [0, 3, 5]
 SHARES = {"document": [0, 1], "rank": [1, 2], "share": [1.0, 0.5], "offsets": CUTS}

@@ -20,7 +20,6 @@ from cfltr_core import (
     DisplayShares,
     MixturePolicy,
     PositionBasedUser,
-    PropensityCurve,
     average_rank,
     choose_safely,
     dcg,
@@ -32,6 +31,7 @@ from cfltr_core import (
 )
 from cfltr_core.evaluation import decisions
 from cfltr_core.evaluation.decisions import Decision
+from cfltr_core.propensity.curves import PropensityCurve
 
 THETA = [1.0, 0.6, 0.3]
 USER = PositionBasedUser(THETA, epsilon_minus=0.2)

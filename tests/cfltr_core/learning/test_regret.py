@@ -13,18 +13,9 @@ from ragged_logs import CLICKS, DOCUMENT, OFFSETS, PROPENSITY, clicks_in
 from small_logs import LOG as SMALL
 from small_logs import SILENT, X
 
-from cfltr_core import (
-    RankingData,
-    certified_optimum,
-    click_sampler,
-    evaluation_steps,
-    excess_risk,
-    label_log,
-    regret,
-    train_sgd,
-)
+from cfltr_core import RankingData, certified_optimum, click_sampler, evaluation_steps, label_log, regret, train_sgd
 from cfltr_core.learning.certified import CertifiedOptimum, surrogate_risk
-from cfltr_core.learning.regret import ExcessRisk, Regret
+from cfltr_core.learning.regret import ExcessRisk, Regret, excess_risk
 from cfltr_core.learning.sgd import SGDPath
 
 FEATURES = np.random.default_rng(1).normal(size=(17, 3))

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from small_logs import CUTS, LOG, SILENT, X
 
-from cfltr_core import click_sampler, exact_runs, proof_steps, train_sgd, weight_summary
+from cfltr_core import click_sampler, exact_runs, train_sgd, weight_summary
 from cfltr_core.learning.convergence import (
     convergence_bound,
 )
+from cfltr_core.learning.proofs import proof_steps
 from cfltr_core.learning.samplers import ClickSampler
 from cfltr_core.sampling import AliasTable, Deck
 

@@ -13,6 +13,7 @@ from event_damage import frame_of
 from oracles import Event
 
 import cfltr_core as cf
+from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.event_sources import event_table, without_deprecations
 from cfltr_core.logs.homogeneity import homogeneity
 from cfltr_core.logs.log_report import LogCheck, LogReport, check_line
@@ -39,7 +40,7 @@ def small_log(seed: int, sessions: int = 60) -> list[Event]:
     return out
 
 
-def counted(events: list[Event]) -> cf.Events:
+def counted(events: list[Event]) -> Events:
     return cf.read_events(frame_of(events), LISTS, split=None)
 
 

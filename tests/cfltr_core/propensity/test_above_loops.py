@@ -10,17 +10,17 @@ import oracles
 import pytest
 
 from cfltr_core import (
-    CascadeUser,
     DeterministicPolicy,
     MixturePolicy,
-    PageCounts,
     PositionBasedUser,
     clicks_above_test,
     conditional_poisson,
     count_pages,
-    page_displays,
     simulate_pages,
 )
+from cfltr_core.clicks.other_users import CascadeUser
+from cfltr_core.clicks.pages import PageCounts
+from cfltr_core.propensity.clicks_above import page_displays
 
 PLACES = 4
 NOISE = {"epsilon_plus": 0.9, "epsilon_minus": 0.1}

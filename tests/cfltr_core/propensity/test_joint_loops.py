@@ -253,7 +253,7 @@ def test_the_order_of_the_rows_does_not_matter(fit: Callable[[DisplayCounts], Jo
     np.testing.assert_array_equal(one.attraction, other.attraction)
 
 
-@pytest.mark.oracle("joint_fits.joint_fit", "joint_fits.joint_links", "joint_fits.JointFit",
+@pytest.mark.oracle("joint_fits.joint_fit", "joint_fits.joint_links",
                     "identifiability.RankLinks.gaps")  # fmt: skip
 @given(cells=TERMS)
 def test_groups_of_a_model(cells: dict[tuple[int, int], tuple[int, int]]) -> None:
@@ -289,7 +289,7 @@ def test_groups_of_a_model(cells: dict[tuple[int, int], tuple[int, int]]) -> Non
     assert np.isnan(fit.standard_error[1:]).all()
 
 
-@pytest.mark.oracle("joint_fits.assumption_range", "joint_fits.AssumptionRange", "joint_fits.AssumptionRange.low",
+@pytest.mark.oracle("joint_fits.assumption_range", "joint_fits.AssumptionRange.low",
                     "joint_fits.AssumptionRange.high", "joint_fits.AssumptionRange.width",
                     "joint_fits.AssumptionRange.diagnosis")  # fmt: skip
 def test_a_range_over_assumptions() -> None:
