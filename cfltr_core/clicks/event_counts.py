@@ -20,7 +20,8 @@ from cfltr_core.ranking.ragged import query_of
 if TYPE_CHECKING:
     import pandas as pd
 
-TERMS = ("document", "rank", "ranker", "period", "part", "impressions", "clicks")
+# The columns of a term.
+TERMS = ("document", "rank", "ranker", "period", "part_number", "impressions", "clicks")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -216,8 +217,7 @@ class Events:
     def _only(self, chosen: BoolArray, what: str) -> Events:
         if not chosen.any():
             raise ValueError(f"{what} has no session; choose more of them, or split more sessions")
-        names = ("document", "rank", "ranker", "period", "part_number", "impressions", "clicks")
-        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
+        return replace(self, **{name: getattr(self, name)[chosen] for name in TERMS})
 
     def columns(self, *, period: bool = True) -> dict[str, IntArray]:
         """The arguments of :class:`DisplayCounts`: impressions and clicks by query, document, rank and ``period``.

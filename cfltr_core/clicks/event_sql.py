@@ -7,14 +7,16 @@ it is asked.  No name or value is pasted into SQL.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cfltr_core import checks
-from cfltr_core.clicks.event_lists import EventLists
 from cfltr_core.clicks.event_parts import part_of
 from cfltr_core.clicks.event_sources import import_ibis
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # A sum of different powers of two below this one is exact as a floating-point number, which no database lets overflow.
 BITS = 51
@@ -24,23 +26,22 @@ LENGTHS = (51, 49, 47)
 DEEPEST = 1_000_000_000
 
 
-def list_index(lists: EventLists) -> Any:
+def list_index(index: pd.DataFrame) -> Any:
     """The candidates as an Ibis table: query and document, the row of the features, its place in the list from 0.
+
+    ``index`` has the columns ``query`` and ``document`` of each row of the features, in their order.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from cfltr_core.clicks.event_lists import event_lists
     >>> from cfltr_core.clicks.event_sources import run_query
     >>> from cfltr_core.clicks.event_sql import list_index
-    >>> table = pd.DataFrame({"query": [1, 2, 2], "document": [5, 5, 7], "age": [3, 1, 2]})
-    >>> run_query(list_index(event_lists(table))).values.tolist()
+    >>> run_query(list_index(pd.DataFrame({"query": [1, 2, 2], "document": [5, 5, 7]}))).values.tolist()
     [[1, 5, 0, 0], [2, 5, 1, 0], [2, 7, 2, 1]]
     """
-    row = np.arange(len(lists.index))
-    start = np.repeat(lists.offsets[:-1], np.diff(lists.offsets))
-    named = lists.index.rename(columns={"query": "of_query", "document": "of_document"})
-    return import_ibis().memtable(named.assign(row=row, place=row - start))
+    named = index.rename(columns={"query": "of_query", "document": "of_document"})
+    place = index.groupby("query").cumcount().to_numpy()
+    return import_ibis().memtable(named.assign(row=np.arange(len(index)), place=place))
 
 
 def row_faults(table: Any) -> dict[str, tuple[str, Any, str]]:
@@ -289,4 +290,5 @@ def term_counts(
     for name, numbered in names.items():
         counts = counts.join(numbered.rename(**{f"of_{name}": name}), [(name, f"of_{name}")])
     numbers = {name: counts[f"{name}_number"] for name in names}
-    return counts.select("row", "position", "part", "impressions", "clicks", **numbers)
+    found = counts.select("row", "position", "part", "impressions", "clicks", **numbers)
+    return found.order_by("row", "position", *names, "part")

@@ -159,18 +159,18 @@ def test_damaged_tables_are_seen_as_by_a_loop() -> None:
     rows = [(1, 0, 0, 1.0, 0.0, "A", 0), (2, 0, 0, 1.0, 1.0, "A", 0), (2, 0, 0, 3.0, 0.0, "A", 0)]
     with without_deprecations(), event_table(frame_of(rows)) as table:
         lists = event_lists(features())
-        assert not is_text(lists.index["query"])
-        assert set(map(tuple, lists.index.values.tolist())) == KNOWN
+        assert not is_text(lists["index"]["query"])
+        assert set(map(tuple, lists["index"].values.tolist())) == KNOWN
         conditions = [bad for _, bad, _ in row_faults(table).values()]
         assert not run_query(table.select(**{f"f{i}": bad for i, bad in enumerate(conditions)})).to_numpy().any()
-        joined = event_rows(table, list_index(lists))
+        joined = event_rows(table, list_index(lists["index"]))
         pages = page_table(joined, 3)
         total = run_query(page_summary(pages)).iloc[0]
         page = [row for row in rows if row[0] == 2]
         assert {name for name in ("incomplete", "again") if total[name]} == oracles.page_faults(page, KNOWN)
         assert run_query(found_twice(joined, pages, "row")).session.tolist() == [2]
         names = {"ranker": import_ibis().memtable({"ranker": ["A"], "ranker_number": [0]})}
-        terms = term_counts(table.filter(table.session == 1), list_index(lists), [1.0], names)
+        terms = term_counts(table.filter(table.session == 1), list_index(lists["index"]), [1.0], names)
         counts = run_numbers(terms)
         assert counts["impressions"].tolist() == [n for n, _ in oracles.event_counts(rows[:1]).values()]
         assert {name: column.tolist() for name, column in counts.items()} == run_query(terms).to_dict("list")
