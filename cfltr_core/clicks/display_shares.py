@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.logs import ClickLog
-from cfltr_core.clicks.pages import PageCounts
 from cfltr_core.clicks.policies import LoggingPolicy
 from cfltr_core.clicks.users import User
 from cfltr_core.ranking.ragged import query_of
@@ -30,7 +29,7 @@ class DisplayShares:
     """P(rank(d) = k): in which share of its query's sessions document d stood at rank k.
 
     The exposure of a document is Σ_k share_dk θ_k.  Shares come from the displays of a policy (:meth:`of_policy`), from
-    what a log counted (:meth:`of_log`, :meth:`of_pages`), or from several of these and the traffic that each had
+    what a log counted (:meth:`of_log`), or from several of these and the traffic that each had
     (:meth:`mixed`).  Where a ranker shows one page a query, its page and its share of the traffic are known exactly;
     what was counted is as good as that only with many sessions a query.
 
@@ -78,9 +77,6 @@ class DisplayShares:
     >>> log = cf.simulate_clicks(policy, user, relevance=[1, 0, 1], sessions=[10], rng=rng)
     >>> cf.DisplayShares.of_log(log).share
     array([0.6, 0.4, 0.6, 0.4, 0.4, 0.6])
-    >>> pages = cf.simulate_pages(policy, user, relevance=[1, 0, 1], sessions=[10], rng=rng)
-    >>> cf.DisplayShares.of_pages(pages, offsets=[0, 3]).share
-    array([0.2, 0.8, 0.2, 0.8, 0.8, 0.2])
     """
 
     document: IntArray
@@ -161,30 +157,6 @@ class DisplayShares:
         document = log.document[shown]
         share = log.impressions[shown] / log.sessions[log.query[shown]]
         return cls(document=document, rank=log.rank[shown], share=share, offsets=log.offsets)
-
-    @classmethod
-    def of_pages(cls, pages: PageCounts, *, offsets: ArrayLike) -> DisplayShares:
-        """Impressions divided by sessions, as ``pages`` counted them, both halves together.
-
-        The documents of ``pages`` are flat indices, cut into queries by ``offsets`` (n_queries + 1,).
-
-        Raises
-        ------
-        ValueError
-            For a document that ``offsets`` give to another query than ``pages`` do.
-        """
-        cuts = checks.offsets_of(offsets)
-        checks.within(pages.document, 0, int(cuts[-1]) - 1, "pages.document", "no such document in offsets")
-        wrong = query_of(pages.document, cuts) != pages.query
-        remedy = "it is of another query by offsets than by pages: number documents by their rows among the features"
-        checks.refuse(wrong, "pages.document", pages.document, remedy)
-        times = pages.impressions.sum(axis=1)
-        sessions = np.bincount(pages.query[pages.rank == 1], times[pages.rank == 1], minlength=len(cuts) - 1)
-        width = int(pages.rank.max())
-        table = np.bincount(
-            pages.document * width + pages.rank - 1, times, minlength=int(cuts[-1]) * width
-        ) / np.maximum(np.repeat(np.repeat(sessions, np.diff(cuts)), width), 1)
-        return cls._of_table(table.reshape(-1, width), cuts)
 
     @classmethod
     def mixed(cls, parts: Sequence[DisplayShares], traffic: ArrayLike) -> DisplayShares:

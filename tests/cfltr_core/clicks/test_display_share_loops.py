@@ -19,7 +19,6 @@ from cfltr_core import (
     MixturePolicy,
     PlackettLucePolicy,
     PositionBasedUser,
-    simulate_pages,
 )
 
 THETA = [1.0, 0.6, 0.3, 0.1]
@@ -98,7 +97,7 @@ def test_policies_and_their_traffic(seed: int, cutoff: int | None, weight: float
     assert_tables(split, loops)
 
 
-@pytest.mark.oracle("display_shares.DisplayShares.of_log", "display_shares.DisplayShares.of_pages")
+@pytest.mark.oracle("display_shares.DisplayShares.of_log")
 @given(seed=st.integers(0, 2**20), sessions=st.tuples(st.integers(1, 6), st.integers(0, 6)))
 def test_counted_displays(seed: int, sessions: tuple[int, int]) -> None:
     rng = np.random.default_rng(seed)
@@ -118,13 +117,6 @@ def test_counted_displays(seed: int, sessions: tuple[int, int]) -> None:
         offsets=CUTS,
     )
     assert_tables(DisplayShares.of_log(log), {term: share for term, (share, _) in log_terms.items()})
-    pages = simulate_pages(policy, USER, relevance=[1, 0, 1, 0, 1], sessions=sessions, rng=rng)
-    every = []
-    for number in range(pages.n_pages):
-        rows = pages.page == number
-        share = float(pages.impressions[rows][0].sum()) / sessions[int(pages.query[rows][0])]
-        every.append((share, pages.document[rows].tolist()))
-    assert_tables(DisplayShares.of_pages(pages, offsets=CUTS), oracles.share_table(every))
 
 
 @given(case=counts())

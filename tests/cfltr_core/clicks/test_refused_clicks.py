@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cfltr_core import DeterministicPolicy, DisplayShares, PositionBasedUser, TrustUser, count_pages, simulate_pages
+from cfltr_core import DeterministicPolicy, DisplayShares, TrustUser, count_pages, simulate_pages
 from cfltr_core.clicks.other_users import CascadeUser
 from cfltr_core.clicks.pages import PageCounts
 
@@ -27,13 +27,6 @@ ROWS = {
     "clicks": [[1, 0], [2, 1], [0, 0]],
 }
 SIMULATED = {"relevance": [1.0, 0.0], "sessions": [2], "rng": np.random.default_rng(0)}
-PAGES = simulate_pages(
-    DeterministicPolicy([1, 2, 3, 1, 2], CUTS),
-    PositionBasedUser([1.0, 0.6, 0.3]),
-    relevance=[1, 0, 1, 0, 1],
-    sessions=[1, 1],
-    rng=np.random.default_rng(0),
-)
 
 
 def shares(**changes: Any) -> DisplayShares:
@@ -76,10 +69,6 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: DisplayShares.mixed([HALF] * 2, [[0.5, 1.0], [0.5] * 2]), "traffic[:, 1] adds up to 1.5: divide it by"),
     (lambda: HALF.exposure([1.0, 0.5]), "user is list: expected a user, of an estimated curve curve.user()"),
     (lambda: HALF.exposure_slope([1.0, 0.5]), "user is list: expected a user, of an estimated curve curve.user()"),
-    (
-        lambda: DisplayShares.of_pages(PAGES, offsets=[0, 2, 5]),
-        "pages.document[2] is 2: it is of another query by offsets than by pages",
-    ),
     (lambda: rows(**{name: [] for name in ROWS}), "rank: there is no row"),
     (lambda: rows(page=[0, 0, 2]), "page[2] is 2: number pages 0, 1, 2"),
     (lambda: rows(rank=[1, 3, 1]), "rank[1] is 3: the rows of a page have the ranks 1, 2"),
