@@ -80,7 +80,6 @@ from cfltr_core.learning.convergence import (
     steps_for_accuracy,
 )
 from cfltr_core.learning.lambdaloss_fit import lambda_objective
-from cfltr_core.learning.proofs import proof_steps
 from cfltr_core.learning.proprank import LinearFit
 from cfltr_core.learning.samplers import ClickSampler, QuerySampler
 from cfltr_core.propensity.clicks_above import page_displays
@@ -150,11 +149,6 @@ def gradients(features: Any = X, offsets: Any = CUTS, **changes: Any) -> object:
 def runs(probability: Any = (0.5, 0.5), **changes: Any) -> Any:
     given = {"factor": [1.0, 1.0], "learning_rate": 0.1, "steps": 2, "n_features": 1} | changes
     return exact_runs(lambda states: np.ones((len(states), 2, 1)), probability, **given)
-
-
-def proof(**changes: Any) -> object:
-    given = {"optimum": [1.0], "radius": 1.0, "gradient_bound": 1.0, "moment_bound": 1.0} | changes
-    return proof_steps(runs(), lambda w: w[:, 0], risk_gradient=lambda w: np.ones((len(w), 1)), **given)
 
 
 def train(features: Any = X, sampler: Any = SAMPLER, **changes: Any) -> object:
@@ -269,8 +263,6 @@ GOOD: list[partial[object]] = [
     partial(PlackettLucePolicy, ONES, CUTS, cutoff=2, temperature=1.0),
     partial(policy_aware, LOG, ONES),
     partial(precision, 2),
-    partial(proof_steps, runs(), lambda w: w[:, 0], risk_gradient=lambda w: np.ones((len(w), 1)), optimum=[1.0],
-            radius=1.0, gradient_bound=1.0, moment_bound=1.0),
     partial(query_sampler, LOG, cap=2.0),
     partial(rank_weights, ONES, CUTS, metric=dcg(), ties="random", rng=rng()),
     partial(RankingData, X, [0, 1, 2], offsets=CUTS, threshold=1),
@@ -393,7 +385,6 @@ ARRAYS: dict[str, list[Callable[[], object]]] = {
         partial(of_sampler, offsets=BACKWARDS), partial(of_queries, ONES, BACKWARDS),
         partial(gradients, X, [0, 2]), partial(segment_sum, ONES, [0, 2]), partial(ranks, ONES, [0, 2]),
     ],
-    "optimum": [partial(proof, optimum=[1.0, 1.0])],
     "probability": [partial(runs, [2.0, -1.0]), partial(runs, [0.5, 0.4]), partial(runs, 1.0)],
     "propensity": [partial(of_log, propensity=[1.0]), partial(of_log, propensity=[1.0, 0.5, 2.0])],
     "queries": [
