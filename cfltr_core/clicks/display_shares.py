@@ -6,12 +6,10 @@ either, so that the curve, which is estimated, can be put in later and its error
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
@@ -28,10 +26,9 @@ ROUNDING = 1e-9
 class DisplayShares:
     """P(rank(d) = k): in which share of its query's sessions document d stood at rank k.
 
-    The exposure of a document is Σ_k share_dk θ_k.  Shares come from the displays of a policy (:meth:`of_policy`), from
-    what a log counted (:meth:`of_log`), or from several of these and the traffic that each had
-    (:meth:`mixed`).  Where a ranker shows one page a query, its page and its share of the traffic are known exactly;
-    what was counted is as good as that only with many sessions a query.
+    The exposure of a document is Σ_k share_dk θ_k.  Shares come from the displays of a policy (:meth:`of_policy`), or
+    from what a log counted (:meth:`of_log`).  A policy knows them exactly; what was counted is as good as that only
+    with many sessions a query.
 
     Source: the sum over displays in Oosterhuis & de Rijke 2020, Eq. 5, by rank.
 
@@ -67,13 +64,12 @@ class DisplayShares:
     >>> shares.exposure_slope(user).round(3)  # if rank 2 is seen 1 % more often, A is so .0025 more often
     array([0.5  , 0.25 , 0.25 , 0.167, 0.5  , 0.167])
 
-    The same from the rankers and their traffic, and from a log of ten sessions:
+    The same of two rankers that share the traffic, and from a log of ten sessions:
 
     >>> a_b_c, c_a_b = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.DeterministicPolicy([2, 3, 1], [0, 3])
-    >>> parts = [cf.DisplayShares.of_policy(policy) for policy in (a_b_c, c_a_b)]
-    >>> cf.DisplayShares.mixed(parts, traffic=[1/2, 1/2]).share
-    array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
     >>> policy, rng = cf.MixturePolicy([a_b_c, c_a_b], [1/2, 1/2]), np.random.default_rng(0)
+    >>> cf.DisplayShares.of_policy(policy).share
+    array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
     >>> log = cf.simulate_clicks(policy, user, relevance=[1, 0, 1], sessions=[10], rng=rng)
     >>> cf.DisplayShares.of_log(log).share
     array([0.6, 0.4, 0.6, 0.4, 0.4, 0.6])
@@ -144,62 +140,21 @@ class DisplayShares:
     def of_policy(cls, policy: LoggingPolicy) -> DisplayShares:
         """The shares that a ``policy`` has in the long run: P(rank(d) = k), by ``policy.display_mean``."""
         table = np.stack([policy.display_mean(partial(np.equal, k)) for k in range(1, policy.cutoff + 1)], axis=1)
-        return cls._of_table(np.clip(table, 0.0, 1.0), policy.offsets)
+        document, place = np.nonzero(table)
+        share = np.clip(table[document, place], 0.0, 1.0)
+        return cls(document=document, rank=place + 1, share=share, offsets=policy.offsets)
 
     @classmethod
     def of_log(cls, log: ClickLog) -> DisplayShares:
         """Impressions divided by sessions, as the ``log`` counted them.
 
         A document that the past rankers could have shown but did not, for want of sessions, has no share: with few
-        sessions a query take the rankers' pages and their traffic instead.
+        sessions a query take :meth:`of_policy` of the rankers and their traffic instead.
         """
         shown = log.impressions > 0
         document = log.document[shown]
         share = log.impressions[shown] / log.sessions[log.query[shown]]
         return cls(document=document, rank=log.rank[shown], share=share, offsets=log.offsets)
-
-    @classmethod
-    def mixed(cls, parts: Sequence[DisplayShares], traffic: ArrayLike) -> DisplayShares:
-        """Σ_i traffic_i · share of ``parts[i]``: several rankers, each with its share of the sessions.
-
-        ``traffic`` is (n_parts,), or (n_parts, n_queries) where it differs by query; over the parts it adds up to 1.
-
-        Raises
-        ------
-        ValueError
-            For no part, parts on different lists, or traffic that does not add up to 1.
-        """
-        several = list(parts)
-        if not several:
-            raise ValueError("parts: expected the shares of at least one ranker, got none")
-        offsets = several[0].offsets
-        for i, part in enumerate(several):
-            if not np.array_equal(part.offsets, offsets):
-                raise ValueError(f"parts[{i}] has other offsets than parts[0]: mix shares on the same lists")
-        given = checks.within(traffic, 0, 1, "traffic", "a share of the sessions")
-        if given.shape not in ((len(several),), (len(several), len(offsets) - 1)):
-            raise ValueError(
-                f"traffic: expected shape ({len(several)},) or ({len(several)}, {len(offsets) - 1}), got {given.shape}"
-            )
-        per_query = given[:, None] if given.ndim == 1 else given
-        off = np.abs(per_query.sum(axis=0) - 1) > ROUNDING
-        if off.any():
-            query = int(np.argmax(off))
-            where = f"traffic[:, {query}] adds" if given.ndim == 2 else "traffic adds"
-            raise ValueError(f"{where} up to {per_query.sum(axis=0)[query]:g}: divide it by its sum")
-        per_query = np.broadcast_to(per_query, (len(several), len(offsets) - 1))
-        width = max(part.n_ranks for part in several)
-        table = np.zeros(int(offsets[-1]) * width)
-        for part, share in zip(several, per_query, strict=True):
-            # A part has each document and rank once.
-            table[part.document * width + part.rank - 1] += part.share * share[query_of(part.document, offsets)]
-        return cls._of_table(table.reshape(-1, width), offsets)
-
-    @classmethod
-    def _of_table(cls, table: FloatArray, offsets: IntArray) -> DisplayShares:
-        """The positive entries of ``table`` (n_docs, ranks), in the order of document and rank."""
-        document, place = np.nonzero(table)
-        return cls(document=document, rank=place + 1, share=table[document, place], offsets=offsets)
 
 
 def _propensity(user: User, rank: IntArray) -> FloatArray:

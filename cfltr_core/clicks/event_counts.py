@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cfltr_core import checks
-from cfltr_core.checks import BoolArray, FloatArray, IntArray
+from cfltr_core.checks import BoolArray, IntArray
 from cfltr_core.clicks.display_shares import DisplayShares
 from cfltr_core.clicks.event_report import EventReport
 from cfltr_core.clicks.logs import ClickLog
@@ -74,8 +74,8 @@ class Events:
     (ClickLog(4 clicks in 4 sessions, 6 terms), array([1, 2, 2, 3, 1, 3]), array([2, 0, 0, 0, 1, 1]))
     >>> cf.display_counts(events)  # strata: each document in each period
     DisplayCounts(4 clicks, 12 impressions, 3 strata, 3 ranks)
-    >>> sorted(events.columns(period=False))
-    ['clicks', 'document', 'impressions', 'query', 'rank']
+    >>> sorted(events.columns())
+    ['clicks', 'document', 'impressions', 'period', 'query', 'rank']
     >>> events.displays().share  # each ranker had half of the sessions
     array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
     >>> events.sessions.values.tolist()  # query, ranker, period, part, sessions
@@ -219,22 +219,14 @@ class Events:
             raise ValueError(f"{what} has no session; choose more of them, or split more sessions")
         return replace(self, **{name: getattr(self, name)[chosen] for name in TERMS})
 
-    def columns(self, *, period: bool = True) -> dict[str, IntArray]:
-        """The arguments of :class:`DisplayCounts`: impressions and clicks by query, document, rank and ``period``.
-
-        Without ``period`` those of all periods are added up, which is right only if neither the relevance of a
-        document nor its ranker changed with time.
-        """
-        keys = [self.document, self.rank, self.period] if period else [self.document, self.rank]
-        (document, rank, *when), impressions, clicks = _added(keys, self.impressions, self.clicks)
-        out = {
-            "query": query_of(document, self.offsets),
-            "document": document,
-            "rank": rank,
-            "impressions": impressions,
-            "clicks": clicks,
-        }
-        return {**out, "period": when[0]} if period else out
+    def columns(self) -> dict[str, IntArray]:
+        """The arguments of :class:`DisplayCounts`: impressions and clicks by query, document, rank and period."""
+        (document, rank, period), impressions, clicks = _added(
+            [self.document, self.rank, self.period], self.impressions, self.clicks
+        )
+        query = query_of(document, self.offsets)
+        terms = {"document": document, "rank": rank, "period": period, "impressions": impressions, "clicks": clicks}
+        return {"query": query, **terms}
 
     def log(self, user: User | None = None) -> ClickLog:
         """The counts of all rankers, periods and parts as a :class:`ClickLog`, examined as by ``user``.
@@ -263,40 +255,12 @@ class Events:
             examined=user is not None,
         )
 
-    def displays(self, *, traffic: Literal["query", "log"] = "query") -> DisplayShares:
-        """In which share of the sessions of its query each document stood at each rank.
-
-        With ``traffic="query"`` impressions are divided by the sessions of the query.  With ``traffic="log"`` each
-        ranker counts as often as it did in the whole log in that period, of the rankers that the query met: what it
-        showed stays what was seen, but who was asked is no longer left to chance.  That is better with few sessions a
-        query, and wrong if rankers were chosen by the query.
-
-        Raises
-        ------
-        ValueError
-            For another ``traffic``.
-        """
-        checks.arguments(Events.displays, locals())
-        if traffic == "query":
-            return DisplayShares.of_log(self.log())
-        query = query_of(self.document, self.offsets)
-        n_rankers, n_periods = len(self.rankers), len(self.periods)
-        top = self.rank == 1
-        shape = (self.n_queries, n_periods, n_rankers)
-        cell = (query * n_periods + self.period) * n_rankers + self.ranker
-        asked = np.bincount(cell[top], self.impressions[top], minlength=int(np.prod(shape))).reshape(shape)
-        whole: FloatArray = asked.sum(axis=0) / np.maximum(asked.sum(axis=(0, 2))[:, None], 1)
-        met = np.where(asked > 0, whole, 0.0)
-        met /= np.maximum(met.sum(axis=2, keepdims=True), np.finfo(np.float64).tiny)
-        when = asked.sum(axis=2) / np.maximum(asked.sum(axis=(1, 2))[:, None], 1)
-        # What one session of a ranker stands for, in its query and period.
-        each = np.divide(met * when[:, :, None], asked, out=np.zeros(shape), where=asked > 0)
-        share = self.impressions * each.ravel()[cell]
-        (document, rank), share, _ = _added([self.document, self.rank], share, share)
-        return DisplayShares(document=document, rank=rank, share=share, offsets=self.offsets)
+    def displays(self) -> DisplayShares:
+        """In which share of the sessions of its query each document stood at each rank: impressions over sessions."""
+        return DisplayShares.of_log(self.log())
 
 
-def _added(keys: list[IntArray], impressions: Any, clicks: Any) -> tuple[list[IntArray], Any, Any]:
+def _added(keys: list[IntArray], impressions: IntArray, clicks: IntArray) -> tuple[list[IntArray], IntArray, IntArray]:
     """Sums over terms of equal ``keys``, in the order of the keys."""
     order = np.lexsort(keys[::-1])
     sorted_keys = [key[order] for key in keys]

@@ -353,7 +353,6 @@ def test_wrong_arguments(tmp_path: Path) -> None:
         (lambda: events.part("tests"), "name is 'tests': the parts are 'train', 'validation', 'test'"),
         (lambda: events.subset(queries=["hats"]), "queries[0] is 'hats': there is none of that name"),
         (lambda: events.subset(queries=[]), "what was chosen has no session"),
-        (lambda: events.displays(traffic="design"), "traffic is 'design': choose one of 'query', 'log'"),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             call()

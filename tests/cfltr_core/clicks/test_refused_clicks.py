@@ -17,7 +17,6 @@ from cfltr_core.clicks.pages import PageCounts
 CUTS = [0, 3, 5]
 SHARES = {"document": [0, 1], "rank": [1, 2], "share": [1.0, 0.5], "offsets": CUTS}
 HALF = DisplayShares(**SHARES)
-OTHER = DisplayShares(document=[0], rank=[1], share=[1.0], offsets=[0, 3])
 ROWS = {
     "page": [0, 0, 1],
     "query": [0, 0, 1],
@@ -62,11 +61,6 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: shares(document=[0, 0], rank=[1, 1]), "rank[0] is 1, but another term is of the same document and rank"),
     (lambda: shares(document=[4, 4], share=[0.5, 0.75]), "share: those of document 4 add up to 1.25: a session sh"),
     (lambda: shares(document=[3, 4], rank=[2, 2]), "share: those of rank 2 in query 1 add up to 1.5: a session shows"),
-    (lambda: DisplayShares.mixed([], []), "parts: expected the shares of at least one ranker, got none"),
-    (lambda: DisplayShares.mixed([HALF, OTHER], [0.5, 0.5]), "parts[1] has other offsets than parts[0]: mix shares"),
-    (lambda: DisplayShares.mixed([HALF, HALF], [1.0]), "traffic: expected shape (2,) or (2, 2), got (1,)"),
-    (lambda: DisplayShares.mixed([HALF, HALF], [0.5, 0.25]), "traffic adds up to 0.75: divide it by its sum"),
-    (lambda: DisplayShares.mixed([HALF] * 2, [[0.5, 1.0], [0.5] * 2]), "traffic[:, 1] adds up to 1.5: divide it by"),
     (lambda: HALF.exposure([1.0, 0.5]), "user is list: expected a user, of an estimated curve curve.user()"),
     (lambda: HALF.exposure_slope([1.0, 0.5]), "user is list: expected a user, of an estimated curve curve.user()"),
     (lambda: rows(**{name: [] for name in ROWS}), "rank: there is no row"),
