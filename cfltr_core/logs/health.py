@@ -192,7 +192,7 @@ def _assignment(events: Events, alpha: float) -> LogCheck:
         by_query.p_value,
         alpha=alpha,
         value=f"{value}.",
-        remedy="Compare rankers within queries only; do not set click rates of each ranker's own sessions side by side.",
+        remedy="Compare rankers within queries only, never click rates of each ranker's own sessions side by side.",
         status="amber",
     )
 
