@@ -14,7 +14,7 @@ Source: Jagerman & de Rijke 2020, Algorithms 1 and 2; whole queries are derived 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -192,7 +192,7 @@ def matched(features: ArrayLike, offsets: IntArray, name: str, own_name: str = "
     return x
 
 
-def click_sampler(log: ClickLog, method: Method, *, replacement: bool = True, cap: float | None = None) -> ClickSampler:
+def click_sampler(log: ClickLog, method: Method, *, replacement: bool = True) -> ClickSampler:
     """The sampler of Biased-SGD, IPS-SGD or CounterSample on a log: P(t) and factor_t, with w = 1/p and M̄ = mean of w.
 
     ===============  ================================  ========
@@ -212,9 +212,6 @@ def click_sampler(log: ClickLog, method: Method, *, replacement: bool = True, ca
     replacement : bool
         Without it, every epoch of n draws has each of the n clicks once, in an order of its own.  An epoch at fixed
         weights then has the gradient of the objective exactly, whatever the order.
-    cap : float
-        The largest weight, at least 1: min(w, ``cap``) takes the place of w everywhere, so that a step is unbiased for
-        the objective of the capped weights.  No cap if none is given.
 
     Returns
     -------
@@ -224,7 +221,7 @@ def click_sampler(log: ClickLog, method: Method, *, replacement: bool = True, ca
     Raises
     ------
     ValueError
-        For a log without clicks, an unknown method, a cap below 1, or "countersample" without
+        For a log without clicks, an unknown method, or "countersample" without
         replacement: if every click comes once in an epoch, none comes in proportion to its weight, and M̄ times the
         gradient of Biased-SGD is what is left.
 
@@ -242,7 +239,6 @@ def click_sampler(log: ClickLog, method: Method, *, replacement: bool = True, ca
     Deck(8 cards of 2 categories)
     """
     checks.arguments(click_sampler, locals())
-    log = _capped(log, cap)
     summary = weight_summary(log)
     clicked = np.flatnonzero(log.clicks)
     counts, weights = log.clicks[clicked], log.weights[clicked]
@@ -262,16 +258,10 @@ def click_sampler(log: ClickLog, method: Method, *, replacement: bool = True, ca
     return ClickSampler(log.document[clicked], table, factor=factor, offsets=log.offsets)
 
 
-def _capped(log: ClickLog, cap: float | None) -> ClickLog:
-    """The log with its weights 1/p capped."""
-    return log if cap is None else replace(log, propensity=np.maximum(log.propensity, 1 / cap))
-
-
 def query_sampler(
     log: ClickLog,
     *,
     gradient_bounds_of: ArrayLike | None = None,
-    cap: float | None = None,
 ) -> QuerySampler:
     """Draws query q with P(q) ∝ Σ_{i in q} w_i, and takes the gradient of all its clicks i, with w = 1/p:
 
@@ -291,8 +281,6 @@ def query_sampler(
     log : ClickLog
     gradient_bounds_of : (n_docs, n_features) finite
         The features of a linear scorer, of which the G_i are taken; without them the law is Σ w.
-    cap : float
-        As for :func:`click_sampler`: min(w, ``cap``) takes the place of w.
 
     Returns
     -------
@@ -302,7 +290,7 @@ def query_sampler(
     Raises
     ------
     ValueError
-        For a log without clicks, a cap below 1; for features that are not finite or do not
+        For a log without clicks; for features that are not finite or do not
         match the lists of the log, or where no clicked document differs from the rest of its list.
 
     Examples
@@ -324,7 +312,6 @@ def query_sampler(
     True
     """
     checks.arguments(query_sampler, locals())
-    log = _capped(log, cap)
     weight_summary(log)  # which says so if there is no click
     mass: FloatArray = np.bincount(log.document, log.mass, minlength=int(log.offsets[-1])).astype(np.float64)
     each = mass

@@ -1330,10 +1330,8 @@ def least_on_a_line(features: Sequence[float], offsets: Sequence[int], mass: Seq
     return w, risk
 
 
-def time_average(steps: Sequence[int], values: Sequence[float], records: bool) -> float:
-    """Mean over the steps, each with the value of the next record; or over the records."""
-    if records:
-        return math.fsum(values) / len(values)
+def time_average(steps: Sequence[int], values: Sequence[float]) -> float:
+    """Mean over the steps, each with the value of the next record."""
     by_step = [next(v for s, v in zip(steps, values, strict=True) if s >= t) for t in range(1, steps[-1] + 1)]
     return math.fsum(by_step) / len(by_step)
 

@@ -93,7 +93,7 @@ def test_counts_are_those_of_a_loop(seed: int) -> None:
         assert n == sum((row[1], row[5], row[6]) == key for row in sessions.values())
     one = events.subset(queries=[3], rankers=["A"], periods=[0])
     assert terms_of(one) == {k: v for k, v in expected.items() if (k[0], *k[3:]) == (3, "A", 0)}
-    log, counts = events.log(USER), cf.display_counts(events)
+    log, counts = events.log(USER), cf.DisplayCounts(**events.columns())
     index = events.index.values.tolist()
     without_ranker: dict[tuple[int, int, int], list[int]] = {}
     for (query, document, k, _, _), (n, c) in expected.items():
