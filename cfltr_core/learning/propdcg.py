@@ -23,8 +23,8 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.learning.bounds import hinge
-from cfltr_core.learning.hinge_solver import Cost
 from cfltr_core.learning.proprank import LinearFit, minimise, training_problem
+from cfltr_core.learning.smoothed_hinge import Cost
 from cfltr_core.ranking.linear import names_of
 from cfltr_core.ranking.rank_weight import RankWeight, dcg
 

@@ -1239,6 +1239,32 @@ def second_moments(
     return uniform, weighted, covariance
 
 
+def smoothed_hinges(
+    scores: Sequence[float],
+    offsets: Sequence[int],
+    terms: Mapping[int, float],
+    centres: Mapping[tuple[int, int], float],
+    width: float,
+) -> tuple[float, float, float, list[float], list[tuple[int, int]]]:
+    """Of clicked documents with their mass: hinge sums, the same smoothed, the slopes summed, the force, bent pairs.
+
+    A hinge of z is smoothed around its centre c: a z − (width/2) (a² − 2ac) with a = clip(c + z/width, 0, 1).
+    """
+    exact = smooth = dual = 0.0
+    force, bent = [0.0] * len(scores), []
+    for d, mass in terms.items():
+        for y in rivals(offsets, d):
+            z, c = 1 - (scores[d] - scores[y]), centres[d, y]
+            a = min(max(c + z / width, 0.0), 1.0)
+            exact += mass * max(z, 0.0)
+            smooth += mass * (a * z - width / 2 * (a * a - 2 * a * c))
+            dual += mass * a
+            force[d] += mass * a
+            force[y] -= mass * a
+            bent += [(d, y)] * (0.0 < c + z / width < 1.0)
+    return exact, smooth, dual, force, bent
+
+
 def hinge_risk(features: Sequence[Sequence[float]], offsets: Sequence[int], document: int, w: Sequence[float]) -> float:
     """1 + Σ_{y ≠ d} max(0, 1 − ⟨w, x_d − x_y⟩)."""
     total = 1.0
