@@ -38,7 +38,7 @@ from cfltr_core.learning.bounds import bound_loss, surrogate_ranks
 from cfltr_core.learning.certified import certified_optimum, label_log
 from cfltr_core.learning.convergence import weight_summary
 from cfltr_core.learning.deep import AGARWAL_DEEP, fit_deep
-from cfltr_core.learning.lambda_loss import click_gains, lambda_loss, lambda_metric
+from cfltr_core.learning.lambda_loss import click_gains, lambda_loss
 from cfltr_core.learning.lambdaloss_fit import fit_lambdaloss
 from cfltr_core.learning.networks import two_layer
 from cfltr_core.learning.proofs import exact_runs
@@ -127,7 +127,6 @@ __all__ = [
     "ips",
     "label_log",
     "lambda_loss",
-    "lambda_metric",
     "mean_and_variance",
     "naive",
     "ndcg",

@@ -90,7 +90,6 @@ DEFAULTS = {
         "progress": None,
     },
     "lambda_loss": {**LAMBDA, "hessian": False},
-    "lambda_metric": {"cutoff": None, "truncation": "at_least_one"},
     "dual_learning": {"module": None, "decay": 0.0, "steps": 500, "batch": 256, "learning_rate": 1.0},
     "expectation_maximisation": {"iterations": 200, "tolerance": 0.0, "start": None},
     "regression_em": {"iterations": 200, "tolerance": 0.0},

@@ -230,7 +230,6 @@ GOOD: list[partial[object]] = [
             batch_documents=5, epochs=1),
     partial(cf.intervention_cost, cf.RandTopPolicy(POLICY, n=2), USER, relevance=[1, 0, 1]),
     partial(cf.lambda_loss, ONES, CUTS, gains=ONES, cutoff=1, truncation="both", form="linear", sigma=1.0),
-    partial(cf.lambda_metric, cutoff=1, truncation="both"),
     partial(lambda_objective, LOG, cutoff=1, truncation="both", form="linear", sigma=1.0),
     partial(page_displays, SHOWN, half=0),
     partial(cf.pair_counts, MOVED, weighting="documents"),
