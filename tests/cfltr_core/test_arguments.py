@@ -128,7 +128,6 @@ DEFAULTS = {
     "choose_safely": {"curve": None, "user": None, "cutoff": None, "level": 0.95, "rule": "interval"},
     "claim": {"units": None},
     "click_sampler": {"replacement": True},
-    "clicks_above_test": {"half": 0},
     "clipped": ESTIMATE,
     "cross_fitted": {"folds": 5, "ridge": 10.0, "fit": None},
     "curves": {"ax": None, "labels": None, "legend": True, "units": None},

@@ -231,7 +231,7 @@ GOOD: list[partial[object]] = [
     partial(cf.intervention_cost, cf.RandTopPolicy(POLICY, n=2), USER, relevance=[1, 0, 1]),
     partial(cf.lambda_loss, ONES, CUTS, gains=ONES, cutoff=1, truncation="both", form="linear", sigma=1.0),
     partial(lambda_objective, LOG, cutoff=1, truncation="both", form="linear", sigma=1.0),
-    partial(page_displays, SHOWN, half=0),
+    partial(page_displays, SHOWN),
     partial(cf.pair_counts, MOVED, weighting="documents"),
     partial(cf.pivot, MOVED, 1, weighting="documents"),
     partial(cf.power_examination, 1.0, shift=0.0),
