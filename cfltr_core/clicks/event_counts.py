@@ -14,6 +14,7 @@ from cfltr_core.checks import BoolArray, FloatArray, IntArray
 from cfltr_core.clicks.display_shares import DisplayShares
 from cfltr_core.clicks.event_report import EventReport
 from cfltr_core.clicks.logs import ClickLog
+from cfltr_core.clicks.origins import Origin
 from cfltr_core.clicks.users import User
 from cfltr_core.ranking.ragged import query_of
 
@@ -81,8 +82,8 @@ class Events:
     [[0, 0, 0, 0, 2], [0, 1, 0, 0, 2]]
     >>> events.subset(rankers=["CAB"])
     Events(1 clicks in 2 sessions, 1 queries, 3 documents, 1 rankers)
-    >>> events.part(0).n_sessions
-    4
+    >>> events.part(0).n_sessions, events.origin.parts
+    (4, ('all',))
     """
 
     features: NDArray[np.float32]
@@ -145,6 +146,16 @@ class Events:
     def queries(self) -> NDArray[Any]:
         """Names of the queries, shape (n_queries,)."""
         return np.asarray(self.index["query"].to_numpy()[self.offsets[:-1]])
+
+    @property
+    def origin(self) -> Origin:
+        """Which sessions these are: what is made from them keeps it."""
+        top = self.rank == 1
+        code = query_of(self.document[top], self.offsets)
+        for number, names in ((self.ranker, self.rankers), (self.period, self.periods), (self.part_number, self.parts)):
+            code = code * len(names) + number[top]
+        held = np.unique(self.part_number[top])
+        return Origin(self.report, np.unique(code), tuple(str(self.parts[part]) for part in held))
 
     @property
     def sessions(self) -> pd.DataFrame:
@@ -261,6 +272,7 @@ class Events:
             sessions=sessions,
             offsets=self.offsets,
             examined=user is not None,
+            origin=self.origin,
         )
 
     def displays(self, *, traffic: Literal["query", "log"] = "query") -> DisplayShares:
