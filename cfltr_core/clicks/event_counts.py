@@ -82,6 +82,9 @@ class Events:
     [[0, 0, 0, 0, 2], [0, 1, 0, 0, 2]]
     >>> events.subset(rankers=["CAB"])
     Events(1 clicks in 2 sessions, 1 queries, 3 documents, 1 rankers)
+    >>> named = pd.Series([3.0, 1.0, 2.0], index=pd.MultiIndex.from_product([["shoes"], ["C", "A", "B"]]))
+    >>> events.scores(named), events.shown_scores("CAB")  # of A, B, C
+    (array([1., 2., 3.]), array([-2., -3., -1.]))
     >>> events.part(0).n_sessions, events.origin.parts
     (4, ('all',))
     """
@@ -229,6 +232,78 @@ class Events:
             raise ValueError(f"{what} has no session; choose more of them, or split more sessions")
         names = ("document", "rank", "ranker", "period", "part_number", "impressions", "clicks")
         return replace(self, **{name: getattr(self, name)[chosen] for name in names})
+
+    def scores(self, named: Any) -> FloatArray:
+        """Scores in the order of the documents, (n_docs,), from scores with names.
+
+        ``named`` is a pandas Series whose index has two levels, query and document, or a data frame with the columns
+        query, document and score.  So it does not matter how rows were sorted.
+
+        Raises
+        ------
+        TypeError
+            For scores without names.
+        ValueError
+            For a document without a score, one that has two, or a score that is no finite number.
+        """
+        import pandas as pd
+
+        if isinstance(named, pd.DataFrame):
+            missing = [name for name in ("query", "document", "score") if name not in named]
+            if missing:
+                raise ValueError(f"named: there is no column {missing[0]!r}; give query, document and score")
+            named = named.set_index(["query", "document"])["score"]
+        if not isinstance(named, pd.Series) or named.index.nlevels != 2:
+            raise TypeError(
+                f"named is {type(named).__name__}, without names of query and document: give a data frame with the "
+                "columns query, document and score; scores of events.features are in order as they are"
+            )
+        if not named.index.is_unique:
+            query, document = named.index[named.index.duplicated()].to_frame().iloc[0].tolist()
+            raise ValueError(f"named: query {query!r}, document {document!r} has two scores; keep one")
+        found: FloatArray = named.reindex(pd.MultiIndex.from_frame(self.index)).to_numpy(dtype=np.float64)
+        if not np.isfinite(found).all():
+            query, document = self.index.iloc[int(np.argmin(np.isfinite(found)))].tolist()
+            why = "is no finite number" if (query, document) in named.index else "is missing"
+            raise ValueError(
+                f"named: the score of query {query!r}, document {document!r} {why}, and so are "
+                f"{int((~np.isfinite(found)).sum()) - 1} others: score every candidate of the features"
+            )
+        return found
+
+    def shown_scores(self, ranker: Any, *, otherwise: Any = None) -> FloatArray:
+        """Minus the mean rank at which a ``ranker`` showed each document, (n_docs,): scores that give its pages again.
+
+        What it did not show stands below, in a tie: judge by a metric that ends where its pages do, as ``dcg(10)``.
+        In queries that it never served the pages of the ranker ``otherwise`` take its place.
+
+        Raises
+        ------
+        ValueError
+            For a name that no ranker has, or, without ``otherwise``, queries with sessions that it never served.
+        """
+        below = int(self.rank.max()) + 1
+        scores = np.full(len(self.features), -float(below))
+        left = np.bincount(query_of(self.document, self.offsets), minlength=self.n_queries) > 0
+        for name in (ranker,) if otherwise is None else (ranker, otherwise):
+            if name not in self.rankers:
+                known = ", ".join(map(repr, self.rankers))
+                raise ValueError(f"ranker is {name!r}: the rankers of the log are {known}")
+            query = query_of(self.document, self.offsets)
+            mine = (self.ranker == self.rankers.index(name)) & left[query]
+            shown, places = (
+                np.bincount(self.document[mine], weights, minlength=len(scores))
+                for weights in (self.impressions[mine], (self.impressions * self.rank)[mine])
+            )
+            scores = np.where(shown > 0, -places / np.maximum(shown, 1), scores)
+            left[query[mine]] = False
+        if left.any():
+            first = self.queries[left].tolist()
+            raise ValueError(
+                f"ranker: {ranker!r} never served {len(first)} of {self.n_queries} queries, {first[0]!r} the first: "
+                "leave their sessions out, by events.subset(queries=…), or say whose pages stand there, by otherwise=…"
+            )
+        return scores
 
     def columns(self, *, period: bool = True) -> dict[str, IntArray]:
         """The arguments of :class:`DisplayCounts`: impressions and clicks by query, document, rank and ``period``.

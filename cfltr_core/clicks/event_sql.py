@@ -253,7 +253,13 @@ def page_summary(pages: Any) -> Any:
 
 
 def term_counts(
-    table: Any, index: Any, shares: Sequence[float], names: Mapping[str, Any], dialect: str | None = None
+    table: Any,
+    index: Any,
+    shares: Sequence[float],
+    names: Mapping[str, Any],
+    dialect: str | None = None,
+    *,
+    split_by: str = "session",
 ) -> Any:
     """Impressions and clicks of every document, by position, ranker, period and part: all that leaves the database.
 
@@ -267,6 +273,8 @@ def term_counts(
         Of the parts; with ``dialect`` as for :func:`~cfltr_core.clicks.event_parts.part_of`.
     names : mapping
         For ``ranker`` and ``period``, where they are known, an Ibis table of the name and its number.
+    split_by : str
+        The column by whose values sessions are dealt to the parts.
 
     Examples
     --------
@@ -279,7 +287,7 @@ def term_counts(
     [[0, 1, 0, 2, 1]]
     """
     rows = _whole(table)
-    part = part_of(rows.session, shares, dialect=dialect)
+    part = part_of(rows[split_by], shares, dialect=dialect)
     keys = ["query", "document", "position", *names]
     counts = rows.group_by(*keys, part=part.cast("int8")).agg(
         impressions=rows.count(), clicks=rows.count(where=rows.clicked == 1)

@@ -17,6 +17,7 @@ from cfltr_core.clicks.event_parts import part_of
 from cfltr_core.clicks.event_report import EventReport
 from cfltr_core.clicks.event_sources import event_table, import_ibis, run_numbers, run_query, without_deprecations
 from cfltr_core.clicks.event_sql import event_rows, list_index, page_summary, page_table, term_counts
+from cfltr_core.clicks.origins import WHOLE_QUERIES
 from cfltr_core.ranking.ragged import query_of
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def read_events(
     *,
     columns: Mapping[str, str] | None = None,
     split: Sequence[float] | None = (0.6, 0.2, 0.2),
+    split_by: Literal["session", "query"] = "session",
     unknown: Literal["error", "drop"] = "error",
     memory: str = "1GB",
 ) -> Events:
@@ -56,6 +58,9 @@ def read_events(
     split : three shares, optional
         Of the sessions for *train*, *validation* and *test*.  A session's part follows from its id alone, for text by
         the database's MD5 (Druid, Impala and SQLite have none).  None makes one part, *all*.
+    split_by : "session" or "query"
+        Whether a part has whole sessions or whole queries.  By session a ranker is judged on the queries that it learnt
+        from, and one that remembers them looks better than it is on queries to come; by query it is judged on others.
     unknown : str
         "error" refuses a displayed document without features; "drop" leaves its whole sessions out, and counts them.
     memory : str
@@ -106,7 +111,7 @@ told from it; take it again with the pages on which nothing was clicked
         lists = event_lists(features, columns)
     with without_deprecations(), event_table(source, columns, memory=memory) as table:
         n_rows = check_rows(table, lists)
-        part_of(table.session, shares)  # where sessions cannot be dealt out, it says so before pages are looked at
+        part_of(table[split_by], shares)  # where sessions cannot be dealt out, it says so before pages are looked at
         index = list_index(lists)
         rows = event_rows(table, index)
         pages = page_table(rows, int(np.diff(lists.offsets).max()))
@@ -125,9 +130,14 @@ told from it; take it again with the pages on which nothing was clicked
         check_filter(summary)
         names = {name: _names(summary, name) for name in ("ranker", "period")}
         numbered = {name: _numbered(name, found) for name, found in names.items() if found != (None,)}
-        counts = run_numbers(term_counts(table, index, shares, numbered))
+        counts = run_numbers(term_counts(table, index, shares, numbered, split_by=split_by))
     parts = ("all",) if split is None else PARTS
-    return _events(lists, counts, names, parts, summary=summary, n_rows=n_rows, dropped=dropped, shares=shares)
+    said = "none: all sessions are one part"
+    if split is not None:
+        whole = {"session": "whole sessions", "query": WHOLE_QUERIES}[split_by]
+        said = " : ".join(f"{share:g}" for share in shares)
+        said = f"{said}, {whole}, by a number made of the {split_by}'s id alone"
+    return _events(lists, counts, names, parts, summary=summary, n_rows=n_rows, dropped=dropped, split=said)
 
 
 def _shares(split: Sequence[float] | None) -> list[float]:
@@ -170,7 +180,7 @@ def _events(
     summary: pd.DataFrame,
     n_rows: int,
     dropped: tuple[int, int],
-    shares: Sequence[float],
+    split: str,
 ) -> Events:
     """The counts that came back as Events with their report."""
     nothing = np.zeros_like(counts["row"])
@@ -193,7 +203,6 @@ def _events(
         if name in summary
         for group, found in summary.groupby(name).sum(numeric_only=True).iterrows()
     ]
-    said = " : ".join(f"{share:g}" for share in shares)
     report = EventReport(
         rows=n_rows - dropped[1],
         sessions=int(summary["sessions"].sum()),
@@ -212,9 +221,7 @@ def _events(
         parts=tuple(
             (name, int(table["impressions"][top & (table["part_number"] == i)].sum())) for i, name in enumerate(parts)
         ),
-        split="none: all sessions are one part"
-        if len(parts) == 1
-        else f"{said}, whole sessions, by a number made of the session's id alone",
+        split=split,
     )
     return Events(
         features=lists.features,

@@ -141,8 +141,7 @@ class Decision:
         lines += [
             *self.notes,
             f"These queries amount to {self.effective_queries:,.0f} of equal weight; for these very queries the "
-            "interval is wider than need be. If the new ranker learnt from clicks on these queries, the answer is for "
-            "these queries alone.",
+            "interval is wider than need be.",
             f"{self.n_sessions:,} sessions with {self.n_clicks:,} clicks; where the rankers differ, they are worth "
             f"{self.effective_clicks:,.0f} clicks of equal weight; {told}.",
         ]

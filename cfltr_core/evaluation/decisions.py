@@ -143,7 +143,7 @@ def decide(
     _require_alike(new, production, whole, displays)
     if sum(one.n_sessions for one, _ in judged.values()) == 0:
         raise ValueError("log: there is no session in the log, so nothing can be decided")
-    notes = _require_others(log, curve)
+    _require_other_sessions(log, curve)
 
     deepest = max(int(some.rank[some.share > 0].max(initial=0)) for _, some in judged.values())
     line = click_line(deepest if cutoff is None else min(deepest, cutoff), curve, user)
@@ -165,7 +165,7 @@ def decide(
         if not isinstance(log, Events):
             raise TypeError("ab_test: the sessions of a ranker are told by Events; give log=events.part(…)")
         read = decision(ab_sums(log, ab_test, metric=new.metric, line=line), each)
-    return decision(reduce(add, parts.values()), each, periods=periods, ab_test=read, notes=notes)
+    return decision(reduce(add, parts.values()), each, periods=periods, ab_test=read, notes=_notes(log))
 
 
 def _strata(
@@ -211,20 +211,23 @@ def _decision(
     )
 
 
-def _require_others(log: ClickLog | Events, curve: PropensityCurve | TrustCurve | None) -> tuple[str, ...]:
-    """Raise a ValueError for a ``curve`` of the sessions of the ``log``; what to say of sessions meant for learning."""
-    if log.origin is None:
-        return ()
+def _require_other_sessions(log: ClickLog | Events, curve: PropensityCurve | TrustCurve | None) -> None:
+    """Raise a ValueError for a ``curve`` that was estimated from sessions of the ``log``."""
     if curve is not None and curve.origin is not None and curve.origin.meets(log.origin):
         raise ValueError(
             f"curve: it was estimated from sessions of part {', '.join(map(repr, curve.origin.parts))}, which are "
             "judged here: the errors of the two would not be independent; estimate it from another part of the log"
         )
-    if LEARNT_FROM not in log.origin.parts:
-        return ()
-    return (
-        f"Judged are sessions of part {LEARNT_FROM!r}: a ranker that learnt from them looks better here than it is.",
-    )
+
+
+def _notes(log: ClickLog | Events) -> tuple[str, ...]:
+    """What is to be said of a ranker that learnt from clicks."""
+    parts = () if log.origin is None else log.origin.parts
+    if LEARNT_FROM in parts:
+        return (f"Judged are sessions of part {LEARNT_FROM!r}: who learnt from them looks better here than it is.",)
+    if log.origin is not None and log.origin.whole_queries:
+        return ("These are other queries than those of the other parts of the log.",)
+    return ("If the new ranker learnt from clicks on these queries, the answer is for these queries alone.",)
 
 
 def _require_alike(new: RankWeights, production: RankWeights, log: ClickLog, shares: DisplayShares) -> None:

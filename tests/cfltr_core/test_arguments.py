@@ -105,6 +105,7 @@ DEFAULTS = {
     "Events.columns": {"period": True},
     "Events.displays": {"traffic": "query"},
     "Events.log": {"user": None},
+    "Events.shown_scores": {"otherwise": None},
     "Events.subset": {"queries": None, "rankers": None, "periods": None},
     "PropensityCurve": {"notes": (), "queries": None, "origin": None},
     "PropensityCurve.interval": {"level": 0.95},
@@ -176,7 +177,8 @@ DEFAULTS = {
     "rank_weights": TIES,
     "ranks": TIES,
     "read_collection": {"options": None, "report": None},
-    "read_events": {"columns": None, "split": (0.6, 0.2, 0.2), "unknown": "error", "memory": "1GB"},
+    "read_events": {"columns": None, "split": (0.6, 0.2, 0.2), "split_by": "session", "unknown": "error"}
+    | {"memory": "1GB"},
     "read_svmlight": {"n_features": None, "options": None, "report": None},
     "record": {"form": "{:.3g}"},
     "query_sampler": {"gradient_bounds_of": None, "cap": None, "uniform_share": 0.0},

@@ -2628,6 +2628,17 @@ def above_value(rows: Sequence[Above], u: Sequence[float], delta: float) -> floa
 Event = tuple[int, int, int, float | None, float | None, str, int]
 
 
+def mean_places(events: Sequence[Event], rankers: Sequence[str], lists: dict[int, list[int]]) -> dict[tuple, float]:
+    """Minus the mean position of each document of a query, of the first of ``rankers`` that served the query."""
+    below, out = max(position for _, _, _, position, _, _, _ in events) + 1, {}
+    for query, documents in lists.items():
+        served = [name for name in rankers if any(e[1] == query and e[5] == name for e in events)]
+        for document in documents:
+            places = [e[3] for e in events if e[1:3] == (query, document) and served and e[5] == served[0]]
+            out[query, document] = -math.fsum(places) / len(places) if places else -below
+    return out
+
+
 def event_fault(event: Event) -> str | None:
     """What is wrong with one event by itself."""
     _, _, _, position, clicked, _, _ = event

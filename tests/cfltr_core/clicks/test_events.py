@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import oracles
 import pandas as pd
 import pytest
 from event_damage import shoes
@@ -128,6 +129,22 @@ def test_periods_and_sessions_of_many_kinds(names: pd.Index, found: tuple[object
     if not isinstance(found[0], pd.Timestamp):
         two = frame.assign(session=frame["period"])[frame.session.isin([1, 4])]
         assert cf.read_events(two, features()).n_sessions == 2
+
+
+@pytest.mark.usefixtures("ibis")
+@pytest.mark.parametrize("text", [True, False], ids=["text", "numbers"])
+def test_parts_by_query_have_whole_queries(text: bool) -> None:
+    query = np.repeat([f"q{i}" for i in range(60)] if text else range(60), 5)
+    frame = pd.DataFrame({"session": range(300), "query": query, "document": 1, "position": 1, "clicked": [0, 1] * 150})
+    lists = frame[["query", "document"]].drop_duplicates().assign(x=1.0)
+    shares = (0.5, 0.2, 0.3)
+    events = cf.read_events(frame, lists, split=shares, split_by="query")
+    dealt = [oracles.session_part(name.item() if not text else name, shares) for name in events.queries]
+    assert events.part_number.tolist() == [dealt[int(d)] for d in events.document]
+    assert events.sessions["sessions"].tolist() == [5] * 60
+    assert events.report.split == "0.5 : 0.2 : 0.3, whole queries, by a number made of the query's id alone"
+    with pytest.raises(ValueError, match=r"^split_by is 'day': choose one of 'session', 'query'"):
+        cf.read_events(frame, lists, split_by="day")  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("ibis")

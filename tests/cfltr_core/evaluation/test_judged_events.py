@@ -116,7 +116,7 @@ def test_periods_have_displays_and_attractions_of_their_own(seed: int) -> None:
         alone = events.subset(periods=[name])
         log, shares = alone.log(), alone.displays()
         again = cf.decide(NEW, OLD, log=log, shares=shares, user=user, smallest=0.1, level=0.95)
-        assert vars(one) == vars(again)
+        assert vars(one) == {**vars(again), "notes": ()}
         sums.append(exposure_sums(NEW, OLD, log=log, shares=shares, line=line, ceiling=1.0))
         twice = [(2 * (d // PRODUCTS) + number) * PRODUCTS + d % PRODUCTS for d in range(len(GAP))]
         terms += [(twice[d], k, c) for d, k, _, c in terms_of(log)]
@@ -188,7 +188,7 @@ def test_sessions_that_are_missing_show_the_difference(of_clicks: float, smalles
     assert sessions_missing(replace(found, of_theta=1.0), 100, smallest=smallest) == math.inf
 
 
-@pytest.mark.oracle("origins.Origin.meets", "event_counts.Events.origin")
+@pytest.mark.oracle("origins.Origin.meets", "origins.Origin.whole_queries", "event_counts.Events.origin")
 def test_an_origin_meets_those_that_share_sessions() -> None:
     every = [PARTED.part(name) for name in ("train", "validation", "test")]
     every += [PARTED, PARTED.subset(periods=["week 0"]), PARTED.part("train").subset(rankers=["A"])]
@@ -199,6 +199,15 @@ def test_an_origin_meets_those_that_share_sessions() -> None:
             assert one.origin.meets(other.origin) == oracles.is_positive(len(cells[0] & cells[1]))
     assert not EVENTS.origin.meets(PARTED.origin)
     assert not EVENTS.origin.meets(None)
+    assert not PARTED.origin.whole_queries
+
+
+def test_parts_of_whole_queries_are_said_to_be_other_queries() -> None:
+    frame = ROWS.drop(columns="ranker")
+    events = cf.read_events(frame, EVENTS.index.assign(x=0.0), split_by="query")
+    user = cf.PositionBasedUser(SLOPE.tolist())
+    (note,) = cf.decide(NEW, OLD, log=events.part("test"), shares=events, user=user, smallest=0.1).notes
+    assert note == "These are other queries than those of the other parts of the log."
 
 
 def test_the_sessions_of_the_curve_are_refused_and_those_of_learning_are_named() -> None:
@@ -208,10 +217,11 @@ def test_the_sessions_of_the_curve_are_refused_and_those_of_learning_are_named()
         message = "curve: it was estimated from sessions of part 'train', which are judged here"
         with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
             cf.decide(NEW, OLD, log=log, **case)
-    assert cf.decide(NEW, OLD, log=PARTED.part("test"), **case).notes == ()
+    (note,) = cf.decide(NEW, OLD, log=PARTED.part("test"), **case).notes
+    assert note == "If the new ranker learnt from clicks on these queries, the answer is for these queries alone."
     user = cf.PositionBasedUser(SLOPE.tolist())
     (note,) = cf.decide(NEW, OLD, log=PARTED, shares=PARTED, user=user, smallest=0.1).notes
-    assert note.startswith("Judged are sessions of part 'train': a ranker that learnt from them looks better")
+    assert note.startswith("Judged are sessions of part 'train': who learnt from them looks better here")
     counts = cf.display_counts(PARTED.part("train"))
     for made in (
         cf.shrunk_power(counts),
