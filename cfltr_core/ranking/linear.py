@@ -113,7 +113,7 @@ class LinearRanker:
 
         Names are quoted as the standard asks ("double" quotes, doubled inside), numbers are written in full and with an
         exponent, which makes them floating-point numbers, and sums are nested in pairs, since databases limit how deep
-        an expression may be.  A weight of 0 is left out, and with it its column.  A row that lacks a feature (NULL) gets
+        an expression may be.  A weight of 0 is left out, with its column.  A row that lacks a feature (NULL) gets
         −1e99 and is last, where some databases would put a NULL first.
 
         Raises
