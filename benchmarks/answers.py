@@ -14,7 +14,8 @@ Cells: *shown*, the new ranker reorders what production shows; *unseen*, it puts
 showed; *trust*, an irrelevant product is clicked with .1 + .2/r where it is seen, and the curve is that of
 ``cf.trust_bias``; *zipf*, query number q has traffic in proportion to 1/q; *periods*, taste and the rankers' traffic
 change from one quarter to the next; *looks*, one at the sessions and one at twice as many; *more*, what an undecided
-log asks for is collected.  All shares with the limits of Clopper & Pearson 1934.
+log asks for is collected.  "Halves differ" is how often ``cf.same_curve`` rejects the position model, which holds.
+All shares with the limits of Clopper & Pearson 1934.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ GAIN = np.array([*1 / np.log2(1.0 + np.arange(1, PLACES + 1)), 0.0])  # by place
 SEEN = np.arange(1.0, PLACES + 1) ** -0.8
 TRUTHS = {"0": 0.0, "δ/2": 0.5, "δ": 1.0, "2δ": 2.0}
 PARTS = ("train", "test")
+# Where the position model is tested on two halves of the documents, and at which levels.
+HALVES, LEVELS = ("shown", "zipf"), (0.003, 0.05)
 
 
 @dataclass(frozen=True)
@@ -198,7 +201,7 @@ def measure(cell: Cell, logs: int) -> None:
     some = population(cell)
     told = {name: Counter[str]() for name in cell.truths}
     between = float(((GAIN[some.places[1]] - GAIN[some.old]) * some.wants).sum(axis=2).mean())
-    without = 0
+    without, rejected = 0, Counter[float]()
     for seed in range(logs):
         rng = np.random.default_rng([21, *cell.name.encode(), seed])
         rows = rng.integers(QUERIES, size=cell.queries)
@@ -208,6 +211,11 @@ def measure(cell: Cell, logs: int) -> None:
         except ValueError:
             without += 1
             continue
+        if cell.kind in HALVES:
+            counts = cf.display_counts(parts.part("train"))
+            place = some.old[rows].ravel()[counts.document]
+            test = cf.same_curve(counts, place <= np.median(place))
+            rejected.update(level for level in LEVELS if test.p_value < level)
         judge, old = parts.part("test"), weights(some.old, rows)
         further = draw(some, cell, rows, (0, cell.sessions), rng) if cell.kind == "looks" else None
         for name in cell.truths:
@@ -247,6 +255,8 @@ def measure(cell: Cell, logs: int) -> None:
                 here["seen, at once or with what was missing"] += seen
     of = logs - without
     print(f"  {of:,} of {logs:,} logs have a curve")
+    if cell.kind in HALVES:
+        print("  " + "; ".join(share(f"halves differ at {level:g}", rejected[level], of) for level in LEVELS))
     for name, here in told.items():
         of_theta, width, unseen = (here.pop(word) / of for word in ("of θ̂", "width", "unseen"))
         print(f"  true difference {name} ({some.gains(name).mean():+.4f})")
