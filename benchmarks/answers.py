@@ -39,7 +39,7 @@ QUERIES, PRODUCTS, PLACES, SHARES = 20_000, 12, 6, np.array([0.6, 0.25, 0.15])
 GAIN = np.array([*1 / np.log2(1.0 + np.arange(1, PLACES + 1)), 0.0])  # by place from 0; the last is no place
 SEEN = np.arange(1.0, PLACES + 1) ** -0.8
 TRUTHS = {"0": 0.0, "δ/2": 0.5, "δ": 1.0, "2δ": 2.0}
-PARTS = ("train", "test")
+PARTS, COUNTS = ("train", "test"), ("impressions", "clicks")
 # Where the position model is tested on two halves of the documents, and at which levels.
 HALVES, LEVELS = ("shown", "zipf"), (0.003, 0.05)
 
@@ -217,7 +217,9 @@ def measure(cell: Cell, logs: int) -> None:
             test = cf.same_curve(counts, place <= np.median(place))
             rejected.update(level for level in LEVELS if test.p_value < level)
         judge, old = parts.part("test"), weights(some.old, rows)
-        further = draw(some, cell, rows, (0, cell.sessions), rng) if cell.kind == "looks" else None
+        if cell.kind == "looks":
+            further = draw(some, cell, rows, (0, cell.sessions), rng)
+            later, displays = together(judge, further), together(parts, further)
         for name in cell.truths:
             truth, here, new = float(some.gains(name).mean()), told[name], weights(some.new[name], rows)
             case: dict[str, Any] = {"smallest": cell.delta, "curve": curve}
@@ -238,11 +240,8 @@ def measure(cell: Cell, logs: int) -> None:
                 gap = (GAIN[some.new[name]] - GAIN[some.old]) * some.wants
                 each = gap.sum(axis=2).mean(axis=1)
                 here["all periods cover"] += all(covers(one.interval, each[at]) for at, one in made.periods.items())
-            for spend in (1.0, 0.5) if further else ():
-                looks = [
-                    cf.decide(new, old, log=one, shares=together(parts, further), spend=spend, **case)
-                    for one in (judge, together(judge, further))
-                ]
+            for spend in (1.0, 0.5) if cell.kind == "looks" else ():
+                looks = [cf.decide(new, old, log=one, shares=displays, spend=spend, **case) for one in (judge, later)]
                 said = f"in two looks, spend {spend:g}: "
                 here[said + "one misses"] += not all(covers(one.interval, truth) for one in looks)
                 here[said + "by at least δ"] += any(one.answer == "better by at least δ" for one in looks)
@@ -270,14 +269,10 @@ def covers(interval: tuple[float, float], truth: float) -> bool:
 
 def together(first: cf.Events, second: cf.Events) -> cf.Events:
     """Sessions of both, which are on the same lists."""
-    names = ("document", "rank", "ranker", "period", "part_number")
-    keys = np.concatenate([np.stack([getattr(one, name) for name in names], axis=1) for one in (first, second)])
-    kept, which = np.unique(keys, axis=0, return_inverse=True)
-    sums = {
-        name: np.bincount(which.ravel(), np.concatenate([getattr(one, name) for one in (first, second)])).astype(int)
-        for name in ("impressions", "clicks")
-    }
-    return replace(first, **dict(zip(names, kept.T, strict=True)), **sums)
+    keys = ("document", "rank", "ranker", "period", "part_number")
+    frames = [pd.DataFrame({name: getattr(one, name) for name in (*keys, *COUNTS)}) for one in (first, second)]
+    added = pd.concat(frames).groupby([*keys], as_index=False).sum()
+    return replace(first, user_group=None, **{name: added[name].to_numpy() for name in (*keys, *COUNTS)})
 
 
 def main() -> None:

@@ -109,7 +109,7 @@ def check_pages(rows: Any, pages: Any, summary: pd.DataFrame) -> None:
     Raises
     ------
     ValueError
-        For a session over several queries, rankers or periods, two documents at one position, a position that is
+        For a session over several queries, rankers, periods or users, two documents at one position, a position that is
         missing, a document that a page has twice, or a page that is shorter than its length.
 
     Examples
@@ -133,6 +133,7 @@ keep all displayed documents of a page, clicked or not; number them without what
         ("rankers", "there are several rankers", "one ranker shows a page; give each page an id of its own"),
         ("periods", "there are several periods", "a page is shown at one time; take the period of its first event"),
         ("lengths", "there are several lengths", "a page has one length; correct it"),
+        ("users", "there are several users", "a page is shown to one person; give each page an id of its own"),
     ):
         if total.get(column, 0) > 0:
             page = _first_page(rows, pages.filter(pages[column]))

@@ -47,6 +47,8 @@ class Events:
     impressions, clicks : (n_terms,)
     report : EventReport
         What was read, and what was left out.
+    user_group : (n_terms,), optional
+        Groups of users, from 0; all of one group where users are not known.
 
     Raises
     ------
@@ -85,8 +87,8 @@ class Events:
     >>> named = pd.Series([3.0, 1.0, 2.0], index=pd.MultiIndex.from_product([["shoes"], ["C", "A", "B"]]))
     >>> events.scores(named), events.shown_scores("CAB")  # of A, B, C
     (array([1., 2., 3.]), array([-2., -3., -1.]))
-    >>> events.part(0).n_sessions, events.origin.parts
-    (4, ('all',))
+    >>> events.part(0).n_sessions, events.origin.parts, len(events.by_user())
+    (4, ('all',), 1)
     """
 
     features: NDArray[np.float32]
@@ -104,10 +106,13 @@ class Events:
     impressions: IntArray
     clicks: IntArray
     report: EventReport
+    user_group: IntArray | None = None
 
     def __post_init__(self) -> None:
         n_docs = len(self.features)
         n_terms, why = len(np.asarray(self.document)), "no event has it; make Events with read_events"
+        if self.user_group is None:
+            checks.keep(self, user_group=np.zeros(n_terms, dtype=np.int64))
         columns = {
             name: checks.counts(getattr(self, name), n_terms, name, low=low, high=high, why=why)
             for name, low, high in (
@@ -116,6 +121,7 @@ class Events:
                 ("ranker", 0, len(self.rankers) - 1),
                 ("period", 0, len(self.periods) - 1),
                 ("part_number", 0, len(self.parts) - 1),
+                ("user_group", 0, np.inf),
                 ("impressions", 1, np.inf),
                 ("clicks", 0, np.inf),
             )
@@ -227,10 +233,15 @@ class Events:
             chosen &= np.isin(number, [at[name] for name in given])
         return self._only(chosen, "what was chosen")
 
+    def by_user(self) -> dict[int, Events]:
+        """The sessions of each group of users, by its number: one group where users are not known."""
+        groups = np.unique(np.asarray(self.user_group)).tolist()
+        return {group: self._only(self.user_group == group, "a group of users") for group in groups}
+
     def _only(self, chosen: BoolArray, what: str) -> Events:
         if not chosen.any():
             raise ValueError(f"{what} has no session; choose more of them, or split more sessions")
-        names = ("document", "rank", "ranker", "period", "part_number", "impressions", "clicks")
+        names = ("document", "rank", "ranker", "period", "part_number", "user_group", "impressions", "clicks")
         return replace(self, **{name: getattr(self, name)[chosen] for name in names})
 
     def scores(self, named: Any) -> FloatArray:

@@ -20,6 +20,8 @@ from cfltr_core.clicks.event_sources import import_ibis
 BITS = 51
 # Lists longer than that are looked at through three such sums, of lengths without a common divisor.
 LENGTHS = (51, 49, 47)
+# Users are dealt to so many groups, by whose spread a variance is told: whole users are in one.
+USER_GROUPS = 64
 # No page is that long: what is larger is no position.
 DEEPEST = 1_000_000_000
 
@@ -156,7 +158,7 @@ def page_table(rows: Any, longest: int) -> Any:
         "last_click": (rows.clicked * rows.position).max(),
         "known": rows.row.count(),
     }
-    varying = [name for name in ("query", "ranker", "period", "length") if name in rows.columns]
+    varying = [name for name in ("query", "ranker", "period", "length", "user") if name in rows.columns]
     for name in varying:
         measured |= {f"{name}_low": rows[name].min(), f"{name}_high": rows[name].max()}
     masks = LENGTHS if longest > BITS else (BITS,)
@@ -239,7 +241,7 @@ def page_summary(pages: Any) -> Any:
     """
     ibis = import_ibis()
     groups = [name for name in ("ranker", "period") if name in pages.columns]
-    faults = ("incomplete", "again", "deep", "short", "querys", "rankers", "periods", "lengths")
+    faults = ("incomplete", "again", "deep", "short", "querys", "rankers", "periods", "lengths", "users")
     return pages.group_by(*groups, **({} if groups else {"group": ibis.literal(0)})).agg(
         sessions=pages.count(),
         rows=pages.rows.sum(),
@@ -287,14 +289,15 @@ def term_counts(
     [[0, 1, 0, 2, 1]]
     """
     rows = _whole(table)
-    part = part_of(rows[split_by], shares, dialect=dialect)
     keys = ["query", "document", "position", *names]
-    counts = rows.group_by(*keys, part=part.cast("int8")).agg(
-        impressions=rows.count(), clicks=rows.count(where=rows.clicked == 1)
-    )
+    dealt = {"part": part_of(rows[split_by], shares, dialect=dialect).cast("int8")}
+    if "user" in rows.columns:
+        groups = [1 / USER_GROUPS] * USER_GROUPS
+        dealt["user_group"] = part_of(rows["user"], groups, dialect=dialect).cast("int8")
+    counts = rows.group_by(*keys, **dealt).agg(impressions=rows.count(), clicks=rows.count(where=rows.clicked == 1))
     # Names become numbers after the counting, when there are few of them.
     counts = counts.join(index, [("query", "of_query"), ("document", "of_document")])
     for name, numbered in names.items():
         counts = counts.join(numbered.rename(**{f"of_{name}": name}), [(name, f"of_{name}")])
     numbers = {name: counts[f"{name}_number"] for name in names}
-    return counts.select("row", "position", "part", "impressions", "clicks", **numbers)
+    return counts.select("row", "position", *dealt, "impressions", "clicks", **numbers)

@@ -54,7 +54,9 @@ def read_events(
     features : data frame, path, or Ibis table
         Columns ``query`` and ``document``, and numbers: the features.  Rows in any order, one for each candidate.
     columns : mapping, optional
-        What the source calls a column, by the name it has here: ``{"position": "rank"}``.
+        What the source calls a column, by the name it has here: ``{"position": "rank"}``.  With ``{"user": …}`` whole
+        users are dealt to 64 groups, which are counted apart: who asks often makes sessions alike, and decisions allow
+        for it.
     split : three shares, optional
         Of the sessions for *train*, *validation* and *test*.  A session's part follows from its id alone, for text by
         the database's MD5 (Druid, Impala and SQLite have none).  None makes one part, *all*.
@@ -189,10 +191,11 @@ def _events(
         "rank": counts["position"],
         **{name: counts.get(name, nothing) for name in names},
         "part_number": counts["part"],
+        "user_group": counts.get("user_group", nothing),
         "impressions": counts["impressions"],
         "clicks": counts["clicks"],
     }
-    order = _order([table[name] for name in ("document", "rank", "ranker", "period", "part_number")])
+    order = _order([table[name] for name in ("document", "rank", "ranker", "period", "part_number", "user_group")])
     table = {name: column[order] for name, column in table.items()}
     top = table["rank"] == 1
     n_queries = len(lists.offsets) - 1

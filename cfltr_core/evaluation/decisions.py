@@ -8,7 +8,7 @@ curve, and what was never shown; all three are in the interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import add
 from typing import Any, Literal
@@ -139,24 +139,26 @@ def decide(
     if (curve is None) == (user is None):
         raise TypeError("curve, user: give one of the two, an estimated curve with its error, or θ taken as known")
     judged = _strata(log, shares, by)
-    whole, displays = next(iter(judged.values()))
-    _require_alike(new, production, whole, displays)
-    if sum(one.n_sessions for one, _ in judged.values()) == 0:
+    logs, displays = next(iter(judged.values()))
+    _require_alike(new, production, next(iter(logs.values())), displays)
+    if sum(one.n_sessions for logs, _ in judged.values() for one in logs.values()) == 0:
         raise ValueError("log: there is no session in the log, so nothing can be decided")
     _require_other_sessions(log, curve)
 
     deepest = max(int(some.rank[some.share > 0].max(initial=0)) for _, some in judged.values())
     line = click_line(deepest if cutoff is None else min(deepest, cutoff), curve, user)
     each = 1 - (1 - level) * spend
-    parts = {
-        name: exposure_sums(new, production, log=one, shares=some, line=line, ceiling=ceiling)
-        for name, (one, some) in judged.items()
-    }
     rankers_are_one = not (new - production).lam.any()
 
-    def decision(sums: Sums, level: float, **more: Any) -> Decision:
-        return _decision(sums, line, new.metric.name, smallest=smallest, level=level, same=rankers_are_one, **more)
+    def sums_of(one: ClickLog, some: DisplayShares) -> Sums:
+        return exposure_sums(new, production, log=one, shares=some, line=line, ceiling=ceiling)
 
+    def decision(groups: Mapping[int, Sums], level: float, **more: Any) -> Decision:
+        """Of the sums of groups of users."""
+        parts = [*groups.values()]
+        return _decision(parts, line, new.metric.name, smallest=smallest, level=level, same=rankers_are_one, **more)
+
+    parts = {name: {group: sums_of(one, some) for group, one in logs.items()} for name, (logs, some) in judged.items()}
     periods, read = {}, None
     if by is not None:
         together = 1 - (1 - each) / len(parts)
@@ -164,28 +166,40 @@ def decide(
     if ab_test is not None:
         if not isinstance(log, Events):
             raise TypeError("ab_test: the sessions of a ranker are told by Events; give log=events.part(…)")
-        read = decision(ab_sums(log, ab_test, metric=new.metric, line=line), each)
-    return decision(reduce(add, parts.values()), each, periods=periods, ab_test=read, notes=_notes(log))
+        read = decision({0: ab_sums(log, ab_test, metric=new.metric, line=line)}, each)
+    every = {group for of_period in parts.values() for group in of_period}
+    whole = {group: reduce(add, [of[group] for of in parts.values() if group in of]) for group in every}
+    return decision(whole, each, periods=periods, ab_test=read, notes=_notes(log))
 
 
 def _strata(
     log: ClickLog | Events, shares: DisplayShares | Events, by: Literal["period"] | None
-) -> Mapping[Any, tuple[ClickLog, DisplayShares]]:
-    """Log and shares of each period, or of all of them as one."""
+) -> Mapping[Any, tuple[Mapping[int, ClickLog], DisplayShares]]:
+    """The log of each group of users, and the shares, of each period, or of all periods as one."""
+    if not isinstance(log, Events):
+        if by is not None or isinstance(shares, Events):
+            raise TypeError("log: periods and displays are told by Events; give log=events.part(…) and shares=events")
+        return {None: ({0: log}, shares)}
+    if not isinstance(shares, Events):
+        if by is not None:
+            raise TypeError("shares: those of a period are told by Events; give shares=events")
+        return {None: (_by_user(log), shares)}
     if by is None:
-        one = log.log() if isinstance(log, Events) else log
-        return {None: (one, shares.displays() if isinstance(shares, Events) else shares)}
-    if not (isinstance(log, Events) and isinstance(shares, Events)):
-        raise TypeError("by: periods are told by Events; give log=events.part(…) and shares=events")
+        return {None: (_by_user(log), shares.displays())}
     names = [log.periods[number] for number in np.unique(log.period)]
-    return {name: (log.subset(periods=[name]).log(), shares.subset(periods=[name]).displays()) for name in names}
+    return {name: (_by_user(log.subset(periods=[name])), shares.subset(periods=[name]).displays()) for name in names}
+
+
+def _by_user(log: Events) -> dict[int, ClickLog]:
+    return {group: one.log() for group, one in log.by_user().items()}
 
 
 def _decision(
-    sums: Sums, line: ClickLine, metric: str, *, smallest: float, level: float, same: bool, **more: Any
+    parts: Sequence[Sums], line: ClickLine, metric: str, *, smallest: float, level: float, same: bool, **more: Any
 ) -> Decision:
-    """The decision on the ``sums`` of a log; of rankers that are the ``same`` nothing is uncertain."""
-    found = interval_of(sums, line.covariance, level=level)
+    """The decision on sums that add up; of rankers that are the ``same`` nothing is uncertain."""
+    sums = reduce(add, parts)
+    found = interval_of(sums, line.covariance, level=level, by_user=parts)
     low, high = (0.0, 0.0) if same else found.whole
     answer = answer_of(low, high, smallest)
     variance, n = found.of_clicks + found.of_theta, round(float(sums.sessions.sum()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,7 +55,7 @@ class Interval:
         return math.sqrt(self.of_clicks + self.of_theta)
 
 
-def interval_of(sums: Sums, covariance: FloatArray, *, level: float) -> Interval:
+def interval_of(sums: Sums, covariance: FloatArray, *, level: float, by_user: Sequence[Sums] = ()) -> Interval:
     """Δ̂ = Σ T_q / N with N = Σ S_q, and the interval Δ̂ ± t · sd at ``level``,
 
         sd² = Q/(Q−1) Σ_q (T_q − S_q Δ̂)² / N²  +  Jᵀ V J,
@@ -64,11 +65,17 @@ def interval_of(sums: Sums, covariance: FloatArray, *, level: float) -> Interval
     2 (Σ r_q²)² / (Σ r_q⁴ − (Σ r_q²)²/Q) degrees of freedom, r_q = T_q − S_q Δ̂ (Satterthwaite), and no more than queries
     say something, less one.
 
+    Sessions of one user are alike as well.  Where the sums of G groups of users are given, with r_gq = T_gq − S_gq Δ̂
+    the first part of the variance is larger by G/(G−1) Σ_g (Σ_q r_gq)² / N² − Σ_gq r_gq² / N², if that is above 0
+    (clusters by query and by user, Cameron, Gelbach & Miller 2011), and there are G − 1 degrees of freedom at most.
+
     Parameters
     ----------
     sums : Sums
     covariance : (2 n_ranks, 2 n_ranks)
     level : float
+    by_user : several Sums
+        Of groups of users; they add up to ``sums``.
 
     Examples
     --------
@@ -87,17 +94,22 @@ def interval_of(sums: Sums, covariance: FloatArray, *, level: float) -> Interval
     queries = float(effective_queries(sums.size[:, None])[0])
     clicks = float(sums.size.sum()) ** 2 / sums.squares if sums.squares > 0 else 0.0
 
-    def spread(extra: FloatArray) -> tuple[float, float, float]:
+    def spread(extra: Callable[[Sums], FloatArray]) -> tuple[float, float, float]:
         """The value with ``extra`` on the totals, the variance by clicks, and the quantile."""
-        totals = sums.totals + extra
+        totals = sums.totals + extra(sums)
         value = float(totals.sum()) / n
         parts = (totals - sums.sessions * value) ** 2
         of_clicks = asked / (asked - 1) * float(parts.sum()) / n**2 if asked > 1 else math.nan
+        freedom, groups = _freedom(parts, asked, queries), len(by_user)
+        if groups > 1:
+            each = np.stack([one.totals + extra(one) - one.sessions * value for one in by_user])
+            more = groups / (groups - 1) * (each.sum(axis=1) ** 2).sum() - (each**2).sum()
+            of_clicks, freedom = of_clicks + max(float(more), 0.0) / n**2, min(freedom, groups - 1)
         enough = clicks >= LEAST_CLICKS and asked > 1
-        return value, of_clicks, _quantile(_freedom(parts, asked, queries), level) if enough else math.inf
+        return value, of_clicks, _quantile(freedom, level) if enough else math.inf
 
     (value, of_clicks, quantile), below, above = (
-        spread(extra) for extra in (np.zeros_like(sums.totals), sums.least, sums.most)
+        spread(extra) for extra in (lambda s: np.zeros_like(s.totals), lambda s: s.least, lambda s: s.most)
     )
 
     def end(one: tuple[float, float, float], sign: float) -> float:

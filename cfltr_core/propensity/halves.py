@@ -36,7 +36,7 @@ def same_curve(counts: DisplayCounts, half: ArrayLike) -> WaldTest:
     of the clicks.  Cov(δ) is itself an estimate, from Q queries of equal weight, so W is compared with Hotelling's T²
     (1931): W (Q − df) / (df (Q − 1)) is about F(df, Q − df), which goes over into χ².  Q is the mean over the δ_k of
     (Σ_q v_qk)² / Σ_q v_qk², v_qk the variance of query q's part in δ_k: where a few queries hold most of the clicks, as
-    under Zipf's law, the number of queries would reject several times too often (``python -m benchmarks.answers zipf``).
+    under Zipf's law, the number of queries would reject several times too often (``benchmarks.answers`` measures it).
     It has power where the halves differ in what breaks the model: under trust bias, a half of documents that a ranker
     expects to be relevant, and the others.  A user who reads from the top and stops escapes it.
 

@@ -102,6 +102,7 @@ DEFAULTS = {
     "two_towers": {"combine": "product", "module": None, "decay": 0.0, "steps": 500, "seed": 0},
     "CascadeUser": {"stop": 1.0, "give_up": 0.0, "epsilon_plus": 1.0, "epsilon_minus": 0.0},
     "DisplayCounts": {"period": None, "origin": None},
+    "Events": {"user_group": None},
     "Events.columns": {"period": True},
     "Events.displays": {"traffic": "query"},
     "Events.log": {"user": None},

@@ -427,7 +427,7 @@ UNSURE = curve(covariance=[[0.0, 0.0, 0.0], [0.0, 0.1, 0.0], [0.0, 0.0, math.nan
         ({"spend": 0}, ValueError, "spend is 0: expected a number > 0 and <= 1"),
         ({"ceiling": 2}, ValueError, "ceiling is 2: expected a number > 0 and <= 1"),
         ({"by": "week"}, ValueError, "by is 'week': choose one of 'period'"),
-        ({"by": "period"}, TypeError, "by: periods are told by Events; give log=events.part(…) and shares=events"),
+        ({"by": "period"}, TypeError, "log: periods and displays are told by Events; give log=events.part(…)"),
         ({"ab_test": ("A", "B")}, TypeError, "ab_test: the sessions of a ranker are told by Events; give log="),
         ({"cutoff": 0}, ValueError, "cutoff is 0: expected a whole number of at least 1"),
         (

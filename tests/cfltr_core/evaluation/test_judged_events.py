@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import oracles
@@ -132,6 +132,36 @@ def test_periods_have_displays_and_attractions_of_their_own(seed: int) -> None:
     assert (both.sampling, both.whole) == (found.sampling, found.interval)
     assert both.standard_error == found.standard_error
     assert f"Period week 1: {found.periods['week 1']._numbers}" in found.summary
+
+
+@pytest.mark.oracle("decisions.decide", "event_counts.Events.by_user")
+@pytest.mark.parametrize("by", [None, "period"])
+def test_sessions_of_a_user_are_alike(by: Literal["period"] | None) -> None:
+    """The variance by query, and by groups of users, less that by both: with loops over sessions."""
+    rows = ROWS.assign(user=ROWS["session"] // 40)
+    events = cf.read_events(rows, EVENTS.index.assign(x=0.0), split=None, columns={"user": "user"})
+    group_of = {user: oracles.session_part(user, [1 / 64] * 64) for user in rows["user"].unique().tolist()}
+    assert list(events.by_user()) == sorted(set(group_of.values()))
+    user = cf.PositionBasedUser(SLOPE.tolist())
+    case: dict[str, Any] = {"log": events, "shares": events, "user": user, "smallest": 0.1, "by": by}
+    found, alone = (cf.decide(NEW, OLD, **{**case, "log": log}) for log in (events, EVENTS))
+    exposure = {
+        name: events.subset(periods=[name] if by else None).displays().exposure(user) for name in events.periods
+    }
+    each: dict[tuple[int, int], list[float]] = {}
+    for _, page in rows.groupby("session"):
+        query, name = int(page["query"].iloc[0]), page["period"].iloc[0]
+        at = (page["query"] * PRODUCTS + page["document"]).tolist()
+        gained = -math.fsum(GAP[d] * c / exposure[name][d] for d, c in zip(at, page["clicked"], strict=True))
+        each.setdefault((group_of[int(page["user"].iloc[0])], query), []).append(gained - found.difference)
+    by_cell = {key: math.fsum(values) for key, values in each.items()}
+    by_group = [math.fsum(v for (g, _), v in by_cell.items() if g == group) for group in events.by_user()]
+    more = oracles.outer_sum([[r] for r in by_group], len(by_group))[0][0] - math.fsum(v * v for v in by_cell.values())
+    n = events.n_sessions
+    assert found.difference == pytest.approx(alone.difference, rel=1e-12)
+    expected = alone.standard_error**2 + max(more, 0.0) / n**2
+    assert found.standard_error**2 == pytest.approx(expected, rel=1e-9)
+    assert np.diff(found.interval) >= np.diff(alone.interval)
 
 
 @pytest.mark.oracle("decisions.decide", "estimands.ab_sums")
