@@ -14,7 +14,7 @@ Cells: *shown*, the new ranker reorders what production shows; *unseen*, it puts
 showed; *trust*, an irrelevant product is clicked with .1 + .2/r where it is seen, and the curve is that of
 ``cf.trust_bias``; *zipf*, query number q has traffic in proportion to 1/q; *periods*, taste and the rankers' traffic
 change from one quarter to the next; *looks*, one at the sessions and one at twice as many; *more*, what an undecided
-log asks for is collected.  "Halves differ" is how often ``cf.same_curve`` rejects the position model, which holds.
+log asks for is collected, from other queries.  "Halves differ" is how often ``cf.same_curve`` rejects the position model, which holds.
 All shares with the limits of Clopper & Pearson 1934.
 """
 
@@ -201,7 +201,7 @@ def measure(cell: Cell, logs: int) -> None:
     some = population(cell)
     told = {name: Counter[str]() for name in cell.truths}
     between = float(((GAIN[some.places[1]] - GAIN[some.old]) * some.wants).sum(axis=2).mean())
-    without, rejected = 0, Counter[float]()
+    without, asked, seen, rejected = 0, 0, 0, Counter[float]()
     for seed in range(logs):
         rng = np.random.default_rng([21, *cell.name.encode(), seed])
         rows = rng.integers(QUERIES, size=cell.queries)
@@ -245,13 +245,14 @@ def measure(cell: Cell, logs: int) -> None:
                 said = f"in two looks, spend {spend:g}: "
                 here[said + "one misses"] += not all(covers(one.interval, truth) for one in looks)
                 here[said + "by at least δ"] += any(one.answer == "better by at least δ" for one in looks)
-            if cell.kind == "more":
-                seen = made.interval[0] > 0
-                if not seen and 0 < made.sessions_more < np.inf:
-                    more = draw(some, cell, rows, (0, int(made.sessions_more)), rng)
-                    both = together(judge, more)
-                    seen = cf.decide(new, old, log=both, shares=together(parts, more), **case).interval[0] > 0
-                here["seen, at once or with what was missing"] += seen
+            if cell.kind == "more" and made.answer == "undecided" and np.isfinite(made.sessions_more):
+                # A log of as many sessions as it takes, of as many more queries.
+                n = cell.sessions + int(made.sessions_more)
+                wider = rng.integers(QUERIES, size=round(cell.queries * n / cell.sessions))
+                fresh = draw(some, cell, wider, (cell.sessions, n), rng)
+                ranked = (weights(place, wider) for place in (some.new[name], some.old))
+                found = cf.decide(*ranked, log=fresh.part("test"), shares=fresh, **case)
+                asked, seen = asked + 1, seen + (found.interval[0] > 0)
     of = logs - without
     print(f"  {of:,} of {logs:,} logs have a curve")
     if cell.kind in HALVES:
@@ -261,6 +262,8 @@ def measure(cell: Cell, logs: int) -> None:
         print(f"  true difference {name} ({some.gains(name).mean():+.4f})")
         print(f"    width {width:.4f}, of it never shown {unseen:.4f}; θ̂ brings {of_theta:.0%} of the variance")
         print("    " + "\n    ".join(share(word, times, of) for word, times in here.items()), flush=True)
+    if asked:
+        print("  " + share("seen with as many sessions as it takes", seen, asked))
 
 
 def covers(interval: tuple[float, float], truth: float) -> bool:

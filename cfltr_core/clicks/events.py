@@ -12,7 +12,7 @@ from cfltr_core import checks
 from cfltr_core.checks import IntArray
 from cfltr_core.clicks.event_checks import check_features, check_filter, check_pages, check_rows
 from cfltr_core.clicks.event_counts import Events
-from cfltr_core.clicks.event_lists import EventLists, event_lists
+from cfltr_core.clicks.event_lists import EventLists, event_lists, shown_lists
 from cfltr_core.clicks.event_parts import part_of
 from cfltr_core.clicks.event_report import EventReport
 from cfltr_core.clicks.event_sources import event_table, import_ibis, run_numbers, run_query, without_deprecations
@@ -30,7 +30,7 @@ MOST_PERIODS = 1000
 
 def read_events(
     source: Any,
-    features: Any,
+    features: Any = None,
     *,
     columns: Mapping[str, str] | None = None,
     split: Sequence[float] | None = (0.6, 0.2, 0.2),
@@ -51,8 +51,10 @@ def read_events(
     ----------
     source : data frame, path, or Ibis table
         A pandas data frame; Parquet or CSV files as a path, a folder, a glob or a list of paths; an Ibis table.
-    features : data frame, path, or Ibis table
+    features : data frame, path, or Ibis table, optional
         Columns ``query`` and ``document``, and numbers: the features.  Rows in any order, one for each candidate.
+        Without them the candidates of a query are the documents that it showed, with one constant feature: enough to
+        estimate a curve and to decide between rankers whose scores are given by name.
     columns : mapping, optional
         What the source calls a column, by the name it has here: ``{"position": "rank"}``.  With ``{"user": …}`` whole
         users are dealt to 64 groups, which are counted apart: who asks often makes sessions alike, and decisions allow
@@ -110,8 +112,9 @@ told from it; take it again with the pages on which nothing was clicked
     shares = _shares(split)
     import_ibis()
     with without_deprecations():
-        lists = event_lists(features, columns)
+        known = None if features is None else event_lists(features, columns)
     with without_deprecations(), event_table(source, columns, memory=memory) as table:
+        lists = shown_lists(table) if known is None else known
         n_rows = check_rows(table, lists)
         part_of(table[split_by], shares)  # where sessions cannot be dealt out, it says so before pages are looked at
         index = list_index(lists)

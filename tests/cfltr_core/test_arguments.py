@@ -178,7 +178,13 @@ DEFAULTS = {
     "rank_weights": TIES,
     "ranks": TIES,
     "read_collection": {"options": None, "report": None},
-    "read_events": {"columns": None, "split": (0.6, 0.2, 0.2), "split_by": "session", "unknown": "error"}
+    "read_events": {
+        "features": None,
+        "columns": None,
+        "split": (0.6, 0.2, 0.2),
+        "split_by": "session",
+        "unknown": "error",
+    }
     | {"memory": "1GB"},
     "read_svmlight": {"n_features": None, "options": None, "report": None},
     "record": {"form": "{:.3g}"},

@@ -2628,6 +2628,14 @@ def above_value(rows: Sequence[Above], u: Sequence[float], delta: float) -> floa
 Event = tuple[int, int, int, float | None, float | None, str, int]
 
 
+def shown_of(pairs: Sequence[Sequence[str]]) -> list[tuple[str, list[str]]]:
+    """The documents of each query, in order, once each."""
+    found: dict[str, set[str]] = {}
+    for query, document in pairs:
+        found.setdefault(query, set()).add(document)
+    return [(query, sorted(found[query])) for query in sorted(found)]
+
+
 def mean_places(events: Sequence[Event], rankers: Sequence[str], lists: dict[int, list[int]]) -> dict[tuple, float]:
     """Minus the mean position of each document of a query, of the first of ``rankers`` that served the query."""
     below, out = max(position for _, _, _, position, _, _, _ in events) + 1, {}
