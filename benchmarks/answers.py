@@ -13,9 +13,9 @@ as makes the true difference 0, δ/2, δ or 2δ: it changes most pages.
 Cells: *shown*, the new ranker reorders what production shows; *unseen*, it puts products on the page that no ranker
 showed; *trust*, an irrelevant product is clicked with .1 + .2/r where it is seen, and the curve is that of
 ``cf.trust_bias``; *zipf*, query number q has traffic in proportion to 1/q; *periods*, taste and the rankers' traffic
-change from one quarter to the next; *looks*, one at the sessions and one at twice as many; *more*, what an undecided
-log asks for is collected, from other queries.  "Halves differ" is how often ``cf.same_curve`` rejects the position model, which holds.
-All shares with the limits of Clopper & Pearson 1934.
+change from one quarter to the next; *looks*, one at the sessions and one at twice as many; *more*, how often a log of as
+many sessions as an undecided one asks for, of as many more queries, shows the difference.  "Halves differ" is how often
+``cf.same_curve`` rejects the position model, which holds.  All shares with the limits of Clopper & Pearson 1934.
 """
 
 from __future__ import annotations
