@@ -210,8 +210,8 @@ def measure(some: Population, cell: Cell, logs: int) -> None:
     for (name, way), here in told.items():
         if way == ways[0]:
             print(f"  true difference {name}: {0.9 * some.exact[name]:+.4f}, δ = {DELTA}")
-        answers = ", ".join(share(a, here[a], n_logs) for a in ("better", "worse"))
-        rest = ", ".join(f"{a} {here[a] / n_logs:.3f}" for a in ("no difference larger than δ", "undecided") if here[a])
+        answers = ", ".join(share(a, here[a], n_logs) for a in ("better by at least δ", "better", "worse"))
+        rest = ", ".join(f"{a} {here[a] / n_logs:.3f}" for a in ("no difference that matters", "undecided") if here[a])
         cover = here["covers"] / n_logs
         within = "" if way != ways[0] or cell.trust else " within" if 0.93 <= cover <= 0.97 else " OUTSIDE"
         print(

@@ -157,8 +157,7 @@ def bias(log: Log, events: Events) -> float:
     try:
         curve = cf.conditional_poisson(cf.display_counts(events))
         new, old = (cf.rank_weights(f, events.offsets, metric=cf.dcg(PLACES)) for f in (log.new, log.old))
-        shares = events.displays()
-        made = cf.decide(new, old, log=events.log(), shares=shares, curve=curve, smallest=DELTA)
+        made = cf.decide(new, old, log=events, shares=events, user=curve.user(), smallest=DELTA)
         return (made.difference - log.truth) / DELTA
     except ValueError:
         return float("nan")

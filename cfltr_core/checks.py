@@ -64,7 +64,7 @@ BOUNDS = {
     **dict.fromkeys(("gap", "level", "persistence"), Bounds(0, 1, "()")),
     "cap": Bounds(1, ends="[]"),
     "smoothing": Bounds(0, 2, "[]"),
-    "swap": Bounds(0, 1, "(]"),
+    **dict.fromkeys(("ceiling", "spend", "swap"), Bounds(0, 1, "(]")),
 }
 # What several checks say.
 BINARY = "the user model takes binary relevance, as data.binary is"

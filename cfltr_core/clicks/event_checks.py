@@ -99,7 +99,7 @@ def check_pages(rows: Any, pages: Any, summary: pd.DataFrame) -> None:
     Raises
     ------
     ValueError
-        For a session over several queries, rankers or periods, two documents at one position, a position that is
+        For a session over several queries, rankers, periods or users, two documents at one position, a position that is
         missing, a document that a page has twice, or a page that is shorter than its length.
 
     Examples
@@ -177,6 +177,11 @@ PAGE_FAULTS: dict[str, tuple[str, Callable[[pd.DataFrame], str], str]] = {
         "a page is shown at one time; take the period of its first event",
     ),
     "lengths": ("there are several lengths", _different("length"), "a page has one length; correct it"),
+    "users": (
+        "there are several users",
+        _different("user"),
+        "a page is shown to one person; give each page an id of its own",
+    ),
     "incomplete": WHOLE,
     "deep": WHOLE,
     "again": (

@@ -101,6 +101,28 @@ def event_lists(features: Any, columns: Mapping[str, str] | None = None) -> dict
     }
 
 
+def shown_lists(table: Any) -> dict[str, Any]:
+    """The documents that the events of an Ibis ``table`` showed, with one constant feature, ``shown``.
+
+    Of a table whose queries or documents are neither whole numbers nor text, which is refused later, it is one row.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> from cfltr_core.clicks.event_lists import shown_lists
+    >>> lists = shown_lists(ibis.memtable({"query": [7, 7, 3], "document": ["B", "A", "A"]}))
+    >>> lists["index"].values.tolist(), lists["feature_names"], lists["offsets"]
+    ([[3, 'A'], [7, 'A'], [7, 'B']], ('shown',), array([0, 1, 3]))
+    """
+    import pandas as pd
+
+    named = all(table[name].type().is_integer() or table[name].type().is_string() for name in KEYS)
+    found = run_query(table.select(*KEYS).distinct().drop_null()) if named else pd.DataFrame()
+    if len(found) == 0:
+        found = pd.DataFrame({name: [0] for name in KEYS})
+    return event_lists(found.assign(shown=1.0))
+
+
 def is_text(column: pd.Series) -> bool:
     """Whether a column of identities holds text; else it holds whole numbers."""
     return column.dtype.kind not in "iu"

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 # What an event must say, and what it may.
 REQUIRED = ("session", "query", "document", "position", "clicked")
-OPTIONAL = ("ranker", "period", "length")
+OPTIONAL = ("ranker", "period", "length", "user")
+# Read only where it is asked for by name: it makes counts larger, and in many logs it is missing for some.
+BY_NAME = ("user",)
 SOURCES = "a pandas data frame, the path of Parquet or CSV files, or an Ibis table"
 INSTALL = (
     "reading events needs Ibis and DuckDB, which are not installed: pip install 'cfltr-core[logs]', or in a clone of "
@@ -207,6 +209,7 @@ def _named(table: Any, columns: Mapping[str, str] | None, rest: bool) -> Any:
                 f"source: there is no column {found!r} for the {name}; it has {', '.join(map(str, there))}. Say which "
                 f"it is, as in columns={{{name!r}: …}}"
             )
-    used = {name: table[found] for name, found in theirs.items() if found in there}
-    others = [name for name in there if rest and name not in theirs.values()]
+    asked = {name: found for name, found in theirs.items() if name in given or name not in BY_NAME}
+    used = {name: table[found] for name, found in asked.items() if found in there}
+    others = [name for name in there if rest and name not in asked.values()]
     return table.select(**used, **{f"other_{name}": table[name] for name in others})

@@ -11,11 +11,12 @@ from cfltr_core import checks
 from cfltr_core.checks import IntArray
 from cfltr_core.clicks.event_checks import check_features, check_filter, check_pages, check_rows
 from cfltr_core.clicks.event_counts import Events
-from cfltr_core.clicks.event_lists import event_lists
+from cfltr_core.clicks.event_lists import event_lists, shown_lists
 from cfltr_core.clicks.event_parts import part_of
 from cfltr_core.clicks.event_report import EventReport
 from cfltr_core.clicks.event_sources import event_table, import_ibis, run_numbers, run_query, without_deprecations
 from cfltr_core.clicks.event_sql import event_rows, list_index, page_summary, page_table, term_counts
+from cfltr_core.clicks.origins import WHOLE_QUERIES
 from cfltr_core.ranking.ragged import query_of
 
 if TYPE_CHECKING:
@@ -28,10 +29,11 @@ MOST_PERIODS = 1000
 
 def read_events(
     source: Any,
-    features: Any,
+    features: Any = None,
     *,
     columns: Mapping[str, str] | None = None,
     split: Sequence[float] | None = (0.6, 0.2, 0.2),
+    split_by: Literal["session", "query"] = "session",
     unknown: Literal["error", "drop"] = "error",
     memory: str = "1GB",
 ) -> Events:
@@ -48,13 +50,20 @@ def read_events(
     ----------
     source : data frame, path, or Ibis table
         A pandas data frame; Parquet or CSV files as a path, a folder, a glob or a list of paths; an Ibis table.
-    features : data frame, path, or Ibis table
+    features : data frame, path, or Ibis table, optional
         Columns ``query`` and ``document``, and numbers: the features.  Rows in any order, one for each candidate.
+        Without them the candidates of a query are the documents that it showed, with one constant feature: enough to
+        estimate a curve and to decide between rankers whose scores are given by name.
     columns : mapping, optional
-        What the source calls a column, by the name it has here: ``{"position": "rank"}``.
+        What the source calls a column, by the name it has here: ``{"position": "rank"}``.  With ``{"user": …}`` whole
+        users are dealt to 64 groups, which are counted apart: who asks often makes sessions alike, and decisions allow
+        for it.
     split : three shares, optional
         Of the sessions for *train*, *validation* and *test*.  A session's part follows from its id alone, for text by
         the database's MD5 (Druid, Impala and SQLite have none).  None makes one part, *all*.
+    split_by : "session" or "query"
+        Whether a part has whole sessions or whole queries.  By session a ranker is judged on the queries that it learnt
+        from, and one that remembers them looks better than it is on queries to come; by query it is judged on others.
     unknown : str
         "error" refuses a displayed document without features; "drop" leaves its whole sessions out, and counts them.
     memory : str
@@ -102,10 +111,11 @@ told from it; take it again with the pages on which nothing was clicked
     shares = _shares(split)
     import_ibis()
     with without_deprecations():
-        lists = event_lists(features, columns)
+        known = None if features is None else event_lists(features, columns)
     with without_deprecations(), event_table(source, columns, memory=memory) as table:
+        lists = shown_lists(table) if known is None else known
         check_rows(table, lists["index"])
-        part_of(table.session, shares)  # where sessions cannot be dealt out, it says so before pages are looked at
+        part_of(table[split_by], shares)  # where sessions cannot be dealt out, it says so before pages are looked at
         index = list_index(lists["index"])
         rows = event_rows(table, index)
         pages = page_table(rows, int(np.diff(lists["offsets"]).max()))
@@ -121,20 +131,23 @@ told from it; take it again with the pages on which nothing was clicked
         check_filter(summary)
         names = {name: _names(summary, name) for name in ("ranker", "period")}
         numbered = {name: _numbered(name, found) for name, found in names.items() if found != (None,)}
-        counts = run_numbers(term_counts(table, index, shares, numbered))
+        counts = run_numbers(term_counts(table, index, shares, numbered, split_by=split_by))
+    nothing = np.zeros_like(counts["row"])
     terms: dict[str, Any] = {
         "document": counts["row"],
         "rank": counts["position"],
         "part_number": counts["part"],
         "impressions": counts["impressions"],
         "clicks": counts["clicks"],
-        **{name: counts.get(name, np.zeros_like(counts["row"])) for name in names},
+        **{name: counts.get(name, nothing) for name in (*names, "user_group")},
     }
     parts = ("all",) if split is None else PARTS
-    report = EventReport(
-        lines=_report(terms, lists["offsets"], read=read, kept=summary, shares=dict(zip(parts, shares, strict=True))),
-        dropped_sessions=int(read["unknown"].sum()),
-    )
+    lines = _report(terms, lists["offsets"], read=read, kept=summary, shares=dict(zip(parts, shares, strict=True)))
+    if split is not None:
+        whole = {"session": "whole sessions", "query": WHOLE_QUERIES}[split_by]
+        given = " : ".join(f"{share:g}" for share in shares)
+        lines["split"] = f"{given}, {whole}, by a number made of the {split_by}'s id alone"
+    report = EventReport(lines=lines, dropped_sessions=int(read["unknown"].sum()))
     return Events(
         **lists, **terms, rankers=names["ranker"], periods=names["period"], parts=parts, report=report
     )  # fmt: skip
@@ -202,9 +215,6 @@ def _report(
             lines[f"{name} {group!r}"] = f"{found['sessions']:,} sessions, {found['clicked']:,} with a click"
     lines["parts"] = ", ".join(f"{name} {n:,}" for name, n in zip(shares, dealt, strict=True))
     lines["split"] = "none: all sessions are one part"
-    if len(shares) > 1:
-        given = " : ".join(f"{share:g}" for share in shares.values())
-        lines["split"] = f"{given}, whole sessions, by a number made of the session's id alone"
     return lines
 
 

@@ -21,6 +21,7 @@ from cfltr_core import checks
 from cfltr_core.checks import IntArray
 from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.logs import ClickLog
+from cfltr_core.clicks.origins import Origin
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -40,6 +41,8 @@ class DisplayCounts:
         1 <= impressions, 0 <= clicks <= impressions.
     period : (n_terms,), optional
         Whole numbers >= 0; one period if there is none.
+    origin : Origin, optional
+        Of which sessions of a log that was read; estimates keep it.
 
     Raises
     ------
@@ -68,6 +71,7 @@ class DisplayCounts:
     impressions: IntArray
     clicks: IntArray
     period: IntArray | None = None
+    origin: Origin | None = None
     start: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -127,7 +131,7 @@ class DisplayCounts:
         if not mask.any():
             raise ValueError("chosen: no term is chosen, so nothing can be compared; choose at least one")
         names = ("query", "document", "rank", "impressions", "clicks", "period")
-        return DisplayCounts(**{name: getattr(self, name)[mask] for name in names})
+        return DisplayCounts(**{name: getattr(self, name)[mask] for name in names}, origin=self.origin)
 
 
 def _ascending(keys: Sequence[IntArray]) -> bool:
@@ -167,7 +171,7 @@ def display_counts(logs: ClickLog | Sequence[ClickLog] | Events) -> DisplayCount
     DisplayCounts(296 clicks, 600 impressions, 6 strata, 3 ranks)
     """
     if isinstance(logs, Events):
-        return DisplayCounts(**logs.columns())
+        return DisplayCounts(**logs.columns(), origin=logs.origin)
     parts = [logs] if isinstance(logs, ClickLog) else list(logs)
     if not parts:
         raise ValueError("logs: expected a ClickLog, or one for each period, got none")
@@ -183,7 +187,8 @@ def display_counts(logs: ClickLog | Sequence[ClickLog] | Events) -> DisplayCount
         name: np.concatenate([getattr(log, name)[s] for log, s in zip(parts, seen, strict=True)])
         for name in ("query", "document", "rank", "impressions", "clicks")
     }
-    return DisplayCounts(**columns, period=np.repeat(np.arange(len(parts)), [int(s.sum()) for s in seen]))
+    period = np.repeat(np.arange(len(parts)), [int(s.sum()) for s in seen])
+    return DisplayCounts(**columns, period=period, origin=parts[0].origin if len(parts) == 1 else None)
 
 
 def count_rows(
@@ -249,7 +254,7 @@ def count_rows(
     code.sort()
     first = np.flatnonzero(np.append(True, np.diff(code >> 1) != 0))
     impressions, clicks, code = np.diff(first, append=n_rows), np.add.reduceat(code & 1, first), code[first] >> 1
-    terms = {}
+    terms: dict[str, Any] = {}
     for name in keys[::-1]:
         terms[name], code = code & ((1 << bits[name]) - 1), code >> bits[name]
     return DisplayCounts(**terms, impressions=impressions, clicks=clicks)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray
+from cfltr_core.clicks.origins import Origin
 from cfltr_core.clicks.other_users import TrustUser
 
 
@@ -35,6 +36,8 @@ class TrustCurve:
         single query.
     notes : tuple of str
         What the estimator found in the log, in sentences.
+    origin : Origin, optional
+        Of which sessions of a log that was read.
 
     Raises
     ------
@@ -62,6 +65,7 @@ class TrustCurve:
     covariance: FloatArray
     strength: float
     notes: tuple[str, ...] = ()
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         n = len(self.slope)

@@ -805,16 +805,21 @@ def decision_parts(
     covariance: Sequence[Sequence[float]],
     sessions: Sequence[int],
     offsets: Sequence[int],
+    extra: Sequence[float] | None = None,
 ) -> dict[str, float]:
-    """The difference, both parts of its variance, effective numbers of clicks and queries, degrees of freedom."""
+    """The difference, both parts of its variance, effective numbers of clicks and queries, degrees of freedom.
+
+    A session of query q adds ``extra[q]`` beside its clicks.
+    """
     n, n_docs = sum(sessions), int(offsets[-1])
-    exposure = shared_exposure(table, n_docs, theta)
+    exposure, more = shared_exposure(table, n_docs, theta), extra or [0.0] * len(sessions)
     difference = paired_difference(terms, gap, exposure, sessions)
+    difference += math.fsum(s * x for s, x in zip(sessions, more, strict=True)) / n
     residuals, sizes = [], []
     for q, documents in enumerate(lists(offsets)):
         if sessions[q] > 0:
             mine = [(c * gap[d] / exposure[d]) for d, _, c in terms if d in documents and c]
-            residuals.append(-math.fsum(mine) - sessions[q] * difference)
+            residuals.append(sessions[q] * more[q] - math.fsum(mine) - sessions[q] * difference)
             sizes.append(math.fsum(map(abs, mine)))
     asked = len(residuals)
     queries = effective_queries([[s] for s in sizes])[0] if any(sizes) else 0.0
@@ -852,12 +857,66 @@ def student_quantile(level: float, df: float) -> float:
 
 
 def answer(low: float, high: float, smallest: float) -> str:
-    """One of the four answers to an interval."""
+    """One of the five answers to an interval."""
+    if low >= smallest:
+        return "better by at least δ"
+    if -smallest < low <= high < smallest:
+        return "no difference that matters"
     if low > 0:
         return "better"
-    if high < 0:
-        return "worse"
-    return "no difference larger than δ" if low > -smallest and high < smallest else "undecided"
+    return "worse" if high < 0 else "undecided"
+
+
+def never_shown(
+    gap: Sequence[float], exposure: Sequence[float], offsets: Sequence[int], ceiling: float
+) -> tuple[list[float], list[float]]:
+    """The least and the most that documents without exposure can add to a session of each query."""
+    least, most = [], []
+    for documents in lists(offsets):
+        ends = [sorted((0.0, -gap[d] * ceiling)) for d in documents if exposure[d] == 0]
+        least.append(math.fsum(low for low, _ in ends))
+        most.append(math.fsum(high for _, high in ends))
+    return least, most
+
+
+def trust_difference(
+    terms: Sequence[tuple[int, int, int, int]],
+    gap: Sequence[float],
+    table: dict[tuple[int, int], float],
+    slope: Sequence[float],
+    intercept: Sequence[float],
+    sessions: Sequence[int],
+) -> float:
+    """Minus the sum over (document, rank, impressions, clicks) of gap (clicks − impressions α) / Σ share β."""
+    total = 0.0
+    for d, k, n, c in terms:
+        exposed = math.fsum(share * slope[at - 1] for (e, at), share in table.items() if e == d)
+        total -= gap[d] * (c - n * intercept[k - 1]) / exposed
+    return total / sum(sessions)
+
+
+def ab_parts(
+    pages: Sequence[tuple[int, int, str, Sequence[int]]],
+    rankers: tuple[str, str],
+    gain: Sequence[float],
+    slope: Sequence[float],
+    intercept: Sequence[float],
+) -> tuple[dict[int, float], dict[int, float]]:
+    """By query the numerators and the weights of Mantel and Haenszel, of (query, period, ranker, clicks by place)."""
+    strata: dict[tuple[int, int], dict[str, list[float]]] = {}
+    for query, period, ranker, clicks in pages:
+        earned = [g * (c - a) / b for g, c, b, a in zip(gain, clicks, slope, intercept, strict=False)]
+        strata.setdefault((query, period), {}).setdefault(ranker, []).append(math.fsum(earned))
+    totals: dict[int, float] = {}
+    weights: dict[int, float] = {}
+    for (query, _), by in strata.items():
+        if all(name in by for name in rankers):
+            one, other = (by[name] for name in rankers)
+            pair = len(one) * len(other) / (len(one) + len(other))
+            gained = math.fsum(one) / len(one) - math.fsum(other) / len(other)
+            totals[query] = totals.get(query, 0.0) + pair * gained
+            weights[query] = weights.get(query, 0.0) + pair
+    return totals, weights
 
 
 def exposure_risk(
@@ -2591,6 +2650,25 @@ def above_value(rows: Sequence[Above], u: Sequence[float], delta: float) -> floa
 
 # Session, query, document, position, clicked, ranker, period; None where a value is missing.
 Event = tuple[int, int, int, float | None, float | None, str, int]
+
+
+def shown_of(pairs: Sequence[Sequence[str]]) -> list[tuple[str, list[str]]]:
+    """The documents of each query, in order, once each."""
+    found: dict[str, set[str]] = {}
+    for query, document in pairs:
+        found.setdefault(query, set()).add(document)
+    return [(query, sorted(found[query])) for query in sorted(found)]
+
+
+def mean_places(events: Sequence[Event], rankers: Sequence[str], lists: dict[int, list[int]]) -> dict[tuple, float]:
+    """Minus the mean position of each document of a query, of the first of ``rankers`` that served the query."""
+    below, out = max(position for _, _, _, position, _, _, _ in events) + 1, {}
+    for query, documents in lists.items():
+        served = [name for name in rankers if any(e[1] == query and e[5] == name for e in events)]
+        for document in documents:
+            places = [e[3] for e in events if e[1:3] == (query, document) and served and e[5] == served[0]]
+            out[query, document] = -math.fsum(places) / len(places) if places else -below
+    return out
 
 
 def event_fault(event: Event) -> str | None:

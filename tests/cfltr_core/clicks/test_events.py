@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import oracles
 import pandas as pd
 import pytest
 from event_damage import shoes
@@ -15,6 +16,7 @@ from event_damage import shoes
 import cfltr_core as cf
 from cfltr_core.clicks import event_sources
 from cfltr_core.clicks.event_counts import Events
+from cfltr_core.clicks.event_lists import shown_lists
 
 PAGES = {1: "ABC", 2: "BCA", 3: "CAB", 4: "ABC"}
 CLICKED = {(1, "A"), (2, "B"), (2, "C"), (3, "C")}
@@ -127,6 +129,47 @@ def test_periods_and_sessions_of_many_kinds(names: pd.Index, found: tuple[object
     if not isinstance(found[0], pd.Timestamp):
         two = frame.assign(session=frame["period"])[frame.session.isin([1, 4])]
         assert cf.read_events(two, features()).n_sessions == 2
+
+
+@pytest.mark.usefixtures("ibis")
+@pytest.mark.parametrize("text", [True, False], ids=["text", "numbers"])
+def test_parts_by_query_have_whole_queries(text: bool) -> None:
+    query = np.repeat([f"q{i}" for i in range(60)] if text else range(60), 5)
+    frame = pd.DataFrame({"session": range(300), "query": query, "document": 1, "position": 1, "clicked": [0, 1] * 150})
+    lists = frame[["query", "document"]].drop_duplicates().assign(x=1.0)
+    shares = (0.5, 0.2, 0.3)
+    events = cf.read_events(frame, lists, split=shares, split_by="query")
+    dealt = [oracles.session_part(name.item() if not text else name, shares) for name in events.queries]
+    assert events.part_number.tolist() == [dealt[int(d)] for d in events.document]
+    assert events.sessions["sessions"].tolist() == [5] * 60
+    assert events.report.lines["split"] == "0.5 : 0.2 : 0.3, whole queries, by a number made of the query's id alone"
+    with pytest.raises(ValueError, match=r"^split_by is 'day': choose one of 'session', 'query'"):
+        cf.read_events(frame, lists, split_by="day")  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("ibis")
+@pytest.mark.oracle("event_lists.shown_lists")
+def test_without_features_the_candidates_are_what_was_shown() -> None:
+    import ibis
+
+    frame = rows()
+    events, known = cf.read_events(frame, split=None), cf.read_events(frame, features(), split=None)
+    shown = oracles.shown_of(frame[["query", "document"]].values.tolist())
+    pairs = [[query, name] for query, names in shown for name in names]
+    assert shown_lists(ibis.memtable(frame))["index"].values.tolist() == pairs
+    assert events.index.values.tolist() == pairs
+    assert (events.feature_names, events.features.tolist()) == (("shown",), [[1.0]] * 3)
+    for name in ("document", "rank", "impressions", "clicks", "offsets"):
+        np.testing.assert_array_equal(getattr(events, name), getattr(known, name))
+    for wrong, message in (
+        ({"query": 1.5}, "source: column 'query' holds float64"),
+        ({"document": None}, "source: document is missing .session 1"),
+    ):
+        with pytest.raises(ValueError, match=f"^{message}"):
+            cf.read_events(frame.assign(**wrong))
+    holes = frame.assign(query=frame["query"].where(frame["session"] > 1))
+    with pytest.raises(ValueError, match=r"^source: query is missing in 3 of 12 rows"):
+        cf.read_events(holes)
 
 
 @pytest.mark.usefixtures("ibis")
