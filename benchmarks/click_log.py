@@ -24,9 +24,9 @@ from cfltr_core import (
     ips,
     power_examination,
     rank_weights,
-    sessions_for_clicks,
     simulate_clicks,
 )
+from cfltr_core.clicks.simulation import sessions_for_clicks
 from cfltr_core.ranking.rank_weight import dcg
 
 N_QUERIES, MEAN_LENGTH = 20_000, 23

@@ -30,9 +30,9 @@ from cfltr_core import (
     fit_linear_ranker,
     power_examination,
     ranks,
-    sessions_for_clicks,
     simulate_clicks,
 )
+from cfltr_core.clicks.simulation import sessions_for_clicks
 from cfltr_core.ranking.ragged import RankingData
 
 SEEDS = range(10)

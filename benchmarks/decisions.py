@@ -38,7 +38,6 @@ from cfltr_core import (
     DisplayShares,
     MixturePolicy,
     PositionBasedUser,
-    RankWeights,
     TrustUser,
     conditional_poisson,
     dcg,
@@ -55,6 +54,7 @@ from cfltr_core import (
 )
 from cfltr_core.checks import BoolArray, FloatArray, IntArray
 from cfltr_core.propensity.curves import PropensityCurve
+from cfltr_core.ranking.rank_weight import RankWeights
 
 K, DELTA, SHARES = 10, 0.03, [0.6, 0.3, 0.1]
 PLAIN = PositionBasedUser(power_examination(1.0), epsilon_minus=0.1)
@@ -210,8 +210,8 @@ def measure(some: Population, cell: Cell, logs: int) -> None:
     for (name, way), here in told.items():
         if way == ways[0]:
             print(f"  true difference {name}: {0.9 * some.exact[name]:+.4f}, δ = {DELTA}")
-        answers = ", ".join(share(a, here[a], n_logs) for a in ("better", "worse"))
-        rest = ", ".join(f"{a} {here[a] / n_logs:.3f}" for a in ("no difference larger than δ", "undecided") if here[a])
+        answers = ", ".join(share(a, here[a], n_logs) for a in ("better by at least δ", "better", "worse"))
+        rest = ", ".join(f"{a} {here[a] / n_logs:.3f}" for a in ("no difference that matters", "undecided") if here[a])
         cover = here["covers"] / n_logs
         within = "" if way != ways[0] or cell.trust else " within" if 0.93 <= cover <= 0.97 else " OUTSIDE"
         print(

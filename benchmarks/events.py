@@ -37,7 +37,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cfltr_core import Events, read_events
+from cfltr_core import read_events
+from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.event_parts import FIRST, PRIME, SECOND
 
 QUERIES, CANDIDATES, PLACES, RANKERS, PERIODS = 10_000, 20, 10, 3, 4

@@ -30,6 +30,7 @@ from scipy.stats import binomtest
 
 import cfltr_core as cf
 from cfltr_core.checks import BoolArray, FloatArray, IntArray
+from cfltr_core.clicks.event_counts import Events
 
 FEW, MANY = 10_000, 100_000
 QUERIES, PRODUCTS, PLACES, PERIODS, DELTA = 300, 12, 6, 4, 0.03
@@ -151,13 +152,12 @@ def _scores(place: IntArray) -> FloatArray:
     return np.where(place > 0, -place, -2 * PLACES - np.arange(PRODUCTS)).ravel().astype(float)
 
 
-def bias(log: Log, events: cf.Events) -> float:
+def bias(log: Log, events: Events) -> float:
     """Estimate less truth, in δ; nan where no decision can be made."""
     try:
         curve = cf.conditional_poisson(cf.display_counts(events))
         new, old = (cf.rank_weights(f, events.offsets, metric=cf.dcg(PLACES)) for f in (log.new, log.old))
-        shares = events.displays()
-        made = cf.decide(new, old, log=events.log(), shares=shares, curve=curve, smallest=DELTA)
+        made = cf.decide(new, old, log=events, shares=events, user=curve.user(), smallest=DELTA)
         return (made.difference - log.truth) / DELTA
     except ValueError:
         return float("nan")

@@ -33,7 +33,6 @@ from cfltr_core import (
     DeterministicPolicy,
     DisplayShares,
     MixturePolicy,
-    RankWeights,
     choose_safely,
     clipped,
     conditional_poisson,
@@ -45,9 +44,10 @@ from cfltr_core import (
     ips,
     policy_aware,
     rank_weights,
-    sessions_for_clicks,
     simulate_clicks,
 )
+from cfltr_core.clicks.simulation import sessions_for_clicks
+from cfltr_core.ranking.rank_weight import RankWeights
 
 CLICKS = (100, 300, 1_000, 3_000, 10_000)
 CAPS = (2.0, 5.0, 10.0, 20.0, 50.0, 100.0)

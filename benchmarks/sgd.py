@@ -34,10 +34,10 @@ from cfltr_core import (
     draw_sessions,
     fit_linear_ranker,
     power_examination,
-    sessions_for_clicks,
     simulate_clicks,
     train_sgd,
 )
+from cfltr_core.clicks.simulation import sessions_for_clicks
 from cfltr_core.learning.samplers import ClickSampler
 from cfltr_core.learning.torch_sampler import ClickLists, torch_sampler
 from cfltr_core.sampling import term_draws

@@ -37,10 +37,10 @@ from cfltr_core import (
     fit_propdcg,
     fit_proprank,
     power_examination,
-    sessions_for_clicks,
     simulate_clicks,
     surrogate_ranks,
 )
+from cfltr_core.clicks.simulation import sessions_for_clicks
 from cfltr_core.learning.proprank import LinearFit, minimise, training_problem
 
 

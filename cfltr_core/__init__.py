@@ -19,15 +19,14 @@ Of the folders beside each other on one floor only ``evaluation`` may import ``p
 
 from cfltr_core.clicks.display_shares import DisplayShares
 from cfltr_core.clicks.epsilon_greedy import EpsilonGreedyPolicy
-from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.events import read_events
 from cfltr_core.clicks.loggers import fit_linear_ranker
 from cfltr_core.clicks.logs import ClickLog, aggregate_clicks
-from cfltr_core.clicks.other_users import CascadeUser, TrustUser
-from cfltr_core.clicks.pages import PageCounts, count_pages, simulate_pages
+from cfltr_core.clicks.other_users import TrustUser
+from cfltr_core.clicks.pages import count_pages, simulate_pages
 from cfltr_core.clicks.plackett_luce import PlackettLucePolicy
 from cfltr_core.clicks.policies import DeterministicPolicy, MixturePolicy
-from cfltr_core.clicks.simulation import draw_sessions, expand_clicks, sessions_for_clicks, simulate_clicks
+from cfltr_core.clicks.simulation import draw_sessions, simulate_clicks
 from cfltr_core.clicks.users import PositionBasedUser, power_examination
 from cfltr_core.evaluation.affine import affine
 from cfltr_core.evaluation.decisions import decide
@@ -35,77 +34,63 @@ from cfltr_core.evaluation.doubly_robust import cross_fitted, doubly_robust
 from cfltr_core.evaluation.estimators import clipped, ips, naive, policy_aware, self_normalised
 from cfltr_core.evaluation.exact import enumerate_logs, expectation, mean_and_variance
 from cfltr_core.evaluation.safe_choice import choose_safely
-from cfltr_core.evaluation.variances import ips_variance
 from cfltr_core.learning.bounds import bound_loss, surrogate_ranks
 from cfltr_core.learning.certified import certified_optimum, label_log
 from cfltr_core.learning.convergence import weight_summary
 from cfltr_core.learning.deep import AGARWAL_DEEP, fit_deep
-from cfltr_core.learning.lambda_loss import click_gains, lambda_loss, lambda_metric
-from cfltr_core.learning.lambdaloss_fit import fit_lambdaloss, lambda_objective
+from cfltr_core.learning.lambda_loss import click_gains, lambda_loss
+from cfltr_core.learning.lambdaloss_fit import fit_lambdaloss
 from cfltr_core.learning.networks import two_layer
-from cfltr_core.learning.proofs import exact_runs, proof_steps
+from cfltr_core.learning.proofs import exact_runs
 from cfltr_core.learning.propdcg import fit_propdcg
 from cfltr_core.learning.proprank import fit_proprank
-from cfltr_core.learning.regret import evaluation_steps, excess_risk, regret
+from cfltr_core.learning.regret import evaluation_steps, regret
 from cfltr_core.learning.samplers import click_sampler, query_sampler
 from cfltr_core.learning.selection import select_C
 from cfltr_core.learning.sgd import train_sgd
 from cfltr_core.logs.health import check_log
-from cfltr_core.logs.log_report import LogReport
-from cfltr_core.propensity.all_pairs import all_pairs, all_pairs_likelihood
-from cfltr_core.propensity.clicks_above import clicks_above_test, page_displays
+from cfltr_core.propensity.all_pairs import all_pairs
+from cfltr_core.propensity.clicks_above import clicks_above_test
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
 from cfltr_core.propensity.contextual import contextual_curve
-from cfltr_core.propensity.curves import PropensityCurve
-from cfltr_core.propensity.dual_learning import dual_learning, pooled_counts
+from cfltr_core.propensity.dual_learning import dual_learning
 from cfltr_core.propensity.halves import same_curve
 from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
 from cfltr_core.propensity.identifiability import rank_links
 from cfltr_core.propensity.interventional_sets import pair_counts
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy, intervention_cost
-from cfltr_core.propensity.joint_fits import AssumptionRange, JointFit, assumption_range
+from cfltr_core.propensity.joint_fits import assumption_range
 from cfltr_core.propensity.joint_models import expectation_maximisation, regression_em
 from cfltr_core.propensity.shrinkage import shrunk_power
 from cfltr_core.propensity.strata import DisplayCounts, count_rows, display_counts
 from cfltr_core.propensity.towers import two_towers
 from cfltr_core.propensity.trust_bias import trust_bias
-from cfltr_core.propensity.trust_curves import TrustCurve
 from cfltr_core.ranking.linear import LinearRanker
 from cfltr_core.ranking.metrics import additive_metric, ndcg, rank_weights, ranks
 from cfltr_core.ranking.ragged import RankingData, query_index, segment_sum
-from cfltr_core.ranking.rank_weight import RankWeight, RankWeights, average_rank, dcg, precision, rbp
+from cfltr_core.ranking.rank_weight import RankWeight, average_rank, dcg, precision, rbp
 
 __all__ = [
     "AGARWAL_DEEP",
-    "AssumptionRange",
-    "CascadeUser",
     "ClickLog",
     "DeterministicPolicy",
     "DisplayCounts",
     "DisplayShares",
     "EpsilonGreedyPolicy",
-    "Events",
-    "JointFit",
     "LinearRanker",
-    "LogReport",
     "MixturePolicy",
-    "PageCounts",
     "PlackettLucePolicy",
     "PositionBasedUser",
-    "PropensityCurve",
     "RandTopPolicy",
     "RankWeight",
-    "RankWeights",
     "RankingData",
     "SwapPolicy",
-    "TrustCurve",
     "TrustUser",
     "additive_metric",
     "adjacent_chain",
     "affine",
     "aggregate_clicks",
     "all_pairs",
-    "all_pairs_likelihood",
     "assumption_range",
     "average_rank",
     "bound_loss",
@@ -131,8 +116,6 @@ __all__ = [
     "enumerate_logs",
     "evaluation_steps",
     "exact_runs",
-    "excess_risk",
-    "expand_clicks",
     "expectation",
     "expectation_maximisation",
     "fit_deep",
@@ -142,22 +125,16 @@ __all__ = [
     "fit_proprank",
     "intervention_cost",
     "ips",
-    "ips_variance",
     "label_log",
     "lambda_loss",
-    "lambda_metric",
-    "lambda_objective",
     "mean_and_variance",
     "naive",
     "ndcg",
-    "page_displays",
     "pair_counts",
     "pivot",
     "policy_aware",
-    "pooled_counts",
     "power_examination",
     "precision",
-    "proof_steps",
     "query_index",
     "query_sampler",
     "rank_links",
@@ -171,7 +148,6 @@ __all__ = [
     "segment_sum",
     "select_C",
     "self_normalised",
-    "sessions_for_clicks",
     "shrunk_power",
     "simulate_clicks",
     "simulate_pages",

@@ -14,6 +14,7 @@ from cfltr_book import Run
 from cfltr_book.evidence import measures
 from cfltr_book.experiments.ch02 import ENOUGH, by_seed, coec_in_the_long_run, coverage, errors, world
 from cfltr_core.checks import FloatArray
+from cfltr_core.evaluation import variances
 
 Arrays = Mapping[str, FloatArray]
 EXACTLY: dict[str, Any] = {"rtol": 0.0, "atol": 1e-12}
@@ -87,7 +88,7 @@ def ips_variance(run: Run) -> Arrays:
         return _expected(lambda log: (cf.clipped(log, lam=lam, cap=cap).value - mean) ** 2, RELEVANT)
 
     closed = [
-        cf.ips_variance(lam, PROPENSITY * RELEVANT, weights=np.minimum(WEIGHTS, cap), offsets=CUTS, sessions=2)
+        variances.ips_variance(lam, PROPENSITY * RELEVANT, weights=np.minimum(WEIGHTS, cap), offsets=CUTS, sessions=2)
         for cap in caps
     ]
     return {"left": np.array([spread(cap) for cap in caps]), "right": np.array(closed)}

@@ -13,6 +13,8 @@ import pandas as pd
 import cfltr_book as book
 import cfltr_core as cf
 from cfltr_core.checks import BoolArray, FloatArray
+from cfltr_core.clicks.simulation import sessions_for_clicks
+from cfltr_core.ranking.rank_weight import RankWeights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,7 +43,7 @@ class World:
     logger: FloatArray
     new: dict[str, FloatArray]
     policy: cf.DeterministicPolicy
-    weights: dict[str, cf.RankWeights]
+    weights: dict[str, RankWeights]
     lam: FloatArray
     truth: FloatArray
     deployed: float
@@ -135,7 +137,7 @@ def _log(run: book.Run, seed: int, setting: tuple[float, float, int], rng: np.ra
     """A log of users with (η, noise), of as many sessions as give these clicks without noise: noise only adds some."""
     eta, noise, clicks = setting
     w = world(run, seed)
-    sessions = cf.sessions_for_clicks(w.policy, user_with(eta), relevance=w.relevance, n_clicks=clicks)
+    sessions = sessions_for_clicks(w.policy, user_with(eta), relevance=w.relevance, n_clicks=clicks)
     return run.simulate(w.policy, user_with(eta, noise), relevance=w.relevance, n_sessions=sessions, rng=rng)
 
 

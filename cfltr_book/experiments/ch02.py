@@ -13,6 +13,9 @@ import pandas as pd
 import cfltr_book as book
 import cfltr_core as cf
 from cfltr_core.checks import BoolArray, FloatArray, IntArray
+from cfltr_core.clicks.simulation import sessions_for_clicks
+from cfltr_core.evaluation.variances import ips_variance
+from cfltr_core.ranking.rank_weight import RankWeights
 
 SEVERITIES = (1.0, 1.5, 2.0)
 # How the sessions of a log are divided among its queries.
@@ -31,8 +34,8 @@ class World:
 
     queries: cf.RankingData
     policy: cf.DeterministicPolicy
-    old: cf.RankWeights
-    new: cf.RankWeights
+    old: RankWeights
+    new: RankWeights
     relevant: IntArray
     number: IntArray
 
@@ -41,7 +44,7 @@ class World:
         """1 for each relevant document, 0 for the others."""
         return np.asarray(self.queries.binary)
 
-    def truth(self, weights: cf.RankWeights) -> float:
+    def truth(self, weights: RankWeights) -> float:
         """What IPS estimates: DCG per query, or a difference of two."""
         return -float(weights.lam[self.relevant].sum() / self.queries.n_queries)
 
@@ -71,7 +74,7 @@ def user_with(eta: float) -> cf.PositionBasedUser:
 
 def sessions_for(w: World, eta: float, n_clicks: float) -> int:
     """How many sessions give so many clicks on average."""
-    return cf.sessions_for_clicks(w.policy, user_with(eta), relevance=w.relevance, n_clicks=n_clicks)
+    return sessions_for_clicks(w.policy, user_with(eta), relevance=w.relevance, n_clicks=n_clicks)
 
 
 class Logs:
@@ -261,9 +264,7 @@ def caps(run: book.Run) -> pd.DataFrame:
         for cap in 2.0 ** np.arange(np.ceil(eta * np.log2(deepest)) + 1):
             weights = np.minimum(1 / p, cap)
             bias = (-change.lam * (weights * p - 1))[w.relevant].sum() / w.queries.n_queries
-            of_one = cf.ips_variance(
-                change.lam, p * w.relevance, weights=weights, offsets=w.queries.offsets, sessions=1
-            )
+            of_one = ips_variance(change.lam, p * w.relevance, weights=weights, offsets=w.queries.offsets, sessions=1)
             for clicks in (smallest // 10, *run.size.clicks):
                 sd = np.sqrt(of_one / sessions_for(w, eta, clicks))
                 rows.append((seed, eta, clicks, cap, bias / abs(truth), sd / abs(truth)))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 import cfltr_book as book
 import cfltr_core as cf
 from cfltr_core.clicks.users import User
+from cfltr_core.propensity.dual_learning import pooled_counts
 
 Array = NDArray[Any]
 # Places of a page, and sessions of a log.
@@ -96,7 +97,7 @@ def attempt(estimator: Callable[..., Any], *given: Any, **options: Any) -> Array
 
 def _joint_models(logs: Sequence[cf.ClickLog], x: Array, rng: np.random.Generator) -> dict[str, Array]:
     """The curve of each of :data:`MODELS`; the pages of dual learning are drawn by a child of ``rng``."""
-    counts = cf.pooled_counts(logs)
+    counts = pooled_counts(logs)
     found = (
         attempt(cf.click_rates, counts),
         attempt(cf.two_towers, counts, x),
@@ -131,10 +132,10 @@ def _fitted(run: book.Run, seed: int, setting: Mapping[str, Any], rng: np.random
     one = logs_of(w, SESSIONS, rng, pages=w.pages[:1])
     curves = {f"A/B: {name}": curve for name, curve in _joint_models(logs, x, rng).items()}
     curves |= {f"one: {name}": curve for name, curve in _joint_models(one, x, rng).items()}
-    test, dealt = cf.pooled_counts(logs), x[rng.permutation(len(x))]
+    test, dealt = pooled_counts(logs), x[rng.permutation(len(x))]
     curves["A/B: dealt features"] = attempt(cf.two_towers, test, dealt)
     rare = cf.PositionBasedUser(cf.power_examination(1.0), epsilon_plus=1 / 20, epsilon_minus=0.1 / 20)
-    seldom = cf.pooled_counts(logs_of(w, 20 * SESSIONS, rng, reader=rare))
+    seldom = pooled_counts(logs_of(w, 20 * SESSIONS, rng, reader=rare))
     for combine in ("product", "additive"):
         curves[f"rare: {combine}"] = attempt(cf.two_towers, seldom, x, combine=combine)
     few = cf.display_counts(run.simulate(w.ab_test, USER, relevance=queries.binary, n_sessions=10_000, rng=rng))
@@ -147,7 +148,7 @@ def _fitted(run: book.Run, seed: int, setting: Mapping[str, Any], rng: np.random
         curves[f"{name}: conditional Poisson"] = attempt(cf.conditional_poisson, some)
     for name in ("few", "deep"):
         curves[f"{name}: twice"] = attempt(cf.expectation_maximisation, counts[name], iterations=600)
-    for name, some in (("A/B", test), ("one", cf.pooled_counts(one))):
+    for name, some in (("A/B", test), ("one", pooled_counts(one))):
         curves[f"{name}: product, by a network"] = attempt(
             cf.two_towers, some, x, module=lambda: cf.two_layer(x.shape[1], hidden=16), steps=100
         )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import cfltr_book as book
 import cfltr_core as cf
 from cfltr_core.clicks.policies import LoggingPolicy
-from cfltr_core.learning.lambdaloss_fit import LambdaFit
+from cfltr_core.learning.lambdaloss_fit import LambdaFit, lambda_objective
 from cfltr_core.learning.networks import DeepFit
 
 # Places of a page, and documents of the training queries from which all but one table learn.
@@ -277,7 +277,7 @@ def _trees(seed: int, x: Array, log: cf.ClickLog, held_x: Array, held_log: cf.Cl
         return None
     gbm = importlib.import_module("lightgbm")
     settings = {
-        "objective": cf.lambda_objective(log, cutoff=K),
+        "objective": lambda_objective(log, cutoff=K),
         "seed": seed,
         "learning_rate": 0.1,
         "num_leaves": 15,

@@ -6,17 +6,14 @@ either, so that the curve, which is estimated, can be put in later and its error
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.logs import ClickLog
-from cfltr_core.clicks.pages import PageCounts
 from cfltr_core.clicks.policies import LoggingPolicy
 from cfltr_core.clicks.users import User
 from cfltr_core.ranking.ragged import query_of
@@ -29,10 +26,9 @@ ROUNDING = 1e-9
 class DisplayShares:
     """P(rank(d) = k): in which share of its query's sessions document d stood at rank k.
 
-    The exposure of a document is Σ_k share_dk θ_k.  Shares come from the displays of a policy (:meth:`of_policy`), from
-    what a log counted (:meth:`of_log`, :meth:`of_pages`), or from several of these and the traffic that each had
-    (:meth:`mixed`).  Where a ranker shows one page a query, its page and its share of the traffic are known exactly;
-    what was counted is as good as that only with many sessions a query.
+    The exposure of a document is Σ_k share_dk θ_k.  Shares come from the displays of a policy (:meth:`of_policy`), or
+    from what a log counted (:meth:`of_log`).  A policy knows them exactly; what was counted is as good as that only
+    with many sessions a query.
 
     Source: the sum over displays in Oosterhuis & de Rijke 2020, Eq. 5, by rank.
 
@@ -68,19 +64,15 @@ class DisplayShares:
     >>> shares.exposure_slope(user).round(3)  # if rank 2 is seen 1 % more often, A is so .0025 more often
     array([0.5  , 0.25 , 0.25 , 0.167, 0.5  , 0.167])
 
-    The same from the rankers and their traffic, and from a log of ten sessions:
+    The same of two rankers that share the traffic, and from a log of ten sessions:
 
     >>> a_b_c, c_a_b = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.DeterministicPolicy([2, 3, 1], [0, 3])
-    >>> parts = [cf.DisplayShares.of_policy(policy) for policy in (a_b_c, c_a_b)]
-    >>> cf.DisplayShares.mixed(parts, traffic=[1/2, 1/2]).share
-    array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
     >>> policy, rng = cf.MixturePolicy([a_b_c, c_a_b], [1/2, 1/2]), np.random.default_rng(0)
+    >>> cf.DisplayShares.of_policy(policy).share
+    array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
     >>> log = cf.simulate_clicks(policy, user, relevance=[1, 0, 1], sessions=[10], rng=rng)
     >>> cf.DisplayShares.of_log(log).share
     array([0.6, 0.4, 0.6, 0.4, 0.4, 0.6])
-    >>> pages = cf.simulate_pages(policy, user, relevance=[1, 0, 1], sessions=[10], rng=rng)
-    >>> cf.DisplayShares.of_pages(pages, offsets=[0, 3]).share
-    array([0.2, 0.8, 0.2, 0.8, 0.8, 0.2])
     """
 
     document: IntArray
@@ -148,86 +140,21 @@ class DisplayShares:
     def of_policy(cls, policy: LoggingPolicy) -> DisplayShares:
         """The shares that a ``policy`` has in the long run: P(rank(d) = k), by ``policy.display_mean``."""
         table = np.stack([policy.display_mean(partial(np.equal, k)) for k in range(1, policy.cutoff + 1)], axis=1)
-        return cls._of_table(np.clip(table, 0.0, 1.0), policy.offsets)
+        document, place = np.nonzero(table)
+        share = np.clip(table[document, place], 0.0, 1.0)
+        return cls(document=document, rank=place + 1, share=share, offsets=policy.offsets)
 
     @classmethod
     def of_log(cls, log: ClickLog) -> DisplayShares:
         """Impressions divided by sessions, as the ``log`` counted them.
 
         A document that the past rankers could have shown but did not, for want of sessions, has no share: with few
-        sessions a query take the rankers' pages and their traffic instead.
+        sessions a query take :meth:`of_policy` of the rankers and their traffic instead.
         """
         shown = log.impressions > 0
         document = log.document[shown]
         share = log.impressions[shown] / log.sessions[log.query[shown]]
         return cls(document=document, rank=log.rank[shown], share=share, offsets=log.offsets)
-
-    @classmethod
-    def of_pages(cls, pages: PageCounts, *, offsets: ArrayLike) -> DisplayShares:
-        """Impressions divided by sessions, as ``pages`` counted them, both halves together.
-
-        The documents of ``pages`` are flat indices, cut into queries by ``offsets`` (n_queries + 1,).
-
-        Raises
-        ------
-        ValueError
-            For a document that ``offsets`` give to another query than ``pages`` do.
-        """
-        cuts = checks.offsets_of(offsets)
-        checks.within(pages.document, 0, int(cuts[-1]) - 1, "pages.document", "no such document in offsets")
-        wrong = query_of(pages.document, cuts) != pages.query
-        remedy = "it is of another query by offsets than by pages: number documents by their rows among the features"
-        checks.refuse(wrong, "pages.document", pages.document, remedy)
-        times = pages.impressions.sum(axis=1)
-        sessions = np.bincount(pages.query[pages.rank == 1], times[pages.rank == 1], minlength=len(cuts) - 1)
-        width = int(pages.rank.max())
-        table = np.bincount(
-            pages.document * width + pages.rank - 1, times, minlength=int(cuts[-1]) * width
-        ) / np.maximum(np.repeat(np.repeat(sessions, np.diff(cuts)), width), 1)
-        return cls._of_table(table.reshape(-1, width), cuts)
-
-    @classmethod
-    def mixed(cls, parts: Sequence[DisplayShares], traffic: ArrayLike) -> DisplayShares:
-        """Σ_i traffic_i · share of ``parts[i]``: several rankers, each with its share of the sessions.
-
-        ``traffic`` is (n_parts,), or (n_parts, n_queries) where it differs by query; over the parts it adds up to 1.
-
-        Raises
-        ------
-        ValueError
-            For no part, parts on different lists, or traffic that does not add up to 1.
-        """
-        several = list(parts)
-        if not several:
-            raise ValueError("parts: expected the shares of at least one ranker, got none")
-        offsets = several[0].offsets
-        for i, part in enumerate(several):
-            if not np.array_equal(part.offsets, offsets):
-                raise ValueError(f"parts[{i}] has other offsets than parts[0]: mix shares on the same lists")
-        given = checks.within(traffic, 0, 1, "traffic", "a share of the sessions")
-        if given.shape not in ((len(several),), (len(several), len(offsets) - 1)):
-            raise ValueError(
-                f"traffic: expected shape ({len(several)},) or ({len(several)}, {len(offsets) - 1}), got {given.shape}"
-            )
-        per_query = given[:, None] if given.ndim == 1 else given
-        off = np.abs(per_query.sum(axis=0) - 1) > ROUNDING
-        if off.any():
-            query = int(np.argmax(off))
-            where = f"traffic[:, {query}] adds" if given.ndim == 2 else "traffic adds"
-            raise ValueError(f"{where} up to {per_query.sum(axis=0)[query]:g}: divide it by its sum")
-        per_query = np.broadcast_to(per_query, (len(several), len(offsets) - 1))
-        width = max(part.n_ranks for part in several)
-        table = np.zeros(int(offsets[-1]) * width)
-        for part, share in zip(several, per_query, strict=True):
-            # A part has each document and rank once.
-            table[part.document * width + part.rank - 1] += part.share * share[query_of(part.document, offsets)]
-        return cls._of_table(table.reshape(-1, width), offsets)
-
-    @classmethod
-    def _of_table(cls, table: FloatArray, offsets: IntArray) -> DisplayShares:
-        """The positive entries of ``table`` (n_docs, ranks), in the order of document and rank."""
-        document, place = np.nonzero(table)
-        return cls(document=document, rank=place + 1, share=table[document, place], offsets=offsets)
 
 
 def _propensity(user: User, rank: IntArray) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,15 @@ from cfltr_core.checks import BoolArray, FloatArray, IntArray
 from cfltr_core.clicks.display_shares import DisplayShares
 from cfltr_core.clicks.event_report import EventReport
 from cfltr_core.clicks.logs import ClickLog
+from cfltr_core.clicks.origins import Origin
 from cfltr_core.clicks.users import User
 from cfltr_core.ranking.ragged import query_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-TERMS = ("document", "rank", "ranker", "period", "part", "impressions", "clicks")
+# The columns of a term.
+TERMS = ("document", "rank", "ranker", "period", "part_number", "user_group", "impressions", "clicks")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -46,6 +48,8 @@ class Events:
     impressions, clicks : (n_terms,)
     report : EventReport
         What was read, and what was left out.
+    user_group : (n_terms,), optional
+        Groups of users, from 0; all of one group where users are not known.
 
     Raises
     ------
@@ -73,16 +77,19 @@ class Events:
     (ClickLog(4 clicks in 4 sessions, 6 terms), array([1, 2, 2, 3, 1, 3]), array([2, 0, 0, 0, 1, 1]))
     >>> cf.display_counts(events)  # strata: each document in each period
     DisplayCounts(4 clicks, 12 impressions, 3 strata, 3 ranks)
-    >>> sorted(events.columns(period=False))
-    ['clicks', 'document', 'impressions', 'query', 'rank']
+    >>> sorted(events.columns())
+    ['clicks', 'document', 'impressions', 'period', 'query', 'rank']
     >>> events.displays().share  # each ranker had half of the sessions
     array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
     >>> events.sessions.values.tolist()  # query, ranker, period, part, sessions
     [[0, 0, 0, 0, 2], [0, 1, 0, 0, 2]]
     >>> events.subset(rankers=["CAB"])
     Events(1 clicks in 2 sessions, 1 queries, 3 documents, 1 rankers)
-    >>> events.part(0).n_sessions
-    4
+    >>> named = pd.Series([3.0, 1.0, 2.0], index=pd.MultiIndex.from_product([["shoes"], ["C", "A", "B"]]))
+    >>> events.scores(named), events.shown_scores("CAB")  # of A, B, C
+    (array([1., 2., 3.]), array([-2., -3., -1.]))
+    >>> events.part(0).n_sessions, events.origin.parts, len(events.by_user())
+    (4, ('all',), 1)
     """
 
     features: NDArray[np.float32]
@@ -100,10 +107,13 @@ class Events:
     impressions: IntArray
     clicks: IntArray
     report: EventReport
+    user_group: IntArray | None = None
 
     def __post_init__(self) -> None:
         n_docs = len(self.features)
         n_terms, why = len(np.asarray(self.document)), "no event has it; make Events with read_events"
+        if self.user_group is None:
+            checks.keep(self, user_group=np.zeros(n_terms, dtype=np.int64))
         columns = {
             name: checks.counts(getattr(self, name), n_terms, name, low=low, high=high, why=why)
             for name, low, high in (
@@ -112,6 +122,7 @@ class Events:
                 ("ranker", 0, len(self.rankers) - 1),
                 ("period", 0, len(self.periods) - 1),
                 ("part_number", 0, len(self.parts) - 1),
+                ("user_group", 0, np.inf),
                 ("impressions", 1, np.inf),
                 ("clicks", 0, np.inf),
             )
@@ -145,6 +156,16 @@ class Events:
     def queries(self) -> NDArray[Any]:
         """Names of the queries, shape (n_queries,)."""
         return np.asarray(self.index["query"].to_numpy()[self.offsets[:-1]])
+
+    @property
+    def origin(self) -> Origin:
+        """Which sessions these are: what is made from them keeps it."""
+        top = self.rank == 1
+        code = query_of(self.document[top], self.offsets)
+        for number, names in ((self.ranker, self.rankers), (self.period, self.periods), (self.part_number, self.parts)):
+            code = code * len(names) + number[top]
+        held = np.unique(self.part_number[top])
+        return Origin(self.report, np.unique(code), tuple(str(self.parts[part]) for part in held))
 
     @property
     def sessions(self) -> pd.DataFrame:
@@ -213,28 +234,96 @@ class Events:
             chosen &= np.isin(number, [at[name] for name in given])
         return self._only(chosen, "what was chosen")
 
+    def by_user(self) -> dict[int, Events]:
+        """The sessions of each group of users, by its number: one group where users are not known."""
+        groups = np.unique(np.asarray(self.user_group)).tolist()
+        return {group: self._only(self.user_group == group, "a group of users") for group in groups}
+
     def _only(self, chosen: BoolArray, what: str) -> Events:
         if not chosen.any():
             raise ValueError(f"{what} has no session; choose more of them, or split more sessions")
-        names = ("document", "rank", "ranker", "period", "part_number", "impressions", "clicks")
-        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
+        return replace(self, **{name: getattr(self, name)[chosen] for name in TERMS})
 
-    def columns(self, *, period: bool = True) -> dict[str, IntArray]:
-        """The arguments of :class:`DisplayCounts`: impressions and clicks by query, document, rank and ``period``.
+    def scores(self, named: Any) -> FloatArray:
+        """Scores in the order of the documents, (n_docs,), from scores with names.
 
-        Without ``period`` those of all periods are added up, which is right only if neither the relevance of a
-        document nor its ranker changed with time.
+        ``named`` is a pandas Series whose index has two levels, query and document, or a data frame with the columns
+        query, document and score.  So it does not matter how rows were sorted.
+
+        Raises
+        ------
+        TypeError
+            For scores without names.
+        ValueError
+            For a document without a score, one that has two, or a score that is no finite number.
         """
-        keys = [self.document, self.rank, self.period] if period else [self.document, self.rank]
-        (document, rank, *when), impressions, clicks = _added(keys, self.impressions, self.clicks)
-        out = {
-            "query": query_of(document, self.offsets),
-            "document": document,
-            "rank": rank,
-            "impressions": impressions,
-            "clicks": clicks,
-        }
-        return {**out, "period": when[0]} if period else out
+        import pandas as pd
+
+        if isinstance(named, pd.DataFrame):
+            missing = [name for name in ("query", "document", "score") if name not in named]
+            if missing:
+                raise ValueError(f"named: there is no column {missing[0]!r}; give query, document and score")
+            named = named.set_index(["query", "document"])["score"]
+        if not isinstance(named, pd.Series) or named.index.nlevels != 2:
+            raise TypeError(
+                f"named is {type(named).__name__}, without names of query and document: give a data frame with the "
+                "columns query, document and score; scores of events.features are in order as they are"
+            )
+        if not named.index.is_unique:
+            query, document = named.index[named.index.duplicated()].to_frame().iloc[0].tolist()
+            raise ValueError(f"named: query {query!r}, document {document!r} has two scores; keep one")
+        found: FloatArray = named.reindex(pd.MultiIndex.from_frame(self.index)).to_numpy(dtype=np.float64)
+        if not np.isfinite(found).all():
+            query, document = self.index.iloc[int(np.argmin(np.isfinite(found)))].tolist()
+            why = "is no finite number" if (query, document) in named.index else "is missing"
+            raise ValueError(
+                f"named: the score of query {query!r}, document {document!r} {why}, and so are "
+                f"{int((~np.isfinite(found)).sum()) - 1} others: score every candidate of the features"
+            )
+        return found
+
+    def shown_scores(self, ranker: Any, *, otherwise: Any = None) -> FloatArray:
+        """Minus the mean rank at which a ``ranker`` showed each document, (n_docs,): scores that give its pages again.
+
+        What it did not show stands below, in a tie: judge by a metric that ends where its pages do, as ``dcg(10)``.
+        In queries that it never served the pages of the ranker ``otherwise`` take its place.
+
+        Raises
+        ------
+        ValueError
+            For a name that no ranker has, or, without ``otherwise``, queries with sessions that it never served.
+        """
+        below = int(self.rank.max()) + 1
+        scores = np.full(len(self.features), -float(below))
+        left = np.bincount(query_of(self.document, self.offsets), minlength=self.n_queries) > 0
+        for name in (ranker,) if otherwise is None else (ranker, otherwise):
+            if name not in self.rankers:
+                known = ", ".join(map(repr, self.rankers))
+                raise ValueError(f"ranker is {name!r}: the rankers of the log are {known}")
+            query = query_of(self.document, self.offsets)
+            mine = (self.ranker == self.rankers.index(name)) & left[query]
+            shown, places = (
+                np.bincount(self.document[mine], weights, minlength=len(scores))
+                for weights in (self.impressions[mine], (self.impressions * self.rank)[mine])
+            )
+            scores = np.where(shown > 0, -places / np.maximum(shown, 1), scores)
+            left[query[mine]] = False
+        if left.any():
+            first = self.queries[left].tolist()
+            raise ValueError(
+                f"ranker: {ranker!r} never served {len(first)} of {self.n_queries} queries, {first[0]!r} the first: "
+                "leave their sessions out, by events.subset(queries=…), or say whose pages stand there, by otherwise=…"
+            )
+        return scores
+
+    def columns(self) -> dict[str, IntArray]:
+        """The arguments of :class:`DisplayCounts`: impressions and clicks by query, document, rank and period."""
+        (document, rank, period), impressions, clicks = _added(
+            [self.document, self.rank, self.period], self.impressions, self.clicks
+        )
+        query = query_of(document, self.offsets)
+        terms = {"document": document, "rank": rank, "period": period, "impressions": impressions, "clicks": clicks}
+        return {"query": query, **terms}
 
     def log(self, user: User | None = None) -> ClickLog:
         """The counts of all rankers, periods and parts as a :class:`ClickLog`, examined as by ``user``.
@@ -261,42 +350,15 @@ class Events:
             sessions=sessions,
             offsets=self.offsets,
             examined=user is not None,
+            origin=self.origin,
         )
 
-    def displays(self, *, traffic: Literal["query", "log"] = "query") -> DisplayShares:
-        """In which share of the sessions of its query each document stood at each rank.
-
-        With ``traffic="query"`` impressions are divided by the sessions of the query.  With ``traffic="log"`` each
-        ranker counts as often as it did in the whole log in that period, of the rankers that the query met: what it
-        showed stays what was seen, but who was asked is no longer left to chance.  That is better with few sessions a
-        query, and wrong if rankers were chosen by the query.
-
-        Raises
-        ------
-        ValueError
-            For another ``traffic``.
-        """
-        checks.arguments(Events.displays, locals())
-        if traffic == "query":
-            return DisplayShares.of_log(self.log())
-        query = query_of(self.document, self.offsets)
-        n_rankers, n_periods = len(self.rankers), len(self.periods)
-        top = self.rank == 1
-        shape = (self.n_queries, n_periods, n_rankers)
-        cell = (query * n_periods + self.period) * n_rankers + self.ranker
-        asked = np.bincount(cell[top], self.impressions[top], minlength=int(np.prod(shape))).reshape(shape)
-        whole: FloatArray = asked.sum(axis=0) / np.maximum(asked.sum(axis=(0, 2))[:, None], 1)
-        met = np.where(asked > 0, whole, 0.0)
-        met /= np.maximum(met.sum(axis=2, keepdims=True), np.finfo(np.float64).tiny)
-        when = asked.sum(axis=2) / np.maximum(asked.sum(axis=(1, 2))[:, None], 1)
-        # What one session of a ranker stands for, in its query and period.
-        each = np.divide(met * when[:, :, None], asked, out=np.zeros(shape), where=asked > 0)
-        share = self.impressions * each.ravel()[cell]
-        (document, rank), share, _ = _added([self.document, self.rank], share, share)
-        return DisplayShares(document=document, rank=rank, share=share, offsets=self.offsets)
+    def displays(self) -> DisplayShares:
+        """In which share of the sessions of its query each document stood at each rank: impressions over sessions."""
+        return DisplayShares.of_log(self.log())
 
 
-def _added(keys: list[IntArray], impressions: Any, clicks: Any) -> tuple[list[IntArray], Any, Any]:
+def _added(keys: list[IntArray], impressions: IntArray, clicks: IntArray) -> tuple[list[IntArray], IntArray, IntArray]:
     """Sums over terms of equal ``keys``, in the order of the keys."""
     order = np.lexsort(keys[::-1])
     sorted_keys = [key[order] for key in keys]

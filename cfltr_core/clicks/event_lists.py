@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cfltr_core.checks import IntArray
 from cfltr_core.clicks.event_sources import import_ibis, run_query
 
 if TYPE_CHECKING:
@@ -19,28 +17,11 @@ if TYPE_CHECKING:
 KEYS = ("query", "document")
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class EventLists:
-    """Candidates in the order of query and document: what :func:`event_lists` makes of a table of features.
-
-    Parameters
-    ----------
-    features : (n_docs, n_features) float32
-    names : (n_features,)
-        Names of the features.
-    offsets : (n_queries + 1,)
-    index : data frame
-        Columns ``query`` and ``document``: what row i of the features is about.
-    """
-
-    features: NDArray[np.float32]
-    names: tuple[str, ...]
-    offsets: IntArray
-    index: pd.DataFrame
-
-
-def event_lists(features: Any, columns: Mapping[str, str] | None = None) -> EventLists:
+def event_lists(features: Any, columns: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Sort a table of ``features`` into lists: one row for each candidate document of each query.
+
+    What comes back are the fields ``features``, ``feature_names``, ``offsets`` and ``index`` of
+    :class:`~cfltr_core.clicks.event_counts.Events`.
 
     Parameters
     ----------
@@ -61,7 +42,7 @@ def event_lists(features: Any, columns: Mapping[str, str] | None = None) -> Even
     >>> from cfltr_core.clicks.event_lists import event_lists
     >>> table = pd.DataFrame({"query": ["shoes", "hats", "shoes"], "document": ["B", "A", "A"], "age": [2, 3, 1]})
     >>> lists = event_lists(table)
-    >>> lists.index.values.tolist(), lists.offsets, lists.features.ravel()
+    >>> lists["index"].values.tolist(), lists["offsets"], lists["features"].ravel()
     ([['hats', 'A'], ['shoes', 'A'], ['shoes', 'B']], array([0, 1, 3]), array([3., 1., 2.], dtype=float32))
     """
     import pandas as pd
@@ -111,12 +92,35 @@ def event_lists(features: Any, columns: Mapping[str, str] | None = None) -> Even
             )
     query = index["query"].to_numpy()
     start = np.flatnonzero(np.append(True, query[1:] != query[:-1]))
-    return EventLists(
-        features=np.ascontiguousarray(table),
-        names=tuple(map(str, names)),
-        offsets=np.append(start, len(index)).astype(np.int64),
-        index=index,
-    )
+    offsets = np.append(start, len(index)).astype(np.int64)
+    return {
+        "features": np.ascontiguousarray(table),
+        "feature_names": tuple(map(str, names)),
+        "offsets": offsets,
+        "index": index,
+    }
+
+
+def shown_lists(table: Any) -> dict[str, Any]:
+    """The documents that the events of an Ibis ``table`` showed, with one constant feature, ``shown``.
+
+    Of a table whose queries or documents are neither whole numbers nor text, which is refused later, it is one row.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> from cfltr_core.clicks.event_lists import shown_lists
+    >>> lists = shown_lists(ibis.memtable({"query": [7, 7, 3], "document": ["B", "A", "A"]}))
+    >>> lists["index"].values.tolist(), lists["feature_names"], lists["offsets"]
+    ([[3, 'A'], [7, 'A'], [7, 'B']], ('shown',), array([0, 1, 3]))
+    """
+    import pandas as pd
+
+    named = all(table[name].type().is_integer() or table[name].type().is_string() for name in KEYS)
+    found = run_query(table.select(*KEYS).distinct().drop_null()) if named else pd.DataFrame()
+    if len(found) == 0:
+        found = pd.DataFrame({name: [0] for name in KEYS})
+    return event_lists(found.assign(shown=1.0))
 
 
 def is_text(column: pd.Series) -> bool:

@@ -26,7 +26,7 @@ _OWN = ("duckdb", "pyspark", "databricks", "mssql", "exasol")
 
 
 def part_of(session: Any, shares: Sequence[float], *, dialect: str | None = None) -> Any:
-    """The part of each ``session``, 0, 1, …: by a number that the session alone decides, spread evenly over [0, 1).
+    """The part of each ``session`` (or query), 0, 1, …: by a number that it alone decides, spread evenly over [0, 1).
 
     Of whole numbers that is a congruential step modulo 2³¹ − 1, its high half mixed into the low one, and another
     step; of text it is MD5.  Every database computes the same, today and next year, whatever the order of the rows

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 # What an event must say, and what it may.
 REQUIRED = ("session", "query", "document", "position", "clicked")
-OPTIONAL = ("ranker", "period", "length")
+OPTIONAL = ("ranker", "period", "length", "user")
+# Read only where it is asked for by name: it makes counts larger, and in many logs it is missing for some.
+BY_NAME = ("user",)
 SOURCES = "a pandas data frame, the path of Parquet or CSV files, or an Ibis table"
 INSTALL = (
     "reading events needs Ibis and DuckDB, which are not installed: pip install 'cfltr-core[logs]', or in a clone of "
@@ -171,30 +173,25 @@ def _files(patterns: list[str]) -> list[str]:
 
 def _check_frame(frame: pd.DataFrame) -> None:
     """Refuse columns without a name of their own, and columns of objects that are not all of one kind."""
-    names = [str(name) for name in frame.columns]
-    twice = [name for i, name in enumerate(names) if name in names[:i]]
-    if twice:
-        raise ValueError(f"source: two columns are called {twice[0]!r}; give each a name of its own")
-    wrong = [name for name in frame.columns if not isinstance(name, str)]
-    if wrong:
-        raise ValueError(f"source: column {wrong[0]!r} has no name in words; name the columns")
+    names = frame.columns.astype(str)
+    if names.has_duplicates:
+        twice = names[names.duplicated()][0]
+        raise ValueError(f"source: two columns are called {twice!r}; give each a name of its own")
     for name in frame.columns:
-        column = frame[name]
-        if column.dtype != object:
-            continue
-        kinds: dict[str, int] = {}
-        for row, item in enumerate(column.tolist()):
-            # True is a number, nan is nothing at all.
-            missing = item is None or item != item or type(item).__name__ == "NAType"
-            kind = "text" if isinstance(item, str) else "numbers" if isinstance(item, (int, float)) else "objects"
-            if not missing:
-                kinds.setdefault(kind, row)
-        if len(kinds) > 1:
-            (first, _), (second, row) = sorted(kinds.items(), key=lambda pair: pair[1])[:2]
-            raise ValueError(
-                f"source: column {name!r} holds {first}, but in row {row} {second}, {column.iloc[row]!r}: make all of "
-                "it numbers, or all of it text"
-            )
+        if not isinstance(name, str):
+            raise ValueError(f"source: column {name!r} has no name in words; name the columns")
+        if frame[name].dtype == object:
+            kinds = frame[name].reset_index(drop=True).dropna().map(_kind_of)
+            others = kinds[kinds != kinds.iloc[0]] if len(kinds) else kinds
+            for row, kind in others[:1].items():
+                raise ValueError(
+                    f"source: column {name!r} holds {kinds.iloc[0]}, but in row {row} {kind}, "
+                    f"{frame[name].iloc[row]!r}: make all of it numbers, or all of it text"
+                )
+
+
+def _kind_of(item: object) -> str:
+    return "text" if isinstance(item, str) else "numbers" if isinstance(item, (int, float)) else "objects"
 
 
 def _named(table: Any, columns: Mapping[str, str] | None, rest: bool) -> Any:
@@ -212,6 +209,7 @@ def _named(table: Any, columns: Mapping[str, str] | None, rest: bool) -> Any:
                 f"source: there is no column {found!r} for the {name}; it has {', '.join(map(str, there))}. Say which "
                 f"it is, as in columns={{{name!r}: …}}"
             )
-    used = {name: table[found] for name, found in theirs.items() if found in there}
-    others = [name for name in there if rest and name not in theirs.values()]
+    asked = {name: found for name, found in theirs.items() if name in given or name not in BY_NAME}
+    used = {name: table[found] for name, found in asked.items() if found in there}
+    others = [name for name in there if rest and name not in asked.values()]
     return table.select(**used, **{f"other_{name}": table[name] for name in others})

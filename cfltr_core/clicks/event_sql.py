@@ -7,40 +7,43 @@ it is asked.  No name or value is pasted into SQL.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cfltr_core import checks
-from cfltr_core.clicks.event_lists import EventLists
 from cfltr_core.clicks.event_parts import part_of
 from cfltr_core.clicks.event_sources import import_ibis
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # A sum of different powers of two below this one is exact as a floating-point number, which no database lets overflow.
 BITS = 51
 # Lists longer than that are looked at through three such sums, of lengths without a common divisor.
 LENGTHS = (51, 49, 47)
+# Users are dealt to so many groups, by whose spread a variance is told: whole users are in one.
+USER_GROUPS = 64
 # No page is that long: what is larger is no position.
 DEEPEST = 1_000_000_000
 
 
-def list_index(lists: EventLists) -> Any:
+def list_index(index: pd.DataFrame) -> Any:
     """The candidates as an Ibis table: query and document, the row of the features, its place in the list from 0.
+
+    ``index`` has the columns ``query`` and ``document`` of each row of the features, in their order.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from cfltr_core.clicks.event_lists import event_lists
     >>> from cfltr_core.clicks.event_sources import run_query
     >>> from cfltr_core.clicks.event_sql import list_index
-    >>> table = pd.DataFrame({"query": [1, 2, 2], "document": [5, 5, 7], "age": [3, 1, 2]})
-    >>> run_query(list_index(event_lists(table))).values.tolist()
+    >>> run_query(list_index(pd.DataFrame({"query": [1, 2, 2], "document": [5, 5, 7]}))).values.tolist()
     [[1, 5, 0, 0], [2, 5, 1, 0], [2, 7, 2, 1]]
     """
-    row = np.arange(len(lists.index))
-    start = np.repeat(lists.offsets[:-1], np.diff(lists.offsets))
-    named = lists.index.rename(columns={"query": "of_query", "document": "of_document"})
-    return import_ibis().memtable(named.assign(row=row, place=row - start))
+    named = index.rename(columns={"query": "of_query", "document": "of_document"})
+    place = index.groupby("query").cumcount().to_numpy()
+    return import_ibis().memtable(named.assign(row=np.arange(len(index)), place=place))
 
 
 def row_faults(table: Any) -> dict[str, tuple[str, Any, str]]:
@@ -156,7 +159,7 @@ def page_table(rows: Any, longest: int) -> Any:
         "last_click": (rows.clicked * rows.position).max(),
         "known": rows.row.count(),
     }
-    varying = [name for name in ("query", "ranker", "period", "length") if name in rows.columns]
+    varying = [name for name in ("query", "ranker", "period", "length", "user") if name in rows.columns]
     for name in varying:
         measured |= {f"{name}_low": rows[name].min(), f"{name}_high": rows[name].max()}
     masks = LENGTHS if longest > BITS else (BITS,)
@@ -239,7 +242,7 @@ def page_summary(pages: Any) -> Any:
     """
     ibis = import_ibis()
     groups = [name for name in ("ranker", "period") if name in pages.columns]
-    faults = ("incomplete", "again", "deep", "short", "querys", "rankers", "periods", "lengths")
+    faults = ("incomplete", "again", "deep", "short", "querys", "rankers", "periods", "lengths", "users")
     return pages.group_by(*groups, **({} if groups else {"group": ibis.literal(0)})).agg(
         sessions=pages.count(),
         rows=pages.rows.sum(),
@@ -253,7 +256,13 @@ def page_summary(pages: Any) -> Any:
 
 
 def term_counts(
-    table: Any, index: Any, shares: Sequence[float], names: Mapping[str, Any], dialect: str | None = None
+    table: Any,
+    index: Any,
+    shares: Sequence[float],
+    names: Mapping[str, Any],
+    dialect: str | None = None,
+    *,
+    split_by: str = "session",
 ) -> Any:
     """Impressions and clicks of every document, by position, ranker, period and part: all that leaves the database.
 
@@ -267,6 +276,8 @@ def term_counts(
         Of the parts; with ``dialect`` as for :func:`~cfltr_core.clicks.event_parts.part_of`.
     names : mapping
         For ``ranker`` and ``period``, where they are known, an Ibis table of the name and its number.
+    split_by : str
+        The column by whose values sessions are dealt to the parts.
 
     Examples
     --------
@@ -279,14 +290,16 @@ def term_counts(
     [[0, 1, 0, 2, 1]]
     """
     rows = _whole(table)
-    part = part_of(rows.session, shares, dialect=dialect)
     keys = ["query", "document", "position", *names]
-    counts = rows.group_by(*keys, part=part.cast("int8")).agg(
-        impressions=rows.count(), clicks=rows.count(where=rows.clicked == 1)
-    )
+    dealt = {"part": part_of(rows[split_by], shares, dialect=dialect).cast("int8")}
+    if "user" in rows.columns:
+        groups = [1 / USER_GROUPS] * USER_GROUPS
+        dealt["user_group"] = part_of(rows["user"], groups, dialect=dialect).cast("int8")
+    counts = rows.group_by(*keys, **dealt).agg(impressions=rows.count(), clicks=rows.count(where=rows.clicked == 1))
     # Names become numbers after the counting, when there are few of them.
     counts = counts.join(index, [("query", "of_query"), ("document", "of_document")])
     for name, numbered in names.items():
         counts = counts.join(numbered.rename(**{f"of_{name}": name}), [(name, f"of_{name}")])
     numbers = {name: counts[f"{name}_number"] for name in names}
-    return counts.select("row", "position", "part", "impressions", "clicks", **numbers)
+    found = counts.select("row", "position", *dealt, "impressions", "clicks", **numbers)
+    return found.order_by("row", "position", *names, *dealt)

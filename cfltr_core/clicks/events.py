@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,11 +11,12 @@ from cfltr_core import checks
 from cfltr_core.checks import IntArray
 from cfltr_core.clicks.event_checks import check_features, check_filter, check_pages, check_rows
 from cfltr_core.clicks.event_counts import Events
-from cfltr_core.clicks.event_lists import EventLists, event_lists
+from cfltr_core.clicks.event_lists import event_lists, shown_lists
 from cfltr_core.clicks.event_parts import part_of
 from cfltr_core.clicks.event_report import EventReport
 from cfltr_core.clicks.event_sources import event_table, import_ibis, run_numbers, run_query, without_deprecations
 from cfltr_core.clicks.event_sql import event_rows, list_index, page_summary, page_table, term_counts
+from cfltr_core.clicks.origins import WHOLE_QUERIES
 from cfltr_core.ranking.ragged import query_of
 
 if TYPE_CHECKING:
@@ -29,10 +29,11 @@ MOST_PERIODS = 1000
 
 def read_events(
     source: Any,
-    features: Any,
+    features: Any = None,
     *,
     columns: Mapping[str, str] | None = None,
     split: Sequence[float] | None = (0.6, 0.2, 0.2),
+    split_by: Literal["session", "query"] = "session",
     unknown: Literal["error", "drop"] = "error",
     memory: str = "1GB",
 ) -> Events:
@@ -49,13 +50,20 @@ def read_events(
     ----------
     source : data frame, path, or Ibis table
         A pandas data frame; Parquet or CSV files as a path, a folder, a glob or a list of paths; an Ibis table.
-    features : data frame, path, or Ibis table
+    features : data frame, path, or Ibis table, optional
         Columns ``query`` and ``document``, and numbers: the features.  Rows in any order, one for each candidate.
+        Without them the candidates of a query are the documents that it showed, with one constant feature: enough to
+        estimate a curve and to decide between rankers whose scores are given by name.
     columns : mapping, optional
-        What the source calls a column, by the name it has here: ``{"position": "rank"}``.
+        What the source calls a column, by the name it has here: ``{"position": "rank"}``.  With ``{"user": …}`` whole
+        users are dealt to 64 groups, which are counted apart: who asks often makes sessions alike, and decisions allow
+        for it.
     split : three shares, optional
         Of the sessions for *train*, *validation* and *test*.  A session's part follows from its id alone, for text by
         the database's MD5 (Druid, Impala and SQLite have none).  None makes one part, *all*.
+    split_by : "session" or "query"
+        Whether a part has whole sessions or whole queries.  By session a ranker is judged on the queries that it learnt
+        from, and one that remembers them looks better than it is on queries to come; by query it is judged on others.
     unknown : str
         "error" refuses a displayed document without features; "drop" leaves its whole sessions out, and counts them.
     memory : str
@@ -103,31 +111,46 @@ told from it; take it again with the pages on which nothing was clicked
     shares = _shares(split)
     import_ibis()
     with without_deprecations():
-        lists = event_lists(features, columns)
+        known = None if features is None else event_lists(features, columns)
     with without_deprecations(), event_table(source, columns, memory=memory) as table:
-        n_rows = check_rows(table, lists)
-        part_of(table.session, shares)  # where sessions cannot be dealt out, it says so before pages are looked at
-        index = list_index(lists)
+        lists = shown_lists(table) if known is None else known
+        check_rows(table, lists["index"])
+        part_of(table[split_by], shares)  # where sessions cannot be dealt out, it says so before pages are looked at
+        index = list_index(lists["index"])
         rows = event_rows(table, index)
-        pages = page_table(rows, int(np.diff(lists.offsets).max()))
-        summary = run_query(page_summary(pages))
+        pages = page_table(rows, int(np.diff(lists["offsets"]).max()))
+        summary = read = run_query(page_summary(pages))
         check_pages(rows, pages, summary)
-        dropped = (0, 0)
         if unknown == "error":
             check_features(rows, summary)
         elif summary["unknown"].sum() > 0:
-            dropped = (int(summary["unknown"].sum()), int(summary["unknown_rows"].sum()))
             table = table.anti_join(pages.filter(pages.unknown > 0), "session")
-            pages = pages.filter(pages.unknown == 0)
-            before, summary = summary, run_query(page_summary(pages))
-            if len(summary) == 0 or summary["sessions"].sum() == 0:
-                check_features(rows, before)  # nothing would be left; it names the first rows
+            summary = run_query(page_summary(pages.filter(pages.unknown == 0)))
+            if summary["sessions"].sum() == 0:
+                check_features(rows, read)  # nothing would be left; it names the first rows
         check_filter(summary)
         names = {name: _names(summary, name) for name in ("ranker", "period")}
         numbered = {name: _numbered(name, found) for name, found in names.items() if found != (None,)}
-        counts = run_numbers(term_counts(table, index, shares, numbered))
+        counts = run_numbers(term_counts(table, index, shares, numbered, split_by=split_by))
+    nothing = np.zeros_like(counts["row"])
+    terms: dict[str, Any] = {
+        "document": counts["row"],
+        "rank": counts["position"],
+        "part_number": counts["part"],
+        "impressions": counts["impressions"],
+        "clicks": counts["clicks"],
+        **{name: counts.get(name, nothing) for name in (*names, "user_group")},
+    }
     parts = ("all",) if split is None else PARTS
-    return _events(lists, counts, names, parts, summary=summary, n_rows=n_rows, dropped=dropped, shares=shares)
+    lines = _report(terms, lists["offsets"], read=read, kept=summary, shares=dict(zip(parts, shares, strict=True)))
+    if split is not None:
+        whole = {"session": "whole sessions", "query": WHOLE_QUERIES}[split_by]
+        given = " : ".join(f"{share:g}" for share in shares)
+        lines["split"] = f"{given}, {whole}, by a number made of the {split_by}'s id alone"
+    report = EventReport(lines=lines, dropped_sessions=int(read["unknown"].sum()))
+    return Events(
+        **lists, **terms, rankers=names["ranker"], periods=names["period"], parts=parts, report=report
+    )  # fmt: skip
 
 
 def _shares(split: Sequence[float] | None) -> list[float]:
@@ -161,98 +184,51 @@ def _numbered(name: str, found: tuple[Any, ...]) -> Any:
     return import_ibis().memtable(pd.DataFrame({name: list(found), f"{name}_number": np.arange(len(found))}))
 
 
-def _events(
-    lists: EventLists,
-    counts: Mapping[str, IntArray],
-    names: Mapping[str, tuple[Any, ...]],
-    parts: tuple[str, ...],
+def _report(
+    terms: Mapping[str, IntArray],
+    offsets: IntArray,
     *,
-    summary: pd.DataFrame,
-    n_rows: int,
-    dropped: tuple[int, int],
-    shares: Sequence[float],
-) -> Events:
-    """The counts that came back as Events with their report."""
-    nothing = np.zeros_like(counts["row"])
-    table = {
-        "document": counts["row"],
-        "rank": counts["position"],
-        **{name: counts.get(name, nothing) for name in names},
-        "part_number": counts["part"],
-        "impressions": counts["impressions"],
-        "clicks": counts["clicks"],
+    read: pd.DataFrame,
+    kept: pd.DataFrame,
+    shares: Mapping[str, float],
+) -> dict[str, str]:
+    """The lines of the report: ``terms`` of what was ``kept`` of the sessions that were ``read``, in parts."""
+    n_queries, n_docs, top = len(offsets) - 1, int(offsets[-1]), terms["rank"] == 1
+    shown = np.bincount(terms["document"], minlength=n_docs) > 0
+    unasked = n_queries - int(np.logical_or.reduceat(shown, offsets[:-1]).sum())
+    total, before = (table.sum(numeric_only=True).astype(int) for table in (kept, read))
+    dealt = np.bincount(terms["part_number"][top], terms["impressions"][top], minlength=len(shares)).astype(int)
+    lines = {
+        "events": f"{total['rows']:,} in {total['sessions']:,} sessions, {terms['clicks'].sum():,} clicks, "
+        f"{total['sessions'] - total['clicked']:,} sessions without a click",
+        "positions": f"1 … {int(kept['positions'].max())}",
+        "queries": f"{n_queries:,}, of which {unasked:,} without a session, "
+        f"{(np.diff(offsets) == 1).sum():,} with one candidate",
+        "documents": f"{n_docs:,}, of which {n_docs - shown.sum():,} never shown",
+        "periods": f"{_changing(terms, offsets):,} queries showed other documents in one period than in another",
+        "left out": f"{before['unknown']:,} sessions ({before['unknown_rows']:,} events), "
+        f"{100 * before['unknown'] / before['sessions']:.3g} % of what was read: a document had no features",
     }
-    order = _order([table[name] for name in ("document", "rank", "ranker", "period", "part_number")])
-    table = {name: column[order] for name, column in table.items()}
-    top = table["rank"] == 1
-    n_queries = len(lists.offsets) - 1
-    asked = _different(query_of(table["document"][top], lists.offsets))
-    groups = [
-        (f"{name} {group!r}", int(found["sessions"]), int(found["clicked"]))
-        for name in ("ranker", "period")
-        if name in summary
-        for group, found in summary.groupby(name).sum(numeric_only=True).iterrows()
-    ]
-    said = " : ".join(f"{share:g}" for share in shares)
-    report = EventReport(
-        rows=n_rows - dropped[1],
-        sessions=int(summary["sessions"].sum()),
-        clicks=int(table["clicks"].sum()),
-        without_click=int((summary["sessions"] - summary["clicked"]).sum()),
-        positions=int(summary["positions"].max()),
-        queries=n_queries,
-        unasked=n_queries - len(asked),
-        single=int((np.diff(lists.offsets) == 1).sum()),
-        documents=len(lists.index),
-        unseen=len(lists.index) - len(_different(table["document"])),
-        changing=_changing(table, lists),
-        dropped_sessions=dropped[0],
-        dropped_rows=dropped[1],
-        groups=tuple(groups),
-        parts=tuple(
-            (name, int(table["impressions"][top & (table["part_number"] == i)].sum())) for i, name in enumerate(parts)
-        ),
-        split="none: all sessions are one part"
-        if len(parts) == 1
-        else f"{said}, whole sessions, by a number made of the session's id alone",
-    )
-    return Events(
-        features=lists.features,
-        feature_names=lists.names,
-        offsets=lists.offsets,
-        index=lists.index,
-        rankers=names["ranker"],
-        periods=names["period"],
-        parts=parts,
-        report=report,
-        **table,
-    )
+    for name in ("ranker", "period"):
+        groups = kept.groupby(name).sum(numeric_only=True) if name in kept else kept[:0]
+        for group, found in groups.astype(int, errors="ignore").iterrows():
+            lines[f"{name} {group!r}"] = f"{found['sessions']:,} sessions, {found['clicked']:,} with a click"
+    lines["parts"] = ", ".join(f"{name} {n:,}" for name, n in zip(shares, dealt, strict=True))
+    lines["split"] = "none: all sessions are one part"
+    return lines
 
 
-def _order(keys: Sequence[np.ndarray]) -> np.ndarray:
-    """The order of the first key, then of the second …: as one number, which sorts several times faster."""
-    widths = [int(key.max()) + 1 for key in keys]
-    if math.prod(widths) >= 2**63:
-        return np.lexsort(keys[::-1])
-    code = np.zeros(len(keys[0]), dtype=np.int64)
-    for key, width in zip(keys, widths, strict=True):
-        code = code * width + key
-    return np.argsort(code, kind="stable")
-
-
-def _changing(table: Mapping[str, np.ndarray], lists: EventLists) -> int:
+def _changing(terms: Mapping[str, IntArray], offsets: IntArray) -> int:
     """Queries whose shown documents are not the same in all periods in which they were asked."""
-    n_periods = int(table["period"].max()) + 1
-    document, period = np.divmod(_different(table["document"] * n_periods + table["period"]), n_periods)
-    asked = _different(query_of(document, lists.offsets) * n_periods + period) // n_periods
-    times = np.bincount(asked, minlength=len(lists.offsets) - 1)
-    of_shown = np.bincount(document, minlength=len(lists.index))
-    shown = np.flatnonzero(of_shown)
-    query = query_of(shown, lists.offsets)
-    return len(_different(query[of_shown[shown] != times[query]]))
+    n_periods = int(terms["period"].max()) + 1
+    document, period = np.divmod(_different(terms["document"] * n_periods + terms["period"]), n_periods)
+    query = query_of(document, offsets)
+    periods_asked = np.bincount(_different(query * n_periods + period) // n_periods, minlength=len(offsets) - 1)
+    periods_shown = np.bincount(document, minlength=int(offsets[-1]))
+    return len(_different(query[periods_shown[document] != periods_asked[query]]))
 
 
 def _different(values: IntArray) -> IntArray:
     """The different ``values`` in ascending order: sorted once, which is several times faster than np.unique."""
     ascending = np.sort(values)
-    return ascending[np.append(True, ascending[1:] != ascending[:-1])] if len(ascending) else ascending
+    return ascending[np.diff(ascending, prepend=-1) > 0]

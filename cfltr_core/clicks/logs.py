@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.clicks.origins import Origin
 from cfltr_core.clicks.policies import DeterministicPolicy
 from cfltr_core.clicks.users import User
 from cfltr_core.ranking.ragged import query_of
@@ -70,6 +71,8 @@ class ClickLog:
     examined : bool
         False where nobody said yet who examines which rank: the propensities are then 1 and stand for nothing, and
         weights are refused.
+    origin : Origin, optional
+        Of which sessions of a log that was read.
 
     Raises
     ------
@@ -99,6 +102,7 @@ class ClickLog:
     sessions: IntArray
     offsets: IntArray
     examined: bool = True
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         offsets = checks.offsets_of(self.offsets)

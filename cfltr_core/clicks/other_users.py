@@ -160,7 +160,8 @@ class CascadeUser:
     --------
     >>> import numpy as np
     >>> import cfltr_core as cf
-    >>> user = cf.CascadeUser(epsilon_plus=0.8, epsilon_minus=0.2)  # stops at the first click
+    >>> from cfltr_core.clicks.other_users import CascadeUser
+    >>> user = CascadeUser(epsilon_plus=0.8, epsilon_minus=0.2)  # stops at the first click
     >>> user.page_click_probability([1, 0, 1]).round(3)  # 0.8, then 0.2 of the rest, then 0.8 of what is left
     array([0.8  , 0.04 , 0.128])
     >>> user.draw_page_clicks(np.array([[1, 0, 1]] * 3), np.random.default_rng(0))

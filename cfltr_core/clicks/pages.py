@@ -47,7 +47,8 @@ class PageCounts:
     Examples
     --------
     >>> import cfltr_core as cf
-    >>> pages = cf.PageCounts(  # A above B in six sessions, B above A in four
+    >>> from cfltr_core.clicks.pages import PageCounts
+    >>> pages = PageCounts(  # A above B in six sessions, B above A in four
     ...     page=[0, 0, 1, 1], query=[0] * 4, document=[0, 1, 1, 0], rank=[1, 2, 1, 2],
     ...     impressions=[[3, 3], [3, 3], [2, 2], [2, 2]], clicks=[[3, 2], [1, 0], [1, 1], [1, 0]],
     ... )
@@ -269,8 +270,9 @@ def simulate_pages(
     --------
     >>> import numpy as np
     >>> import cfltr_core as cf
+    >>> from cfltr_core.clicks.other_users import CascadeUser
     >>> policy, rng = cf.DeterministicPolicy([1, 2, 3], [0, 3]), np.random.default_rng(0)
-    >>> user = cf.CascadeUser(epsilon_plus=0.8, epsilon_minus=0.2)
+    >>> user = CascadeUser(epsilon_plus=0.8, epsilon_minus=0.2)
     >>> pages = cf.simulate_pages(policy, user, relevance=[1, 0, 1], sessions=[8_000], rng=rng)
     >>> rates = pages.clicks / pages.impressions
     >>> rates.mean(axis=1).round(2), user.page_click_probability([1, 0, 1]).round(2)

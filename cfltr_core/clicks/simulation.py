@@ -1,4 +1,4 @@
-"""Click logs that are drawn: sessions, their exact simulation as counts, and single clicks on demand.
+"""Click logs that are drawn: sessions, and their exact simulation as counts.
 
 Given the displayed rankings, the clicks of a position-based user on one document at one rank are a Binomial count
 of its impressions there, so that no session is simulated one by one.
@@ -6,37 +6,14 @@ of its impressions there, so that no session is simulated one by one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cfltr_core import checks
-from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.clicks.logs import ClickLog, require_single_display
+from cfltr_core.checks import IntArray
+from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.clicks.policies import LoggingPolicy
 from cfltr_core.clicks.users import User
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class ClickRecords:
-    """Single clicks, one row each: what :func:`expand_clicks` returns.
-
-    ``query``, ``document``, ``rank`` and ``propensity`` are those of the click, each of shape (n_clicks,); ``session``
-    is numbered within its query, 0 … sessions[query] − 1.
-    """
-
-    query: IntArray
-    session: IntArray
-    document: IntArray
-    rank: IntArray
-    propensity: FloatArray
-
-    def __repr__(self) -> str:
-        return f"ClickRecords({len(self)} clicks)"
-
-    def __len__(self) -> int:
-        return len(self.document)
 
 
 def sessions_for_clicks(policy: LoggingPolicy, user: User, *, relevance: ArrayLike, n_clicks: float) -> int:
@@ -65,8 +42,9 @@ def sessions_for_clicks(policy: LoggingPolicy, user: User, *, relevance: ArrayLi
     Examples
     --------
     >>> import cfltr_core as cf
+    >>> from cfltr_core.clicks.simulation import sessions_for_clicks
     >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
-    >>> cf.sessions_for_clicks(policy, user, relevance=[1, 0, 1], n_clicks=8)  # 8 / (1 + 1/3)
+    >>> sessions_for_clicks(policy, user, relevance=[1, 0, 1], n_clicks=8)  # 8 / (1 + 1/3)
     6
     """
     checks.arguments(sessions_for_clicks, locals())
@@ -166,81 +144,3 @@ def simulate_clicks(
         sessions=per_query,
         offsets=policy.offsets,
     )
-
-
-def expand_clicks(log: ClickLog, rng: np.random.Generator) -> ClickRecords:
-    """Single clicks behind the counts: for each term a uniform subset of its sessions, of size ``clicks``.
-
-    Subsets are independent between terms.  This is the exact law of the single clicks given the counts.
-
-    Parameters
-    ----------
-    log : ClickLog
-        In which every session of a query showed the same ranking (deterministic policies).
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ClickRecords
-        One row a click, in order of term and session.
-
-    Raises
-    ------
-    ValueError
-        For a log of several displays per query.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import cfltr_core as cf
-    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
-    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
-    >>> clicks = cf.expand_clicks(log, np.random.default_rng(0))
-    >>> clicks.document, clicks.session[:6]  # A was clicked in all six sessions, C in two of them
-    (array([0, 0, 0, 0, 0, 0, 2, 2]), array([0, 1, 2, 3, 4, 5]))
-    """
-    checks.arguments(expand_clicks, locals())
-    require_single_display(log)
-    # Of the two complementary subsets draw the smaller; rejection then ends after a few rounds.
-    flip = 2 * log.clicks > log.impressions
-    drawn = np.where(flip, log.impressions - log.clicks, log.clicks)
-    picks = _distinct_picks(drawn, log.impressions, rng)
-    term, session = np.divmod(picks, max(1, int(log.impressions.max(initial=1))))
-    if flip.any():
-        term, session = _complement(term, session, flip, log.impressions)
-    return ClickRecords(
-        query=log.query[term],
-        session=session,
-        document=log.document[term],
-        rank=log.rank[term],
-        propensity=log.propensity[term],
-    )
-
-
-def _distinct_picks(wanted: IntArray, among: IntArray, rng: np.random.Generator) -> IntArray:
-    """Sorted codes ``term * max(among) + number``: per term, ``wanted`` distinct numbers below ``among``."""
-    width = max(1, int(among.max(initial=1)))
-    terms = np.arange(len(wanted))
-    codes = np.empty(0, dtype=np.int64)
-    missing = wanted
-    while missing.sum() > 0:
-        term = np.repeat(terms, missing)
-        number = (rng.random(len(term)) * among[term]).astype(np.int64)
-        # Repeated numbers are dropped and drawn again: sampling without replacement, term by term.
-        codes = np.unique(np.concatenate([codes, term * width + number]))
-        missing = wanted - np.bincount(codes // width, minlength=len(wanted))
-    return codes
-
-
-def _complement(
-    term: IntArray, session: IntArray, flip: np.ndarray, impressions: IntArray
-) -> tuple[IntArray, IntArray]:
-    keep = ~flip[term]
-    width = max(1, int(impressions.max(initial=1)))
-    flipped = np.flatnonzero(flip)
-    sizes = impressions[flipped]
-    all_term = np.repeat(flipped, sizes)
-    all_session = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    rest = np.setdiff1d(all_term * width + all_session, (term * width + session)[~keep], assume_unique=True)
-    codes = np.sort(np.concatenate([(term * width + session)[keep], rest]))
-    return codes // width, codes % width

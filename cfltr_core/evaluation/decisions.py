@@ -1,198 +1,106 @@
-"""Is the new ranker better than the one in production?  Four answers, from the clicks of past rankers.
+"""Is the new ranker better than the one in production?  Five answers, from the clicks of past rankers.
 
 The difference is estimated on the same clicks for both rankers, policy-aware: a click counts by the exposure of its
-document under the rankers that filled the log, not by the place where it happened.  Two things are uncertain, the
-clicks and the examination curve, and both are in the interval.
+document under the rankers that filled the log, not by the place where it happened.  Uncertain are the clicks, the
+curve, and what was never shown; all three are in the interval.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import add
+from typing import Any, Literal
 
 import numpy as np
 
 from cfltr_core import checks
-from cfltr_core.checks import BoolArray, FloatArray, IntArray
 from cfltr_core.clicks.display_shares import DisplayShares
+from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.clicks.users import User
-from cfltr_core.propensity.curves import PropensityCurve, effective_queries
-from cfltr_core.ranking.ragged import query_index, segment_sum
+from cfltr_core.evaluation.answers import Decision, answer_of
+from cfltr_core.evaluation.estimands import ClickLine, Sums, ab_sums, click_line, exposure_sums
+from cfltr_core.evaluation.query_intervals import interval_of, sessions_missing
+from cfltr_core.propensity.curves import PropensityCurve
+from cfltr_core.propensity.trust_curves import TrustCurve
 from cfltr_core.ranking.rank_weight import RankWeights
 
-Answer = Literal["better", "worse", "no difference larger than δ", "undecided"]
-# With how much probability a difference of δ shall be seen: what makes (2.8 · sd / δ)² sessions at level .95.
-POWER = 0.8
-# Fewer clicks of equal weight may agree by chance, and their spread says nothing: no interval is made of them.
-LEAST_CLICKS = 10
-
-
-@dataclass(frozen=True, repr=False, kw_only=True)
-class Decision:
-    """What a log says of a new ranker against the one in production: :func:`decide` makes it, ``print`` says it.
-
-    Parameters
-    ----------
-    answer : str
-        ``"better"`` or ``"worse"`` if 0 is outside the interval, ``"no difference larger than δ"`` if the interval is
-        around 0 and within ±δ, else ``"undecided"``.
-    difference : float
-        Of the metric a session; positive if the new ranker is better, also for a metric that is better when smaller.
-    interval : (float, float)
-        In which the difference lies with probability ``level``, by Student's law.
-    standard_error : float
-    share_of_theta : float in [0, 1]
-        Part of its square that the error of θ̂ brings; 0 with θ taken as known.
-    support : float in [0, 1]
-        Share of the new ranker's weights |λ| on documents that the log can tell of: those with an exposure.
-    effective_clicks : float
-        To how many clicks of equal weight those amount at which the rankers differ (Kish).
-    effective_queries : float
-        The same for queries; Student's law has fewer degrees of freedom.
-    sessions_more : float
-        With ``"undecided"``: a whole number of further sessions like these, from ``smallest`` and the standard error
-        and never from the difference, or infinite if no number would do.  Else 0.
-    smallest, level : float
-        δ and the level, as they were given.
-    n_sessions, n_clicks : int
-        Of the log, down to the rank that counted.
-    metric : str
-    """
-
-    answer: Answer
-    difference: float
-    interval: tuple[float, float]
-    standard_error: float
-    share_of_theta: float
-    support: float
-    effective_clicks: float
-    effective_queries: float
-    sessions_more: float
-    smallest: float
-    level: float
-    n_sessions: int
-    n_clicks: int
-    metric: str
-
-    def __repr__(self) -> str:
-        low, high = self.interval
-        what = f"{self.metric} {self.difference:+.3g} [{low:.3g}, {high:.3g}]"
-        return f"Decision({self.answer}: {what} a session, δ = {self.smallest:g})"
-
-    def __str__(self) -> str:
-        return self.summary
-
-    @property
-    def summary(self) -> str:
-        """The answer in words, what it rests on, and what it leaves open: one sentence a line."""
-        low, high = self.interval
-        if self.interval == (0.0, 0.0):
-            return (
-                f"{self.answer[0].upper()}{self.answer[1:]}, with δ = {self.smallest:g}: both rankers give the same "
-                f"{self.metric}, whatever is clicked."
-            )
-        lines = [
-            f"{self.answer[0].upper()}{self.answer[1:]}, with δ = {self.smallest:g}: the new ranker's {self.metric} "
-            f"differs by {self.difference:+.3g} a session (+ is better), {100 * self.level:g} % interval "
-            f"{low:+.3g} to {high:+.3g}."
-        ]
-        if self.answer in ("better", "worse"):
-            # From 0 to the ends of the interval, in the direction of the answer.
-            least, most = sorted((abs(low), abs(high)))
-            if most < self.smallest:
-                lines.append("The difference is smaller than δ, which was said not to matter.")
-            elif least < self.smallest:
-                lines.append("Whether the difference is larger than δ is open.")
-        if self.answer == "undecided":
-            lines.append(self._what_is_missing())
-        lines.append(
-            f"This is for queries like these, which amount to {self.effective_queries:,.0f} of equal weight; for these "
-            "very queries the interval is wider than need be. If the new ranker learnt from clicks on these queries, "
-            "the answer is for these queries alone."
-        )
-        if self.support < 1:
-            lines.append(
-                f"{1 - self.support:.1%} of the new ranker's weight lies on documents that were never shown: of them "
-                "nothing is known, and they count as never clicked."
-            )
-        told = f"{self.share_of_theta:.0%} of the variance is that of θ̂" if self.share_of_theta > 0 else "θ is taken "
-        told += "" if self.share_of_theta > 0 else "as known"
-        lines.append(
-            f"{self.n_sessions:,} sessions with {self.n_clicks:,} clicks; where the rankers differ, they are worth "
-            f"{self.effective_clicks:,.0f} clicks of equal weight; {told}."
-        )
-        return "\n".join(lines)
-
-    def _what_is_missing(self) -> str:
-        if 0 < self.effective_clicks < LEAST_CLICKS:
-            return (
-                f"Not enough data: {LEAST_CLICKS} clicks of equal weight where the rankers differ are the least that "
-                f"an interval is made of; some {self.sessions_more:,.0f} sessions more would have them."
-            )
-        if math.isfinite(self.sessions_more):
-            return (
-                f"Not enough data: some {self.sessions_more:,.0f} sessions more would show a difference of δ with "
-                f"probability {POWER:g}, if they ask other queries like these; of the same queries it takes more."
-            )
-        if self.effective_queries > 1 and math.isfinite(self.standard_error):
-            return "Not enough data: θ̂ is too uncertain for δ, however many sessions come; give θ̂ more sessions."
-        return "Not enough data: fewer than two queries have clicks where the rankers differ; no spread can be told."
+# The part of a log that read_events means for learning.
+LEARNT_FROM = "train"
 
 
 def decide(
     new: RankWeights,
     production: RankWeights,
     *,
-    log: ClickLog,
-    shares: DisplayShares,
+    log: ClickLog | Events,
+    shares: DisplayShares | Events,
     smallest: float,
-    curve: PropensityCurve | None = None,
+    curve: PropensityCurve | TrustCurve | None = None,
     user: User | None = None,
     cutoff: int | None = None,
     level: float = 0.95,
+    spend: float = 1.0,
+    ceiling: float = 1.0,
+    by: Literal["period"] | None = None,
+    ab_test: tuple[Any, Any] | None = None,
 ) -> Decision:
     """Decide between two rankers on the clicks of held-out sessions.
 
-    With a_d = λ_new − λ_production and the exposure e_d = Σ_k share_dk θ_k, the difference of N sessions is
+    With P(click on d at rank k) = β_k γ_d + α_k (θ_k γ_d where nobody trusts high ranks), a_d = λ_new − λ_production
+    and the exposure e_d = Σ_k share_dk β_k, the difference of N sessions is
 
-        Δ̂ = −(1/N) Σ_d clicks_d a_d / e_d,   Var = Q/(Q−1) Σ_q (T_q − S_q Δ̂)² / N²  +  Jᵀ V J,
+        Δ̂ = −(1/N) Σ_d a_d (clicks_d − Σ_k impressions_dk α_k) / e_d,
+        Var = Q/(Q−1) Σ_q (T_q − S_q Δ̂)² / N²  +  Jᵀ V J,
 
-    with T_q the sum of query q, S_q its sessions, Q the queries that were asked, V the covariance of log θ̂ and
-    J_k = (1/N) Σ_d clicks_d a_d share_dk θ_k / e_d², the derivative of Δ̂ (delta method).  Δ̂ is unbiased for documents
-    that the past rankers could show, if clicks follow the position model with this θ.
+    with T_q the sum of query q, S_q its sessions, Q the queries that were asked, V the covariance of (β̂, α̂) and J the
+    derivative of Δ̂ by them (delta method).  Δ̂ is unbiased for documents that were shown, if clicks follow the model.
+    A document without an exposure adds −a_d γ_d a session, and γ_d is anything from 0 to ``ceiling``: the least and the
+    most that they add are in the interval, beside what chance makes.
 
-    The quantile is Student's, of 2 (Σ_q r_q²)² / (Σ_q r_q⁴ − (Σ_q r_q²)²/Q) degrees of freedom, r_q = T_q − S_q Δ̂: 2
-    over the squared relative error of the variance (Satterthwaite), but no more than queries say something, less one.
-    So a variance that a few queries make is not taken for known.  It does not undo skewness: most intervals that miss
-    lie on one side of the truth.
+    *Looks.*  Who looks several times at growing data, or at several questions at once, gives each look a part of
+    1 − ``level`` to ``spend``; with parts that add up to 1 all intervals hold together with probability ``level``
+    (Bonferroni's inequality, whatever the looks have in common).
 
-    If the answer is "undecided", ``sessions_more`` are missing until a difference of δ would be seen with probability
-    .8, or, where there are as many, until one of the other answers is certain.  That takes N V / ((δ/m)² − JᵀVJ) in
-    all, with V the first term of the variance, t the quantile, and m = t + .84 for the one and 2 t for the other: at
-    level .95 (2.8 sd/δ)² if θ is known.  More sessions like these leave JᵀVJ as it is.
+    *Periods.*  With ``by="period"`` each period has its own displays and its own attractions, and sums add up: right
+    where taste or the rankers' traffic changes, at the price of what was not shown *in that period*.  Each period gets
+    an interval of its own, at a level that holds for all of them together.  A column that says of what kind a session
+    is (device, country) belongs in the period as well, if it had a say in the choice of the ranker.
 
-    Source: the estimate is that of Oosterhuis & de Rijke 2020, Eq. 5; the variance is derived in chapter 16.
+    *Undecided?*  ``sessions_more`` are missing, by :func:`~cfltr_core.evaluation.query_intervals.sessions_missing`.
+
+    Source: the estimate is that of Oosterhuis & de Rijke 2020, Eq. 5, and with trust that of Vardasbi et al. 2020; the
+    variance is derived in chapter 16; bounds for what is not identified, as in Manski 1990.
 
     Parameters
     ----------
     new, production : RankWeights
         Of one metric on the documents of the log, from :func:`~cfltr_core.ranking.metrics.rank_weights`.
-    log : ClickLog
-        Sessions from which neither ranker nor θ̂ was made; its propensities are not used.
-    shares : DisplayShares
-        Displays of the rankers that filled the log.
+    log : ClickLog or Events
+        Sessions from which neither ranker nor curve was made, as ``events.part("test")``; its propensities are not
+        used.
+    shares : DisplayShares or Events
+        Displays of the rankers that filled the log: ``events`` with all its parts.
     smallest : float
         δ > 0: the smallest difference that matters, of the metric a session; set it before you look.
-    curve : PropensityCurve
-        θ̂ from *other* sessions; what is above 1 is taken as it is.
+    curve : PropensityCurve or TrustCurve
+        From *other* sessions; what is above 1 is taken as it is.
     user : User
         In place of ``curve``: θ as if it were known, without an error.
     cutoff : int, optional
         Clicks and displays below this rank are left out, as if nobody looked there.
     level : float
         Of the interval; within it lies the truth with this probability.
+    spend : float in (0, 1]
+        The part of 1 − ``level`` that this look may use.
+    ceiling : float in (0, 1]
+        The largest attraction that a document can have: how often it would be clicked at rank 1.
+    by : "period" or None
+        Only with Events.
+    ab_test : two names of rankers, optional
+        What ``new`` and ``production`` are called in the log: their own sessions are compared, too.  Only with Events.
 
     Raises
     ------
@@ -200,7 +108,8 @@ def decide(
         For both or none of ``curve`` and ``user``, or arguments of another kind.
     ValueError
         Naming argument, index and remedy: for two metrics, other documents or lists, a δ that is not positive, a curve
-        that does not reach a displayed rank, or a click at a place that has no share or is never examined.
+        that does not reach a displayed rank or was estimated from the same sessions, or a click at a place that has no
+        share or is never examined.
 
     Examples
     --------
@@ -218,80 +127,121 @@ def decide(
     >>> shares = cf.DisplayShares.of_policy(policy)
     >>> decision = cf.decide(new, production, log=draw(20_000, 1), shares=shares, curve=curve, smallest=0.05)
     >>> decision  # A C B is better than A B C, by .131
-    Decision(better: DCG +0.13 [0.129, 0.132] a session, δ = 0.05)
+    Decision(better by at least δ: DCG +0.13 [0.129, 0.132] a session, δ = 0.05)
     >>> other = cf.rank_weights([2, 1, 3] * 100, cuts, metric=cf.dcg())  # C A B
     >>> few = cf.decide(other, production, log=draw(50, 2), shares=shares, user=user, smallest=0.1)
     >>> few, few.sessions_more
     (Decision(undecided: DCG +0.0962 [-0.0538, 0.246] a session, δ = 0.1), 175.0)
-    >>> print(few.summary.splitlines()[1].split(",")[0])
+    >>> print(few.summary.splitlines()[2].split(",")[0])
     Not enough data: some 175 sessions more would show a difference of δ with probability 0.8
     """
     checks.arguments(decide, locals())
-    _require_alike(new, production, log, shares)
     if (curve is None) == (user is None):
-        raise TypeError("curve, user: give one of the two, an estimated θ with its covariance, or one taken as known")
+        raise TypeError("curve, user: give one of the two, an estimated curve with its error, or θ taken as known")
+    judged = _strata(log, shares, by)
+    logs, displays = next(iter(judged.values()))
+    _require_alike(new, production, next(iter(logs.values())), displays)
+    if sum(one.n_sessions for logs, _ in judged.values() for one in logs.values()) == 0:
+        raise ValueError("log: there is no session in the log, so nothing can be decided")
+    _require_other_sessions(log, curve)
 
-    n_docs = int(log.offsets[-1])
-    deepest = n_docs if cutoff is None else cutoff
-    shown = (shares.share > 0) & (shares.rank <= deepest)
-    document, rank, share = shares.document[shown], shares.rank[shown], shares.share[shown]
-    theta, spread = _examination(int(rank.max(initial=0)), curve, user)
-    at_term = share * theta[rank - 1]
-    exposure = np.bincount(document, at_term, minlength=n_docs).astype(np.float64)
-    kept = (log.clicks > 0) & (log.rank <= deepest)
-    _require_displays(log, kept, document, rank, exposure)
+    deepest = max(int(some.rank[some.share > 0].max(initial=0)) for _, some in judged.values())
+    line = click_line(deepest if cutoff is None else min(deepest, cutoff), curve, user)
+    each = 1 - (1 - level) * spend
+    rankers_are_one = not (new - production).lam.any()
 
-    clicks = np.bincount(log.document[kept], log.clicks[kept], minlength=n_docs)
-    n, gap = log.n_sessions, new.lam - production.lam
-    weight = np.divide(gap, exposure, out=np.zeros(n_docs), where=exposure > 0)
-    totals = -segment_sum(clicks * weight, log.offsets)
-    difference = float(totals.sum()) / n
-    asked = int((log.sessions > 0).sum())
-    parts = (totals - log.sessions * difference) ** 2
-    squares = float(parts.sum())
-    of_clicks = asked / (asked - 1) * squares / n**2 if asked > 1 else math.nan
-    weighted = np.divide(clicks * weight, exposure, out=np.zeros(n_docs), where=exposure > 0)
-    slope = np.bincount(rank - 1, weighted[document] * at_term, minlength=len(theta)) / n
-    of_theta = max(float(slope @ spread @ slope), 0.0)
-    size = clicks * np.abs(weight)
-    queries = float(effective_queries(segment_sum(size, log.offsets)[:, None])[0])
-    told = np.abs(new.lam) * log.sessions[query_index(log.offsets)]
-    per_click = float((size * np.abs(weight)).sum())
-    effective = float(size.sum()) ** 2 / per_click if per_click > 0 else 0.0
+    def sums_of(one: ClickLog, some: DisplayShares) -> Sums:
+        return exposure_sums(new, production, log=one, shares=some, line=line, ceiling=ceiling)
 
-    quantile = (
-        _quantile(_freedom(parts, asked, queries), level) if effective >= LEAST_CLICKS and asked > 1 else math.inf
-    )
-    half = quantile * math.sqrt(of_clicks + of_theta) if math.isfinite(quantile) else math.inf
-    if not gap.any():
-        # The rankers are one: there is nothing to be uncertain of.
-        of_clicks = half = 0.0
-    low, high = difference - half, difference + half
-    answer: Answer = "undecided"
-    if low > 0 or high < 0:
-        answer = "better" if low > 0 else "worse"
-    elif -smallest < low and high < smallest:
-        answer = "no difference larger than δ"
-    total = of_clicks + of_theta
-    missing = _missing(n, of_clicks, of_theta, quantile, smallest)
-    if effective < LEAST_CLICKS:
-        missing = float(math.ceil(n * LEAST_CLICKS / effective) - n) if effective > 0 else math.inf
+    def decision(groups: Mapping[int, Sums], level: float, **more: Any) -> Decision:
+        """Of the sums of groups of users."""
+        parts = [*groups.values()]
+        return _decision(parts, line, new.metric.name, smallest=smallest, level=level, same=rankers_are_one, **more)
+
+    parts = {name: {group: sums_of(one, some) for group, one in logs.items()} for name, (logs, some) in judged.items()}
+    periods, read = {}, None
+    if by is not None:
+        together = 1 - (1 - each) / len(parts)
+        periods = {name: decision(sums, together) for name, sums in parts.items()}
+    if ab_test is not None:
+        if not isinstance(log, Events):
+            raise TypeError("ab_test: the sessions of a ranker are told by Events; give log=events.part(…)")
+        read = decision({0: ab_sums(log, ab_test, metric=new.metric, line=line)}, each)
+    every = {group for of_period in parts.values() for group in of_period}
+    whole = {group: reduce(add, [of[group] for of in parts.values() if group in of]) for group in every}
+    return decision(whole, each, periods=periods, ab_test=read, notes=_notes(log))
+
+
+def _strata(
+    log: ClickLog | Events, shares: DisplayShares | Events, by: Literal["period"] | None
+) -> Mapping[Any, tuple[Mapping[int, ClickLog], DisplayShares]]:
+    """The log of each group of users, and the shares, of each period, or of all periods as one."""
+    if not isinstance(log, Events):
+        if by is not None or isinstance(shares, Events):
+            raise TypeError("log: periods and displays are told by Events; give log=events.part(…) and shares=events")
+        return {None: ({0: log}, shares)}
+    if not isinstance(shares, Events):
+        if by is not None:
+            raise TypeError("shares: those of a period are told by Events; give shares=events")
+        return {None: (_by_user(log), shares)}
+    if by is None:
+        return {None: (_by_user(log), shares.displays())}
+    names = [log.periods[number] for number in np.unique(log.period)]
+    return {name: (_by_user(log.subset(periods=[name])), shares.subset(periods=[name]).displays()) for name in names}
+
+
+def _by_user(log: Events) -> dict[int, ClickLog]:
+    return {group: one.log() for group, one in log.by_user().items()}
+
+
+def _decision(
+    parts: Sequence[Sums], line: ClickLine, metric: str, *, smallest: float, level: float, same: bool, **more: Any
+) -> Decision:
+    """The decision on sums that add up; of rankers that are the ``same`` nothing is uncertain."""
+    sums = reduce(add, parts)
+    found = interval_of(sums, line.covariance, level=level, by_user=parts)
+    low, high = (0.0, 0.0) if same else found.whole
+    answer = answer_of(low, high, smallest)
+    variance, n = found.of_clicks + found.of_theta, round(float(sums.sessions.sum()))
     return Decision(
         answer=answer,
-        difference=difference,
+        difference=found.difference,
         interval=(low, high),
-        standard_error=math.sqrt(total),
-        share_of_theta=of_theta / total if total > 0 else 0.0,
-        support=float(told[exposure > 0].sum() / told.sum()) if told.any() else 1.0,
-        effective_clicks=effective,
-        effective_queries=queries,
-        sessions_more=missing if answer == "undecided" else 0.0,
+        sampling=(0.0, 0.0) if same else found.sampling,
+        unseen=found.unseen,
+        standard_error=0.0 if same else math.sqrt(variance),
+        share_of_theta=found.of_theta / variance if variance > 0 else 0.0,
+        support=sums.told / sums.asked_for if sums.asked_for > 0 else 1.0,
+        effective_clicks=found.effective_clicks,
+        effective_queries=found.effective_queries,
+        sessions_more=sessions_missing(found, n, smallest=smallest) if answer == "undecided" else 0.0,
         smallest=float(smallest),
         level=level,
         n_sessions=n,
-        n_clicks=int(clicks.sum()),
-        metric=new.metric.name,
+        n_clicks=sums.clicks,
+        n_queries=int((sums.sessions > 0).sum()),
+        metric=metric,
+        **more,
     )
+
+
+def _require_other_sessions(log: ClickLog | Events, curve: PropensityCurve | TrustCurve | None) -> None:
+    """Raise a ValueError for a ``curve`` that was estimated from sessions of the ``log``."""
+    if curve is not None and curve.origin is not None and curve.origin.meets(log.origin):
+        raise ValueError(
+            f"curve: it was estimated from sessions of part {', '.join(map(repr, curve.origin.parts))}, which are "
+            "judged here: the errors of the two would not be independent; estimate it from another part of the log"
+        )
+
+
+def _notes(log: ClickLog | Events) -> tuple[str, ...]:
+    """What is to be said of a ranker that learnt from clicks."""
+    parts = () if log.origin is None else log.origin.parts
+    if LEARNT_FROM in parts:
+        return (f"Judged are sessions of part {LEARNT_FROM!r}: who learnt from them looks better here than it is.",)
+    if log.origin is not None and log.origin.whole_queries:
+        return ("These are other queries than those of the other parts of the log.",)
+    return ("If the new ranker learnt from clicks on these queries, the answer is for these queries alone.",)
 
 
 def _require_alike(new: RankWeights, production: RankWeights, log: ClickLog, shares: DisplayShares) -> None:
@@ -306,75 +256,3 @@ def _require_alike(new: RankWeights, production: RankWeights, log: ClickLog, sha
             raise ValueError(f"{name}: it has {len(weights)} documents, the log has {n_docs}: rank those of the log")
     if not np.array_equal(shares.offsets, log.offsets):
         raise ValueError("shares: its offsets are not those of the log: use the same lists in the same order")
-    if log.n_sessions == 0:
-        raise ValueError("log: there is no session in the log, so nothing can be decided")
-
-
-def _examination(n_ranks: int, curve: PropensityCurve | None, user: User | None) -> tuple[FloatArray, FloatArray]:
-    """θ of the ranks 1 … ``n_ranks`` and the covariance of its logarithm, 0 for a ``user``."""
-    if user is not None:
-        return np.asarray(user.propensity(np.arange(1, n_ranks + 1))), np.zeros((n_ranks, n_ranks))
-    assert curve is not None
-    theta, spread = curve.curve[:n_ranks], curve.covariance[:n_ranks, :n_ranks]
-    known = np.append(np.isfinite(theta), np.zeros(max(0, n_ranks - len(theta)), dtype=bool))
-    if not known.all():
-        missing = int(np.argmin(known)) + 1
-        why = "it ends above" if missing > len(theta) else "it cannot be compared with rank 1"
-        raise ValueError(
-            f"curve: θ of rank {missing}, where documents were displayed, is not known, for {why}; "
-            f"leave displays from there on out, by cutoff={missing - 1}, or estimate it. {curve.diagnosis}"
-        )
-    if not np.isfinite(spread).all():
-        missing = int(np.argmin(np.isfinite(np.diag(spread)))) + 1
-        raise ValueError(
-            f"curve: its covariance is not known at rank {missing}, as from the clicks of a single query; estimate it "
-            "from more queries, or take it as known, by user=curve.user()"
-        )
-    return theta, spread
-
-
-def _require_displays(log: ClickLog, kept: BoolArray, document: IntArray, rank: IntArray, exposure: FloatArray) -> None:
-    """Raise a ValueError for a click at a place that has no share, or on a document that is never examined."""
-    width = int(max(log.rank.max(initial=0), rank.max(initial=0))) + 1
-    strange = kept & ~np.isin(log.document * width + log.rank, document * width + rank)
-    if strange.any():
-        term = int(np.argmax(strange))
-        raise ValueError(
-            f"shares: document {log.document[term]} has no share at rank {log.rank[term]}, where log.clicks[{term}] is "
-            f"{log.clicks[term]}: give the displays of the rankers that filled the log"
-        )
-    blind = kept & (exposure[log.document] == 0)
-    if blind.any():
-        term = int(np.argmax(blind))
-        raise ValueError(
-            f"exposure of document {log.document[term]} is 0, but log.clicks[{term}] is {log.clicks[term]}: it can be "
-            "examined at the ranks where it stood; correct θ"
-        )
-
-
-def _freedom(parts: FloatArray, asked: int, queries: float) -> float:
-    """Degrees of freedom of a variance that is a sum of ``parts``, one for each of ``asked`` queries."""
-    total = float(parts.sum())
-    spread = float((parts**2).sum()) / total**2 - 1 / asked if total > 0 else 0.0
-    return min(queries - 1, 2 / spread) if spread > 0 else queries - 1
-
-
-def _quantile(freedom: float, level: float) -> float:
-    """Student's quantile for so many degrees of ``freedom``; infinite for none."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 0.5 + level / 2)) if freedom > 1e-9 else math.inf
-
-
-def _missing(n: int, of_clicks: float, of_theta: float, quantile: float, smallest: float) -> float:
-    """How many sessions more: until δ is seen with probability .8, or else until an answer is certain."""
-    from scipy.special import ndtri
-
-    if not math.isfinite(quantile):
-        return math.inf
-    for multiple in (quantile + float(ndtri(POWER)), 2 * quantile):
-        room = (smallest / multiple) ** 2 - of_theta
-        needed = n * of_clicks / room if room > 0 else math.inf
-        if needed > n:
-            return needed - n if math.isinf(needed) else float(math.ceil(needed - n))
-    return math.inf

@@ -162,11 +162,12 @@ def mean_and_variance(
     Examples
     --------
     >>> import cfltr_core as cf
+    >>> from cfltr_core.evaluation.variances import ips_variance
     >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
     >>> proposed = cf.rank_weights([2, 1, 3], [0, 3], metric=cf.dcg())
     >>> experiment = {"user": user, "relevance": [1, 0, 1], "sessions": [6]}
     >>> mean, variance = cf.mean_and_variance(lambda log: cf.ips(log, proposed).report(), policy, **experiment)
-    >>> round(float(mean), 3), round(float(variance), 3)  # cf.ips_variance has the second in closed form
+    >>> round(float(mean), 3), round(float(variance), 3)  # ips_variance has the second in closed form
     (1.631, 0.333)
     """
     outcomes = [

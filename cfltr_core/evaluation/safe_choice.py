@@ -11,10 +11,13 @@ import numpy as np
 
 from cfltr_core import checks
 from cfltr_core.clicks.display_shares import DisplayShares
+from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.clicks.users import User
-from cfltr_core.evaluation.decisions import Decision, decide
+from cfltr_core.evaluation.answers import Decision
+from cfltr_core.evaluation.decisions import decide
 from cfltr_core.propensity.curves import PropensityCurve
+from cfltr_core.propensity.trust_curves import TrustCurve
 from cfltr_core.ranking.ragged import query_index
 from cfltr_core.ranking.rank_weight import RankWeights
 
@@ -30,7 +33,7 @@ class SafeChoice:
     chosen : str or None
         Name of the candidate; None for the ranker in production.
     decisions : mapping
-        The :class:`~cfltr_core.evaluation.decisions.Decision` on each candidate.
+        The :class:`~cfltr_core.evaluation.answers.Decision` on each candidate.
     """
 
     chosen: str | None
@@ -40,26 +43,38 @@ class SafeChoice:
         of = "1 candidate" if len(self.decisions) == 1 else f"{len(self.decisions)} candidates"
         return f"SafeChoice({'production stays' if self.chosen is None else repr(self.chosen)}, of {of})"
 
+    @property
+    def summary(self) -> str:
+        """What is deployed, and a line on each candidate: its difference, its interval and the answer."""
+        first = "Production stays" if self.chosen is None else f"Deploy {self.chosen!r}"
+        return "\n".join([f"{first}; intervals hold for all candidates together.", *map(self._line, self.decisions)])
+
+    def _line(self, name: str) -> str:
+        return f"{name}: {self.decisions[name]!r}"
+
 
 def choose_safely(
     candidates: Mapping[str, RankWeights],
     production: RankWeights,
     *,
-    log: ClickLog,
-    shares: DisplayShares,
+    log: ClickLog | Events,
+    shares: DisplayShares | Events,
     smallest: float,
-    curve: PropensityCurve | None = None,
+    curve: PropensityCurve | TrustCurve | None = None,
     user: User | None = None,
     cutoff: int | None = None,
     level: float = 0.95,
+    spend: float = 1.0,
+    ceiling: float = 1.0,
     rule: Rule = "interval",
 ) -> SafeChoice:
     """The candidate with the largest estimated gain over ``production`` among those that are surely not much worse.
 
-    A candidate is *safe* if its interval lies above −δ, δ = ``smallest``, and eligible if its estimate is above 0 too;
-    without one, production stays.  Of m candidates each gets the level 1 − (1 − level)/m (Bonferroni), so that with a
-    probability of at most (1 − level)/2 a ranker is deployed that is worse than production by more than δ, if the
-    intervals cover as they say.  With few clicks nothing is safe: the price is a gain that comes later.
+    A candidate is *safe* if its interval lies above −δ, δ = ``smallest``, whatever was never shown, and eligible if its
+    estimate is above 0 too; without one, production stays.  Of m candidates each gets the level 1 − (1 − level)/m
+    (Bonferroni): all intervals hold together, and with a probability of at most (1 − level)/2 a ranker is deployed that
+    is worse than production by more than δ, if the intervals cover as they say.  With few clicks nothing is safe: the
+    price is a gain that comes later.
 
     With ``rule="exposure"`` the candidate with the largest difference in Û − R is chosen, if that is above 0: Û is the
     estimate, and R² = level / (1 − level) · (1/N) Σ_q (S_q/N) Σ_d λ_d²/e_d a bound on its variance times what a
@@ -77,13 +92,14 @@ def choose_safely(
     ----------
     candidates : mapping of names to RankWeights
         Not made from the sessions of ``log``.
-    production, log, shares, smallest, curve, user, cutoff, level
+    production, log, shares, smallest, curve, user, cutoff, level, spend, ceiling
         As in :func:`~cfltr_core.evaluation.decisions.decide`, and so are the errors.
     rule : "interval" or "exposure"
+        The latter not with a TrustCurve.
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         Also for no candidate, or another rule.
 
     Examples
@@ -104,11 +120,14 @@ def choose_safely(
     ...     print(choice, choice.decisions["B A C"].answer)
     SafeChoice(production stays, of 2 candidates) worse
     SafeChoice('A C B', of 2 candidates) worse
+    >>> print(choice.summary.splitlines()[0])
+    Deploy 'A C B'; intervals hold for all candidates together.
     """
     checks.arguments(choose_safely, locals())
     if not candidates:
         raise ValueError("candidates: expected at least one ranker, by its name, got none")
-    each = 1 - (1 - level) / len(candidates)
+    if rule == "exposure" and isinstance(curve, TrustCurve):
+        raise TypeError("rule is 'exposure': it knows no trust; give a PropensityCurve or a user, or take 'interval'")
     decisions = {
         name: decide(
             new,
@@ -119,17 +138,21 @@ def choose_safely(
             curve=curve,
             user=user,
             cutoff=cutoff,
-            level=each,
+            level=level,
+            spend=spend / len(candidates),
+            ceiling=ceiling,
         )
         for name, new in candidates.items()
     }
     gain = {name: d.difference for name, d in decisions.items()}
     if rule == "exposure":
-        examined = curve.user() if curve is not None else user
+        examined = curve.user() if isinstance(curve, PropensityCurve) else user
         assert examined is not None
-        stays = _risk(production, log, shares, examined, cutoff, level)
+        one = log.log() if isinstance(log, Events) else log
+        displays = shares.displays() if isinstance(shares, Events) else shares
+        stays = _risk(production, one, displays, examined, cutoff, level)
         for name, new in candidates.items():
-            risk = _risk(new, log, shares, examined, cutoff, level)
+            risk = _risk(new, one, displays, examined, cutoff, level)
             gain[name] += stays - risk if risk < math.inf else -math.inf
         eligible = [name for name in gain if gain[name] > 0]
     else:

@@ -49,9 +49,10 @@ def ips_variance(
     Examples
     --------
     >>> import cfltr_core as cf
+    >>> from cfltr_core.evaluation.variances import ips_variance
     >>> proposed = cf.rank_weights([2, 1, 3], [0, 3], metric=cf.dcg())
     >>> rho = cf.PositionBasedUser([1, 1/2, 1/3]).click_probability([1, 2, 3], [1, 0, 1])
-    >>> variance = cf.ips_variance(proposed, rho, weights=[1, 2, 3], offsets=[0, 3], sessions=[6])
+    >>> variance = ips_variance(proposed, rho, weights=[1, 2, 3], offsets=[0, 3], sessions=[6])
     >>> round(variance, 3)  # only C is uncertain: (1/6) · 1/3 · 2/3 · 3²
     0.333
     """

@@ -156,17 +156,17 @@ def _sums(
 ) -> tuple[FloatArray, FloatArray]:
     """:meth:`ClickedLists.sums`, or that of :class:`SortedLists` for the lists in which that is faster."""
     query = query_of(documents, offsets)
-    many = np.bincount(query, minlength=len(offsets))[query] >= MANY
-    if step is not hinge or not many.any():
-        return ClickedLists(offsets, documents).sums(scores, step, price)
-    if many.all():
-        return SortedLists(offsets, documents).sums(scores, price)
-    total, force = np.empty(len(documents)), np.zeros(len(scores))
+    many = (np.bincount(query, minlength=len(offsets))[query] >= MANY) & (step is hinge)
     few, dense = np.flatnonzero(~many), np.flatnonzero(many)
-    total[few], pulled = ClickedLists(offsets, documents[few]).sums(scores, step, lambda rows, s: price(few[rows], s))
-    force += pulled
-    total[dense], pulled = SortedLists(offsets, documents[dense]).sums(scores, lambda rows, s: price(dense[rows], s))
-    force += pulled
+    total, force = np.empty(len(documents)), np.zeros(len(scores))
+    if len(few):
+        lists = ClickedLists(offsets, documents[few])
+        total[few], force = lists.sums(scores, step, lambda rows, s: price(few[rows], s))
+    if len(dense):
+        total[dense], pulled = SortedLists(offsets, documents[dense]).sums(
+            scores, lambda rows, s: price(dense[rows], s)
+        )
+        force += pulled
     return total, force
 
 

@@ -150,10 +150,7 @@ def fit_deep(
     """
     checks.arguments(fit_deep, locals())
     lam = metric or dcg()
-    x, clicked, mass = training_problem(features, log, C=1.0)
-    if not np.isfinite(mass).all():
-        raise ValueError(f"log: the propensity of document {clicked.documents[~np.isfinite(mass)][0]} is 0, but it was "
-                         "clicked, so it can be examined: correct the examination curve")  # fmt: skip
+    x, _, mass = training_problem(features, log, C=1.0)
     _no_jump(lam, int(np.diff(log.offsets).max()))
     if method == "majorise" and curvature(lam, int(np.diff(log.offsets).max())) == "convex":
         raise ValueError(f"method is 'majorise', but rank weight {lam.name!r} is convex and lies above its tangents: "

@@ -47,7 +47,6 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.learning.lambda_pairs import Form, LambdaLists, LambdaLoss, Truncation
-from cfltr_core.ranking.rank_weight import RankWeight
 
 
 def lambda_loss(
@@ -79,7 +78,7 @@ def lambda_loss(
         k; without it every pair counts, and the truncation plays no part.
     truncation : "at_least_one", "both" or "beyond"
         Which pairs count how much beyond the cut-off: those with a document in the first k; those with both there; all,
-        with a weight that makes the loss bound what DCG@k misses.  :func:`lambda_metric` has λ of each.
+        with a weight that makes the loss bound what DCG@k misses.
     form : "linear" or "difference"
         The difference form has |G_d − G_d′| at the pair, with the document of the larger gain as d; it is biased where
         the gains are estimates.  Where documents with equal scores differ in gain its list costs O(list²) whatever the
@@ -139,41 +138,3 @@ def click_gains(log: ClickLog) -> FloatArray:
     sessions = np.maximum(log.sessions, 1)[log.query]
     by_term = log.clicks * log.weights / sessions
     return np.bincount(log.document, by_term, int(log.offsets[-1])).astype(np.float64, copy=False)
-
-
-def lambda_metric(*, cutoff: int | None = None, truncation: Truncation = "at_least_one") -> RankWeight:
-    """λ(r) = Σ_{r′ < r} ω(r, r′), what the linear :func:`lambda_loss` bounds from above: L ≥ Σ_d G_d λ(rank(d)).
-
-    1 − 1/log₂(1 + r) up to the cut-off; the module has a table of what follows.  Only without a cut-off, and for
-    ``beyond``, is that what DCG, or DCG@k, misses of Σ_d G_d.
-
-    Source: derived from Wang et al. 2018, §5.
-
-    Parameters
-    ----------
-    cutoff, truncation
-        As in :func:`lambda_loss`.
-
-    Examples
-    --------
-    >>> import cfltr_core as cf
-    >>> for truncation in ("at_least_one", "both", "beyond"):
-    ...     print(cf.lambda_metric(cutoff=2, truncation=truncation)([1, 2, 3, 4, 30]).round(3))
-    [0.    0.369 0.5   0.2   0.004]
-    [0.    0.369 0.    0.    0.   ]
-    [0.    0.369 1.    1.    1.   ]
-    """
-    checks.arguments(lambda_metric, locals())
-    k = cutoff
-    if k is None:
-        return RankWeight("1 − D", lambda r: 1.0 - 1.0 / np.log2(1.0 + r), larger_is_better=False)
-
-    def missed(r: FloatArray) -> FloatArray:
-        inside = 1.0 - 1.0 / np.log2(1.0 + r)
-        if truncation == "at_least_one":
-            deep = 1.0 / np.log2(1.0 + np.maximum(r - k, 1.0)) - 1.0 / np.log2(1.0 + r)
-        else:
-            deep = np.full_like(r, truncation == "beyond")
-        return np.where(r <= k, inside, deep)
-
-    return RankWeight(f"1 − D, {truncation} in {k}", missed, larger_is_better=False)

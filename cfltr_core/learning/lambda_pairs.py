@@ -15,7 +15,7 @@ The difference form is not linear, and where gains of a group differ its list go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -121,12 +121,11 @@ class LambdaLists:
             above = slice(int(part.begin[i]), int(part.begin[i] + part.begin[i + 2] - part.begin[i + 1]))
             if below.start >= end:
                 break
-            spread, fold, shape = part.pairs(above, below)
-            rank = part.rank[below].reshape(shape)[:, :1] if len(shape) == 2 else part.rank[below]
+            rank, lists, n = part.rank[below], part.list[below], above.stop - above.start
             w = self.delta[rank - i] * self.worse[rank]
-            gap = spread(s[above]) - s[below].reshape(shape)
+            gap = s[above][lists] - s[below]
             x = self.sigma * gap
-            high, low = spread(g[above]), g[below].reshape(shape)
+            high, low = g[above][lists], g[below]
             if not self.linear:
                 high, low = np.maximum(high - low, 0), np.maximum(low - high, 0)
             both = high + low
@@ -136,18 +135,20 @@ class LambdaLists:
             sums.value += float((w * (np.log1p(small) * both + x * low)).sum())
             # Their slopes are −p and 1 − p, on the upper one and with the other sign on the lower one.
             slope = w * (low - p * both)
-            local.add(0, fold(slope), -slope, above, below)
+            local.total[0, above] += np.bincount(lists, slope, n)
+            local.total[0, below] -= slope
             wp = w * p
             bend = wp * (1.0 - p) if len(local.total) == 2 else wp
             if len(local.total) == 2:
-                local.add(1, fold(bend * both), bend * both, above, below)
+                local.total[1, above] += np.bincount(lists, bend * both, n)
+                local.total[1, below] += bend * both
             if len(local.same):
                 same = np.where(gap == 0, w, 0.0)
-                local.same[above] += fold(same)
-                local.same[below] += same.ravel()
+                local.same[above] += np.bincount(lists, same, n)
+                local.same[below] += same
                 for row, (up, down) in zip(local.alone, ((-wp, wp - w), (bend, bend)), strict=False):
-                    row[above] += fold(up)
-                    row[below] += down.ravel()
+                    row[above] += np.bincount(lists, up, n)
+                    row[below] += down
         sums.place(local, part.place)
 
     def _all_orders(self, own: slice, ties: _Ties, sums: _Sums) -> None:
@@ -194,21 +195,6 @@ class _Part:
         self.rank = np.repeat(np.arange(longest), lists_with[:-1])
         self.list = np.arange(len(self.rank)) - self.begin[self.rank]
         self.place = starts[self.list] + self.rank
-        self.equal = bool(size[-1] == longest)
-
-    def pairs(
-        self, above: slice, below: slice
-    ) -> tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray], tuple[int, ...]]:
-        """How values of the upper documents are spread over those below, how pairs are summed, and their shape."""
-        n = above.stop - above.start
-        if self.equal:
-            return lambda top: top, lambda pairs: np.asarray(pairs.sum(axis=0)), (-1, n)
-        lists = self.list[below]
-
-        def fold(pairs: FloatArray) -> FloatArray:
-            return np.bincount(lists, pairs, n).astype(np.float64, copy=False)
-
-        return lambda top: top[lists], fold, (-1,)
 
 
 def _parts(offsets: IntArray) -> Iterator[_Part]:
@@ -280,10 +266,6 @@ class _Sums:
     def like(self, n: int) -> _Sums:
         """Such sums for ``n`` documents."""
         return _Sums(n, len(self.total) == 2, len(self.same) > 0)
-
-    def add(self, row: int, to_above: FloatArray, to_below: FloatArray, above: slice, below: slice) -> None:
-        self.total[row, above] += to_above
-        self.total[row, below] += to_below.ravel()
 
     def place(self, part: _Sums, place: IntArray) -> None:
         """Put the sums of some documents where they belong."""

@@ -202,9 +202,10 @@ def lambda_objective(
     Examples
     --------
     >>> import cfltr_core as cf
+    >>> from cfltr_core.learning.lambdaloss_fit import lambda_objective
     >>> log = cf.ClickLog(document=[0, 2], rank=[1, 2], impressions=[8, 4], clicks=[8, 2], propensity=[1, 1/4],
     ...                   sessions=[8], offsets=[0, 3])
-    >>> objective = cf.lambda_objective(log, cutoff=2)  # lightgbm.train({"objective": objective, …}, data)
+    >>> objective = lambda_objective(log, cutoff=2)  # lightgbm.train({"objective": objective, …}, data)
     >>> gradient, hessian = objective([0.0, 0.0, 0.0], None)
     >>> gradient.round(3), hessian.round(3)
     (array([-0.209,  0.418, -0.209]), array([0.313, 0.209, 0.313]))

@@ -72,21 +72,12 @@ class _Network(Course):
 
         self.net, self.x, self.lists, self.mass, self.rng, self.objective = net, x, lists, mass, rng, objective
         self.place, self.dtype = next(net.parameters()).device, dtype_of(net)
-        self.on_device = None if self.place.type == "cpu" else self.moved()
+        self.on_device = None if self.place.type == "cpu" else torch.tensor(x, dtype=self.dtype, device=self.place)
         self.fixed: FloatArray | None = None
         super().__init__(plan, validation)
         weights = [p for p in net.parameters() if p.requires_grad]
         kind: Any = torch.optim.Adam if plan.optimizer == "adam" else torch.optim.SGD
         self.descent = kind(weights, lr=plan.rate(1, 1), weight_decay=plan.weight_decay)
-
-    def moved(self) -> torch.Tensor:
-        """All features on the device, at once: a GPU would wait for each batch."""
-        import torch
-
-        out = torch.empty(self.x.shape, dtype=self.dtype, device=self.place)
-        for i in range(0, len(self.x), 1 << 16):
-            out[i : i + (1 << 16)] = torch.tensor(self.x[i : i + (1 << 16)], dtype=self.dtype)
-        return out
 
     def copied(self) -> dict[str, torch.Tensor]:
         return {name: value.detach().clone() for name, value in self.net.state_dict().items()}

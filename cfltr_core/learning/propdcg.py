@@ -23,8 +23,8 @@ from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.learning.bounds import hinge
-from cfltr_core.learning.hinge_solver import Cost
 from cfltr_core.learning.proprank import LinearFit, minimise, training_problem
+from cfltr_core.learning.smoothed_hinge import Cost
 from cfltr_core.ranking.linear import names_of
 from cfltr_core.ranking.rank_weight import RankWeight, dcg
 
@@ -144,11 +144,8 @@ def fit_propdcg(
         s, _ = lists.sums(fit.decision_function(x), hinge, lambda terms, _: np.zeros(len(terms)))
         return float(0.5 * fit.weights @ fit.weights + mass @ lam(1 + s)), s
 
-    best = (
-        LinearFit(np.zeros(x.shape[1]), primal=np.inf, dual=-np.inf, at_zero=np.inf, least=0.0, passes=0.0, C=C)
-        if start is None
-        else start
-    )
+    nothing = LinearFit(np.zeros(x.shape[1]), primal=np.inf, dual=-np.inf, at_zero=np.inf, least=0.0, passes=0.0, C=C)
+    best = nothing if start is None else start
     value, s = at(best)
     objective, passes = [value], []
     worst = max(value, float(mass @ lam(1 + lists.rivals)))

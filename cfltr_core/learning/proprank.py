@@ -23,7 +23,8 @@ from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.logs import ClickLog, require_examined
 from cfltr_core.learning.bounds import ClickedLists
 from cfltr_core.learning.enclosure import Solution
-from cfltr_core.learning.hinge_solver import HINGE_SUM, Cost, solve
+from cfltr_core.learning.hinge_solver import solve
+from cfltr_core.learning.smoothed_hinge import HINGE_SUM, Cost
 from cfltr_core.ranking.linear import names_of
 
 

@@ -1,11 +1,10 @@
-"""How far SGD is from the end of its way, in nDCG and in risk: against optima that are certified.
+"""How far SGD is from the end of its way, in nDCG: against optima that are certified.
 
     regret(t) = nDCG(w_labels) − nDCG(w_t) = [nDCG(w_labels) − nDCG(w_log)] + [nDCG(w_log) − nDCG(w_t)]
 
 with w_labels the optimum of the surrogate on the labels and w_log that of R_IPS on the log at hand.  The first part is
 what the log lacks, and no way of training can mend it; only the second speaks of convergence.  It may be negative: the
-optimum of a surrogate of the average rank is not that of nDCG, and who is late may gain by stopping early.  That is
-why the excess of the risk stands beside it.
+optimum of a surrogate of the average rank is not that of nDCG, and who is late may gain by stopping early.
 Source: Jagerman & de Rijke 2020, Eq. 29; the split is derived in this book.
 """
 
@@ -16,12 +15,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
-from cfltr_core.clicks.logs import ClickLog
-from cfltr_core.learning.certified import CertifiedOptimum, surrogate_risk
+from cfltr_core.learning.certified import CertifiedOptimum
 from cfltr_core.learning.sgd import SGDPath
 from cfltr_core.ranking.metrics import ndcg
 from cfltr_core.ranking.ragged import RankingData
@@ -63,11 +61,10 @@ class Regret:
         """nDCG(w_labels) − nDCG(w_t) = ``log_part`` + ``training``, (record, runs, rates)."""
         return np.asarray(self.of_labels - self.ndcg)
 
-    def average(self, part: Part = "total", *, records: bool = False) -> FloatArray:
+    def average(self, part: Part = "total") -> FloatArray:
         """Regret(T) = (1/T) Σ_{t ≤ T} regret(t), (runs, rates), of a ``part``: the "total" or that of the "training".
 
-        A record stands for the steps since the record before it, and the one before the first step for none.  With
-        ``records`` all records count alike, that one too, as in the released code.
+        A record stands for the steps since the record before it, and the one before the first step for none.
 
         Source: Jagerman & de Rijke 2020, Eq. 29.
 
@@ -80,8 +77,7 @@ class Regret:
         values = {"total": self.total, "training": self.training}[part]
         if self.steps[-1] == 0:
             raise ValueError("steps: only the weights before the first step were recorded, which have no average")
-        gaps = np.ones(len(self.steps)) if records else np.diff(self.steps, prepend=0)
-        return np.asarray(np.average(values, axis=0, weights=gaps))
+        return np.asarray(np.average(values, axis=0, weights=np.diff(self.steps, prepend=0)))
 
 
 def regret(
@@ -136,13 +132,15 @@ def regret(
     (array([0.129, 0.   , 0.   ]), 0.0)
     >>> np.array_equal(found.total, found.log_part + found.training)
     True
-    >>> found.average().round(3), found.average(records=True).round(3)  # the start counts in the second only
-    (array([[0.]]), array([[0.043]]))
+    >>> found.average().round(3)  # the start counts for no step
+    array([[0.]])
     """
     checks.arguments(regret, locals())
     weights, width = path.average if iterate == "average" else path.last, test.features.shape[1]
     optima = {"label_optimum": label_optimum.weights, "log_optimum": log_optimum.weights}
-    _of_width(width, path=weights, **optima)
+    for name, given in {"path": weights, **optima}.items():
+        if given.shape[-1] != width:
+            raise ValueError(f"{name}: it has {given.shape[-1]} weights for {width} features")
     rows = np.concatenate([np.stack([*optima.values()]), weights.reshape(-1, width)])
     values = np.empty(len(rows))
     for i, scores in enumerate(_scores(test.features, rows)):
@@ -152,83 +150,6 @@ def regret(
         ndcg=values[2:].reshape(weights.shape[:-1]),
         of_labels=float(values[0]),
         of_log=float(values[1]),
-    )
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class ExcessRisk:
-    """The excess risk of the weights at the recorded ``steps``, enclosed: ``above`` ≤ excess ≤ ``above`` + ``slack``.
-
-    ``above`` is R(w_t) − R(w*), and the excess is meant over the least R at a length of at most max(‖w_t‖, ‖w*‖); all
-    (record, runs, rates).  :func:`excess_risk` makes it.
-    """
-
-    steps: IntArray
-    above: FloatArray
-    slack: FloatArray
-
-    def __repr__(self) -> str:
-        return f"ExcessRisk({len(self.steps)} records, known up to {self.slack.max():.1e})"
-
-
-def excess_risk(
-    path: SGDPath,
-    log: ClickLog,
-    *,
-    features: ArrayLike,
-    optimum: CertifiedOptimum,
-    iterate: Iterate = "average",
-) -> ExcessRisk:
-    """R(w_t) − R(w*) along a path, with what the certificate of w* leaves open.
-
-    With :meth:`CertifiedOptimum.floor`, min R over ‖w‖ ≤ r lies between floor(r) and R(w*) for every r ≥ ‖w*‖.
-
-    Source: the left-hand side of Jagerman & de Rijke 2020, Theorems 1 and 3.
-
-    Parameters
-    ----------
-    path : SGDPath
-    log : ClickLog
-        The log it was trained on, or another whose R is of interest.
-    features : (n_docs, n_features) finite
-    optimum : CertifiedOptimum
-        Of the same log.
-    iterate : "average" or "last"
-
-    Returns
-    -------
-    ExcessRisk
-
-    Raises
-    ------
-    ValueError
-        For another iterate, or weights and features that do not fit each other.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import cfltr_core as cf
-    >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
-    >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
-    >>> x, sampler, rng = [[1.0], [0.0], [1.0]], cf.click_sampler(log, "ips"), np.random.default_rng(0)
-    >>> path = cf.train_sgd(x, sampler, learning_rates=0.01, steps=90, rng=rng, record=[0, 30, 90])
-    >>> excess = cf.excess_risk(path, log, features=x, optimum=cf.certified_optimum(x, log), iterate="last")
-    >>> excess.above.ravel().round(1) + 0, bool(excess.slack.max() < 0.01)
-    (array([1.5, 0.7, 0. ]), True)
-    """
-    checks.arguments(excess_risk, locals())
-    x = checks.feature_matrix(features, n_docs=int(log.offsets[-1]))
-    weights = path.average if iterate == "average" else path.last
-    _of_width(x.shape[1], path=weights, optimum=optimum.weights)
-    rows = weights.reshape(-1, x.shape[1])
-    risk, least = np.empty(len(rows)), np.empty(len(rows))
-    own = float(np.linalg.norm(optimum.weights))
-    for i, scores in enumerate(_scores(x, rows)):
-        risk[i] = surrogate_risk(scores, log)
-        least[i] = optimum.floor(max(own, float(np.linalg.norm(rows[i]))) or None)
-    shape = weights.shape[:-1]
-    return ExcessRisk(
-        steps=path.steps, above=(risk - optimum.risk).reshape(shape), slack=(optimum.risk - least).reshape(shape)
     )
 
 
@@ -277,10 +198,3 @@ def _scores(features: NDArray[Any], rows: FloatArray) -> Iterator[FloatArray]:
         for low in range(0, len(features), BLOCK):
             scores[:, low : low + BLOCK] = some @ features[low : low + BLOCK].astype(np.float64, copy=False).T
         yield from scores
-
-
-def _of_width(width: int, **weights: FloatArray) -> None:
-    """ValueError for ``weights`` that are not of ``width`` features."""
-    for name, values in weights.items():
-        if values.shape[-1] != width:
-            raise ValueError(f"{name}: it has {values.shape[-1]} weights for {width} features")

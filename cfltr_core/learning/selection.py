@@ -27,15 +27,9 @@ class Selection:
     at_edge: bool
 
     def __repr__(self) -> str:
-        edge = ""
-        if self.at_edge:
-            least = min(self.estimates) == self.fit.C
-            end, more = ("smallest", "smaller") if least else ("largest", "larger")
-            edge = (
-                f", the {end} that was tried: the risk still falls there; give a grid with {more} values, or a larger "
-                "extend"
-            )
-        return f"Selection(C={self.fit.C:g} of {len(self.estimates)} values{edge})"
+        end = "smallest" if min(self.estimates) == self.fit.C else "largest"
+        edge = f", the {end} that was tried: the risk still falls there; give a wider grid, or a larger extend"
+        return f"Selection(C={self.fit.C:g} of {len(self.estimates)} values{edge if self.at_edge else ''})"
 
 
 def select_C(

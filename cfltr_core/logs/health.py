@@ -25,6 +25,8 @@ from cfltr_core.propensity.strata import DisplayCounts, display_counts
 TESTS = 10
 # Below the first effective number of queries an interval is not to be relied on, below the second it is wide.
 TOO_FEW, RATHER_FEW = 25, 100
+# A ranker that was kept from so many of the sessions is not what it was: as much of a page's worth is out of sight.
+MATTERS = 0.03
 # The rankers with most sessions, by whose order documents are split into halves.
 SPLITS = 3
 UNREAD = "Give the rows as well: cf.check_log(events, source, rng=rng)."
@@ -187,15 +189,25 @@ def _assignment(events: Events, alpha: float) -> LogCheck:
         value += f"; some queries met a ranker more often than by chance (p = {by_query.p_value:.2g})"
     if by_period.p_value < alpha:
         value += "; shares change from period to period, which counting by period allows for"
-    return check_line(
-        check,
-        by_query.p_value,
-        alpha=alpha,
-        value=f"{value}.",
-        remedy='Compare rankers within queries only: take events.displays() as it is, never with traffic="log"; do not '
-        "set click rates of each ranker's own sessions side by side.",
-        status="amber",
-    )
+    away, missed = _unserved(events)
+    remedy = "Compare rankers within queries only, never click rates of each ranker's own sessions side by side."
+    if missed >= MATTERS:
+        value += f"; {events.rankers[away]} never served queries with {missed:.1%} of the sessions, beyond chance"
+        remedy += (
+            " What a ranker alone would show in queries that it never served is missing from every estimate of it: let "
+            "chance choose in all queries, or decide on those that all rankers served, by events.subset(queries=…)."
+        )
+    status: Status = "red" if missed >= MATTERS else "amber"
+    return check_line(check, by_query.p_value, alpha=alpha, value=f"{value}.", remedy=remedy, status=status)
+
+
+def _unserved(events: Events) -> tuple[int, float]:
+    """The ranker that missed most, and the sessions of queries it never served, as a share, less what chance makes."""
+    table = events.sessions.pivot_table(index="query", columns="ranker", values="sessions", aggfunc="sum", fill_value=0)
+    asked = table.sum(axis=1).to_numpy()[:, None]
+    never = (table.to_numpy() == 0) - (1 - table.sum() / asked.sum()).to_numpy() ** asked
+    missed = (asked * never).sum(axis=0) / asked.sum()
+    return int(table.columns[np.argmax(missed)]), float(missed.max())
 
 
 def _time(events: Events, alpha: float) -> list[LogCheck]:

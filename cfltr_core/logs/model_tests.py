@@ -220,10 +220,11 @@ def stopping_test(pages: PageCounts | None, *, redraws: Redraws) -> ModelTest:
     --------
     >>> import numpy as np
     >>> import cfltr_core as cf
+    >>> from cfltr_core.clicks.other_users import CascadeUser
     >>> from cfltr_core.logs.model_tests import Redraws, stopping_test
     >>> rankers = [cf.DeterministicPolicy(rank * 40, range(0, 121, 3)) for rank in ([1, 2, 3], [2, 3, 1], [3, 1, 2])]
     >>> policy, rng = cf.MixturePolicy(rankers, shares=[0.4, 0.3, 0.3]), np.random.default_rng(0)
-    >>> user = cf.CascadeUser(epsilon_plus=0.8, epsilon_minus=0.2)
+    >>> user = CascadeUser(epsilon_plus=0.8, epsilon_minus=0.2)
     >>> pages = cf.simulate_pages(policy, user, relevance=[1, 0, 1] * 40, sessions=[60] * 40, rng=rng)
     >>> test = stopping_test(pages, redraws=Redraws(number=20, alpha=0.003, rng=rng))
     >>> bool(test.p_value < 0.003 and test.size < -1)

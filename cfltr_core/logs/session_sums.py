@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfltr_core.clicks.event_counts import Events
-from cfltr_core.clicks.event_lists import EventLists
 from cfltr_core.clicks.event_parts import part_of
 from cfltr_core.clicks.event_sources import import_ibis, run_query
 from cfltr_core.clicks.event_sql import counted, event_rows, list_index
@@ -95,8 +94,7 @@ def session_sums(table: Any, events: Events) -> SessionSums:
 
 def _rated_rows(table: Any, events: Events) -> Any:
     """The rows with the row of their document and, as ``rate``, how often it is clicked at its position."""
-    lists = EventLists(features=events.features, names=events.feature_names, offsets=events.offsets, index=events.index)
-    rows = event_rows(table, list_index(lists))
+    rows = event_rows(table, list_index(events.index))
     if events.report.dropped_sessions:
         rows = rows.anti_join(rows.filter(rows.row.isnull()), "session")
     terms = rows.group_by("row", "position").agg(shown=rows.count(), rate=rows.clicked.mean())

@@ -14,7 +14,6 @@ Source: derived in chapter 10.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -43,37 +42,23 @@ class ClicksAboveTest:
     curve: PropensityCurve
 
 
-def page_displays(pages: PageCounts, *, half: Literal[0, 1] | None = None) -> DisplayCounts:
-    """Strata of pages: impressions and clicks of each document at each rank, over all pages.
-
-    Parameters
-    ----------
-    pages : PageCounts
-    half : 0, 1 or None
-        Of the sessions of one half, or of all.
-
-    Raises
-    ------
-    ValueError
-        For another ``half``, or one without sessions.
+def page_displays(pages: PageCounts) -> DisplayCounts:
+    """Strata of ``pages``: impressions and clicks of each document at each rank, over all pages of both halves.
 
     Examples
     --------
     >>> import cfltr_core as cf
+    >>> from cfltr_core.propensity.clicks_above import page_displays
     >>> pages = cf.count_pages([0, 0, 0], [[4, 7], [7, 4], [4, 7]], clicked=[[1, 0], [0, 0], [1, 1]])
-    >>> counts = cf.page_displays(pages)
+    >>> counts = page_displays(pages)
     >>> counts.document, counts.rank, counts.impressions, counts.clicks
     (array([4, 4, 7, 7]), array([1, 2, 1, 2]), array([2, 1, 1, 2]), array([2, 0, 0, 1]))
     """
     checks.arguments(page_displays, locals())
-    halves = [h for h in (0, 1) if half in (None, h)]
-    seen = pages.impressions[:, halves].sum(axis=1) > 0
-    if not seen.any():
-        raise ValueError(f"half is {half}: there is no session in it; show pages more than once")
-    return _displays(pages, seen, halves)
+    return _displays(pages, np.asarray((pages.impressions > 0).any(axis=1)), [0, 1])
 
 
-def clicks_above_test(pages: PageCounts, *, half: Literal[0, 1] = 0) -> ClicksAboveTest:
+def clicks_above_test(pages: PageCounts) -> ClicksAboveTest:
     """Wald test of δ = 0 in the log rate u_k + δ z, z the mean clicks above on the page in the other half's sessions.
 
     Pages that only one half was shown are left out.  Then the maximum of the conditional Poisson likelihood
@@ -94,8 +79,7 @@ def clicks_above_test(pages: PageCounts, *, half: Literal[0, 1] = 0) -> ClicksAb
     Parameters
     ----------
     pages : PageCounts
-    half : 0 or 1
-        The half of the sessions that gives the regressor z; the other is fitted.
+        The first half of the sessions gives the regressor z; the second is fitted.
 
     Raises
     ------
@@ -109,12 +93,13 @@ def clicks_above_test(pages: PageCounts, *, half: Literal[0, 1] = 0) -> ClicksAb
     --------
     >>> import numpy as np
     >>> import cfltr_core as cf
+    >>> from cfltr_core.clicks.other_users import CascadeUser
     >>> rankers = [cf.DeterministicPolicy(rank * 40, range(0, 121, 3)) for rank in ([1, 2, 3], [2, 3, 1], [3, 1, 2])]
     >>> policy = cf.MixturePolicy(rankers, shares=[0.4, 0.3, 0.3])
     >>> given = {"relevance": [1, 0, 1] * 40, "sessions": [60] * 40}
     >>> for user in (
     ...     cf.PositionBasedUser([1, 1/2, 1/3], epsilon_plus=0.8, epsilon_minus=0.2),
-    ...     cf.CascadeUser(epsilon_plus=0.8, epsilon_minus=0.2),
+    ...     CascadeUser(epsilon_plus=0.8, epsilon_minus=0.2),
     ... ):
     ...     pages = cf.simulate_pages(policy, user, rng=np.random.default_rng(0), **given)
     ...     test = cf.clicks_above_test(pages)
@@ -123,7 +108,7 @@ def clicks_above_test(pages: PageCounts, *, half: Literal[0, 1] = 0) -> ClicksAb
     CascadeUser: δ = -1.84, z = -9.9, p = 3.1e-12
     """
     checks.arguments(clicks_above_test, locals())
-    fitted = 1 - half
+    half, fitted = 0, 1
     use = np.asarray((pages.impressions > 0).all(axis=1))
     if not use.any():
         raise ValueError("pages: no page was shown in both halves; show pages more than once, or take fewer queries")

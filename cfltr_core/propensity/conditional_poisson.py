@@ -303,4 +303,5 @@ def conditional_poisson(counts: DisplayCounts) -> PropensityCurve:
         clicks=clicks,
         notes=links.diagnosis,
         queries=queries,
+        origin=counts.origin,
     )

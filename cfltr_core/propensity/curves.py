@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.clicks.origins import Origin
 from cfltr_core.clicks.users import PositionBasedUser
 from cfltr_core.propensity.identifiability import parts_of
 
@@ -40,6 +41,8 @@ class PropensityCurve:
         many: :func:`effective_queries`, of the queries' parts in the variance of ``log_ratio``
         (:meth:`~cfltr_core.propensity.conditional_poisson.StratifiedPoisson.noise`; infinite at the first rank of a
         group, which is fixed), or of their clicks at the rank.
+    origin : Origin, optional
+        Of which sessions of a log that was read: :func:`~cfltr_core.evaluation.decisions.decide` judges others.
 
     Raises
     ------
@@ -73,6 +76,7 @@ class PropensityCurve:
     clicks: FloatArray
     notes: tuple[str, ...] = ()
     queries: FloatArray | None = None
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         n = len(self.log_ratio)
@@ -233,11 +237,12 @@ def grouped_curve(
     clicks: FloatArray,
     notes: tuple[str, ...] = (),
     queries: FloatArray | None = None,
+    origin: Origin | None = None,
 ) -> PropensityCurve:
     """A :class:`PropensityCurve` from any ``log_theta`` and its ``covariance``, each group set to 0 at its first rank.
 
     With D = I − (column j of ones), j the first rank of the group, u ← D u and V ← D V Dᵀ on each group.  ``method``,
-    ``component``, ``clicks``, ``notes`` and ``queries`` are passed on.
+    ``component``, ``clicks``, ``notes``, ``queries`` and ``origin`` are passed on.
     """
     ratio, spread = np.full(len(log_theta), np.nan), np.full((len(log_theta), len(log_theta)), np.nan)
     for group in range(int(component.max()) + 1):
@@ -255,6 +260,7 @@ def grouped_curve(
         clicks=clicks,
         notes=notes,
         queries=queries,
+        origin=origin,
     )
 
 
@@ -267,10 +273,12 @@ def curve_of(
     covariance: FloatArray,
     clicks: FloatArray,
     notes: tuple[str, ...],
+    origin: Origin | None = None,
 ) -> PropensityCurve:
     """A :class:`PropensityCurve` of ``n_ranks`` from the numbers of some ``ranks`` (n,), from 1, that are one group.
 
-    ``log_theta`` and ``clicks`` are (n,), ``covariance`` (n, n); each other rank is a group of its own.
+    ``log_theta`` and ``clicks`` are (n,), ``covariance`` (n, n); each other rank is a group of its own.  ``notes`` and
+    ``origin`` are passed on.
 
     Examples
     --------
@@ -285,4 +293,6 @@ def curve_of(
     every, spread, heard = np.zeros(n_ranks), np.full((n_ranks, n_ranks), np.nan), np.zeros(n_ranks)
     every[at], spread[np.ix_(at, at)], heard[at], group[at] = log_theta, covariance, clicks, at[0]
     component = np.unique(group, return_inverse=True)[1]
-    return grouped_curve(method, every, covariance=spread, component=component, clicks=heard, notes=notes)
+    return grouped_curve(
+        method, every, covariance=spread, component=component, clicks=heard, notes=notes, origin=origin
+    )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cfltr_core.propensity.conditional_poisson import by_rank, conditional_poisson, wald_tail
-from cfltr_core.propensity.curves import PropensityCurve
+from cfltr_core.propensity.curves import PropensityCurve, effective_queries
 from cfltr_core.propensity.strata import DisplayCounts
 
 
@@ -16,13 +16,13 @@ from cfltr_core.propensity.strata import DisplayCounts
 class WaldTest:
     """Whether two halves of the documents show one curve; :func:`same_curve` makes it.
 
-    ``statistic`` is W, ``df`` the number of ranks compared, ``queries`` that of the queries that say something, and
-    ``p_value`` the probability of such a W under one curve; ``first`` and ``second`` are the curves of the halves.
+    ``statistic`` is W, ``df`` the number of ranks compared, ``queries`` those of equal weight that the log amounts to,
+    and ``p_value`` the probability of such a W under one curve; ``first`` and ``second`` are the curves of the halves.
     """
 
     statistic: float
     df: int
-    queries: int
+    queries: float
     p_value: float
     first: PropensityCurve
     second: PropensityCurve
@@ -33,11 +33,12 @@ def same_curve(counts: DisplayCounts, half: ArrayLike) -> WaldTest:
 
     Under the position model all documents share one curve, so with many queries W is χ² with df degrees of freedom, as
     many as ranks that both halves can compare with rank 1, however the documents are split, if the split knows nothing
-    of the clicks.  With Q queries Cov(δ) is itself an estimate from Q terms, so W is compared with Hotelling's T²
-    (1931): W (Q − df) / (df (Q − 1)) is about F(df, Q − df), which goes over into χ².  With fewer than some hundred
-    queries it still rejects too often, since a few queries hold most of the clicks.  It has power where the halves
-    differ in what breaks the model: under trust bias, a half of documents that a ranker expects to be relevant, and the
-    others.  A user who reads from the top and stops escapes it.
+    of the clicks.  Cov(δ) is itself an estimate, from Q queries of equal weight, so W is compared with Hotelling's T²
+    (1931): W (Q − df) / (df (Q − 1)) is about F(df, Q − df), which goes over into χ².  Q is the mean over the δ_k of
+    (Σ_q v_qk)² / Σ_q v_qk², v_qk the variance of query q's part in δ_k: where a few queries hold most of the clicks, as
+    under Zipf's law, the number of queries would reject several times too often (``benchmarks.answers`` measures it).
+    It has power where the halves differ in what breaks the model: under trust bias, a half of documents that a ranker
+    expects to be relevant, and the others.  A user who reads from the top and stops escapes it.
 
     The design of :mod:`~cfltr_core.propensity.conditional_poisson` has the columns of each rank times (1, h), h = 1 in
     the first half, so that δ are coefficients.  The two estimates come from the same queries; their covariance is part
@@ -52,7 +53,8 @@ def same_curve(counts: DisplayCounts, half: ArrayLike) -> WaldTest:
     Raises
     ------
     ValueError
-        For a document in both halves, when fewer than two ranks can be compared in both, or for df or fewer queries.
+        For a document in both halves, when fewer than two ranks can be compared in both, or for df or fewer queries of
+        equal weight.
 
     Examples
     --------
@@ -91,13 +93,13 @@ def same_curve(counts: DisplayCounts, half: ArrayLike) -> WaldTest:
     regression, df = by_rank(counts, ranks, chosen[:, None].astype(np.float64)), len(ranks) - 1
     first, second = (curve.log_ratio[:shared][known] for curve in curves)
     beta, inverse = regression.fit(np.column_stack([second, first - second]).ravel())
-    n_queries = regression.n_queries
-    if n_queries <= df:
+    worth = float(effective_queries(regression.noise(beta, inverse)[:, 3::2]).mean())
+    if worth <= df:
         raise ValueError(
-            f"counts: {n_queries} queries say something, too few to compare {df} ranks with rank 1; take more queries, "
-            "or a log of fewer ranks"
+            f"counts: the log amounts to {worth:.3g} queries of equal weight, too few to compare {df} ranks with rank "
+            "1; take more queries, or a log of fewer ranks"
         )
     # The coefficients of rank k are (log θ_k of the second half, δ_k); those of rank 1 are 0.
     delta, spread = beta[3::2], regression.covariance(beta, inverse)[3::2, 3::2]
     statistic = float(delta @ np.linalg.solve(spread, delta))
-    return WaldTest(statistic, df, n_queries, wald_tail(statistic, df, n_queries), *curves)
+    return WaldTest(statistic, df, worth, wald_tail(statistic, df, worth), *curves)

@@ -90,27 +90,24 @@ class RankLinks:
         elif last > first:
             lines.append(f"All ranks from {first} to {last} are linked.")
         # Neighbouring groups that no document links, and those without a click where it would be needed.
-        apart: list[tuple[str, str]] = []
+        apart: dict[str, str] = {}
         silent: list[str] = []
         for above, below in pairwise(parts):
-            nearest = min(product(above, below), key=lambda pair: (abs(pair[0] - pair[1]), pair))
-            k, j = sorted(nearest)
+            k, j = min(product(above, below), key=lambda pair: (abs(pair[0] - pair[1]), pair))
             words = f"{words_for(above)} with {words_for(below)}"
             if self.design[k - 1] == self.design[j - 1]:
                 silent.append(words)
             else:
-                apart.append((words, f"{k} and {j}"))
+                apart[words] = f"{min(k, j)} and {max(k, j)}"
         if apart:
-            show, these = ("show", "these") if len(apart) == 1 else ("for each pair show", "all these")
             lines.append(
-                f"No document links {', '.join(words for words, _ in apart)}: {show} one per cent of the sessions "
-                f"their page with ranks {', or '.join(ranks for _, ranks in apart)} swapped, and {these} groups are "
-                "joined."
+                f"No document links {', '.join(apart)}: to join them, show one per cent of the sessions their page "
+                f"with ranks {', or '.join(apart.values())} swapped."
             )
         if silent:
             lines.append(
-                f"Documents link {', '.join(silent)}, directly or over other ranks, but one side of "
-                f"{'the' if len(silent) == 1 else 'each'} link has no click: collect more sessions."
+                f"Documents link {', '.join(silent)}, directly or over other ranks, but clicks are missing on one "
+                "side: collect more sessions."
             )
         lines += self.gaps
         if self.cut and self.cut_clicks < FEW:

@@ -112,5 +112,6 @@ def shrunk_power(counts: DisplayCounts, *, tau: float | None = None) -> ShrunkCu
         covariance=inverse,
         clicks=regression.sums(regression.clicks)[0],
         notes=(*notes, *links.diagnosis),
+        origin=counts.origin,
     )
     return ShrunkCurve(**vars(curve), eta=eta, tau=chosen)

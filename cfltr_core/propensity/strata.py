@@ -12,17 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cfltr_core import checks
-from cfltr_core.checks import BoolArray, IntArray
+from cfltr_core.checks import IntArray
 from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.logs import ClickLog
-
-# Rows that are sorted at once when a log is counted.
-BLOCK = 1 << 20
+from cfltr_core.clicks.origins import Origin
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -42,6 +41,8 @@ class DisplayCounts:
         1 <= impressions, 0 <= clicks <= impressions.
     period : (n_terms,), optional
         Whole numbers >= 0; one period if there is none.
+    origin : Origin, optional
+        Of which sessions of a log that was read; estimates keep it.
 
     Raises
     ------
@@ -70,6 +71,7 @@ class DisplayCounts:
     impressions: IntArray
     clicks: IntArray
     period: IntArray | None = None
+    origin: Origin | None = None
     start: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -129,7 +131,7 @@ class DisplayCounts:
         if not mask.any():
             raise ValueError("chosen: no term is chosen, so nothing can be compared; choose at least one")
         names = ("query", "document", "rank", "impressions", "clicks", "period")
-        return DisplayCounts(**{name: getattr(self, name)[mask] for name in names})
+        return DisplayCounts(**{name: getattr(self, name)[mask] for name in names}, origin=self.origin)
 
 
 def _ascending(keys: Sequence[IntArray]) -> bool:
@@ -169,7 +171,7 @@ def display_counts(logs: ClickLog | Sequence[ClickLog] | Events) -> DisplayCount
     DisplayCounts(296 clicks, 600 impressions, 6 strata, 3 ranks)
     """
     if isinstance(logs, Events):
-        return DisplayCounts(**logs.columns())
+        return DisplayCounts(**logs.columns(), origin=logs.origin)
     parts = [logs] if isinstance(logs, ClickLog) else list(logs)
     if not parts:
         raise ValueError("logs: expected a ClickLog, or one for each period, got none")
@@ -185,7 +187,8 @@ def display_counts(logs: ClickLog | Sequence[ClickLog] | Events) -> DisplayCount
         name: np.concatenate([getattr(log, name)[s] for log, s in zip(parts, seen, strict=True)])
         for name in ("query", "document", "rank", "impressions", "clicks")
     }
-    return DisplayCounts(**columns, period=np.repeat(np.arange(len(parts)), [int(s.sum()) for s in seen]))
+    period = np.repeat(np.arange(len(parts)), [int(s.sum()) for s in seen])
+    return DisplayCounts(**columns, period=period, origin=parts[0].origin if len(parts) == 1 else None)
 
 
 def count_rows(
@@ -198,8 +201,8 @@ def count_rows(
 ) -> DisplayCounts:
     """Strata of your own log, from one row for each document that was displayed: clicked or not.
 
-    Rows are sorted and counted block by block: beside the arrays that are given, which may lie on disk
-    (``numpy.memmap``), memory holds a block and the terms found so far.
+    One sort counts them, of a number of eight bytes for each row.  A log that memory cannot hold goes to
+    :func:`~cfltr_core.clicks.events.read_events`.
 
     Parameters
     ----------
@@ -226,14 +229,13 @@ def count_rows(
     (array([0, 0, 1, 1]), array([1, 2, 1, 2]), array([1, 1, 1, 1]), array([1, 1, 0, 0]))
     """
     given = {"query": query, "period": period, "document": document, "rank": rank, "clicked": clicked}
-    columns = {name: np.asanyarray(value) for name, value in given.items() if value is not None}
-    n_rows = len(columns["rank"])
-    for name, column in columns.items():
-        if column.shape != (n_rows,):
-            raise ValueError(f"{name}: expected shape ({n_rows},), one number a row, got {column.shape}")
+    n_rows = len(np.asanyarray(rank))
     if n_rows == 0:
         raise ValueError("rank: there is no row, so nothing can be counted")
-    largest = _largest(columns)
+    columns, largest = {}, {}
+    for name, values in given.items():
+        if values is not None:
+            columns[name], largest[name] = _whole_numbers(values, n_rows, name)
     keys = [name for name in columns if name != "clicked"]
     bits = {name: max(1, largest[name].bit_length()) for name in keys}
     if sum(bits.values()) > 62:
@@ -242,48 +244,29 @@ def count_rows(
             f"{widest} goes up to {largest[widest]}: too large to be packed with the others; "
             f"number what occurs from 0, as in pandas.factorize({widest})[0]"
         )
-    table = np.empty((3, 0), dtype=np.int64)
-    waiting: list[NDArray[np.int64]] = []
-    for low in range(0, n_rows, BLOCK):
-        code = np.zeros(min(BLOCK, n_rows - low), dtype=np.int64)
-        for name in keys:
-            code = (code << bits[name]) | columns[name][low : low + BLOCK].astype(np.int64)
-        # The click is the last bit: one sort brings the rows of a term together.
-        code = np.sort((code << 1) | columns["clicked"][low : low + BLOCK].astype(np.int64))
-        waiting.append(_runs(code >> 1, np.ones(len(code), dtype=np.int64), code & 1))
-        if sum(part.shape[1] for part in waiting) > max(4 * BLOCK, table.shape[1]) or low + BLOCK >= n_rows:
-            merged = np.concatenate([table, *waiting], axis=1)
-            table, waiting = _runs(*merged[:, np.argsort(merged[0], kind="stable")]), []
-    parts, code = {}, table[0]
+    # The click is the last bit: one sort brings the rows of a term together.
+    code = np.zeros(n_rows, dtype=np.int64)
+    for name in keys:
+        code <<= bits[name]
+        code |= columns[name].astype(np.int64, copy=False)
+    code <<= 1
+    code |= columns["clicked"].astype(np.int64, copy=False)
+    code.sort()
+    first = np.flatnonzero(np.append(True, np.diff(code >> 1) != 0))
+    impressions, clicks, code = np.diff(first, append=n_rows), np.add.reduceat(code & 1, first), code[first] >> 1
+    terms: dict[str, Any] = {}
     for name in keys[::-1]:
-        parts[name], code = code & ((1 << bits[name]) - 1), code >> bits[name]
-    return DisplayCounts(**parts, impressions=table[1], clicks=table[2])
+        terms[name], code = code & ((1 << bits[name]) - 1), code >> bits[name]
+    return DisplayCounts(**terms, impressions=impressions, clicks=clicks)
 
 
-def _largest(columns: dict[str, NDArray[np.generic]]) -> dict[str, int]:
-    """The largest value of each column, after every row was checked, block by block."""
-    largest = dict.fromkeys(columns, 0)
-    for name, column in columns.items():
-        least, most = {"rank": (1, None), "clicked": (0, 1)}.get(name, (0, None))
-        why = {
-            "rank": checks.FROM_1,
-            "clicked": checks.CLICK,
-        }.get(name, "expected a whole number of 0 or more; drop rows without one")
-        for low in range(0, len(column), BLOCK):
-            part = checks.numbers(
-                column[low : low + BLOCK], name, "a whole number, as pandas.factorize gives for names"
-            )
-            bad: BoolArray = ~(part >= least) | (part != np.floor(part) if part.dtype.kind == "f" else False)
-            if most is not None:
-                bad |= part > most
-            if bad.any():
-                row = int(np.argmax(bad))
-                raise ValueError(f"{name}[{low + row}] is {part[row]}: {why}")
-            largest[name] = max(largest[name], int(part.max()))
-    return largest
-
-
-def _runs(code: IntArray, impressions: IntArray, clicks: IntArray) -> NDArray[np.int64]:
-    """Sums over runs of equal ``code``, which ascends: (3, n_runs)."""
-    first = np.flatnonzero(np.append(True, code[1:] != code[:-1]))
-    return np.stack([code[first], np.add.reduceat(impressions, first), np.add.reduceat(clicks, first)])
+def _whole_numbers(values: ArrayLike, n_rows: int, name: str) -> tuple[NDArray[Any], int]:
+    """A column of rows, checked, and the largest of its numbers."""
+    column = checks.numbers(np.asanyarray(values), name, "a whole number, as pandas.factorize gives for names")
+    if column.shape != (n_rows,):
+        raise ValueError(f"{name}: expected shape ({n_rows},), one number a row, got {column.shape}")
+    usual = (0, np.inf, "expected a whole number of 0 or more; drop rows without one")
+    low, high, why = {"rank": (1, np.inf, checks.FROM_1), "clicked": (0, 1, checks.CLICK)}.get(name, usual)
+    whole = column == np.floor(column) if column.dtype.kind == "f" else True
+    checks.refuse(~((column >= low) & (column <= high) & whole), name, column, why)
+    return column, int(column.max())

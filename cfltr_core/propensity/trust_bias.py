@@ -245,8 +245,13 @@ def trust_bias(counts: DisplayCounts) -> TrustCurve:
             "do not rely on the intervals, collect more sessions."
         )
     return TrustCurve(
-        slope=slope, intercept=intercept, covariance=covariance, strength=strength, notes=tuple(notes)
-    )  # fmt: skip
+        slope=slope,
+        intercept=intercept,
+        covariance=covariance,
+        strength=strength,
+        notes=tuple(notes),
+        origin=counts.origin,
+    )
 
 
 def _influence(terms: _Terms, p: FloatArray, q: FloatArray, n_clusters: int) -> FloatArray:

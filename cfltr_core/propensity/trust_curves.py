@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray
+from cfltr_core.clicks.origins import Origin
 from cfltr_core.clicks.other_users import TrustUser
 
 
@@ -35,6 +36,8 @@ class TrustCurve:
         single query.
     notes : tuple of str
         What the estimator found in the log, in sentences.
+    origin : Origin, optional
+        Of which sessions of a log that was read.
 
     Raises
     ------
@@ -45,7 +48,8 @@ class TrustCurve:
     --------
     >>> import numpy as np
     >>> import cfltr_core as cf
-    >>> curve = cf.TrustCurve(
+    >>> from cfltr_core.propensity.trust_curves import TrustCurve
+    >>> curve = TrustCurve(
     ...     slope=np.array([1.0, 0.6]), intercept=np.array([0.0, -0.1]), covariance=np.zeros((4, 4)), strength=9.0
     ... )
     >>> curve, curve.line([2, 1, 2])  # the ranks of three terms
@@ -61,6 +65,7 @@ class TrustCurve:
     covariance: FloatArray
     strength: float
     notes: tuple[str, ...] = ()
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         n = len(self.slope)

@@ -17,6 +17,8 @@ from cfltr_core.files import write_json
 
 # Numbers that are taken to double precision at once.
 BLOCK = 1 << 20
+# The score of a row without all features, in SQL: below any other, and a number to every database.
+MISSING = "-1.0e+99"
 # Bytes of a column's name that every common database keeps.
 LONGEST_NAME = 63
 
@@ -50,7 +52,7 @@ class LinearRanker:
     ...     cf.LinearRanker.load(f"{folder}/ranker.json").weights
     array([ 2., -1.])
     >>> ranker.sql(["clicks last year", "price"])  # SELECT … AS score, in the database where the features are
-    '(2.0e+00 * "clicks last year" + -1.0e+00 * "price")'
+    'COALESCE((2.0e+00 * "clicks last year" + -1.0e+00 * "price"), -1.0e+99)'
     >>> import pandas as pd
     >>> turned = pd.DataFrame({"price": [0, 1, 3], "age": [9, 9, 9], "clicks last year": [1, 1, 0]})
     >>> ranker.named(["clicks last year", "price"]).decision_function(turned)
@@ -111,7 +113,8 @@ class LinearRanker:
 
         Names are quoted as the standard asks ("double" quotes, doubled inside), numbers are written in full and with an
         exponent, which makes them floating-point numbers, and sums are nested in pairs, since databases limit how deep
-        an expression may be.  A weight of 0 is left out, and with it its column.
+        an expression may be.  A weight of 0 is left out, with its column.  A row that lacks a feature (NULL) gets
+        −1e99 and is last, where some databases would put a NULL first.
 
         Raises
         ------
@@ -156,7 +159,7 @@ class LinearRanker:
         while len(terms) > 1:
             pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
             terms = [f"({' + '.join(pair)})" if len(pair) == 2 else pair[0] for pair in pairs]
-        return terms[0] if terms else "0.0e+00"
+        return f"COALESCE({terms[0]}, {MISSING})" if terms else "0.0e+00"
 
     def save(self, path: str | Path) -> None:
         """Keep the scorer at ``path`` as JSON, whole or not at all; :meth:`load` gives the same digits."""

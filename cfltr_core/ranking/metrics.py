@@ -331,5 +331,12 @@ def _shared(table: FloatArray, best: IntArray, worst: IntArray) -> FloatArray:
 
 
 def _scores_and_offsets(scores: ArrayLike, offsets: ArrayLike) -> tuple[FloatArray, IntArray]:
+    index = getattr(scores, "index", None)
+    # A list has a method of that name.
+    if index is not None and not callable(index) and not np.array_equal(np.asarray(index), np.arange(len(index))):
+        raise ValueError(
+            "scores: a Series whose index is not 0, 1, 2, …: its rows may have another order than the documents; give "
+            "events.scores(scores) if it is named by query and document, or scores.to_numpy() if the order is right"
+        )
     values = checks.finite_vector(scores, None, "scores")
     return values, checks.offsets_of(offsets, len(values))

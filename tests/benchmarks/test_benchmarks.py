@@ -27,6 +27,7 @@ def sparse(clicked: Callable[..., Any]) -> Callable[..., Any]:
 
 # Of each benchmark what replaces its sizes, and what stands on its command line.
 SMALL: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "answers": ({"QUERIES": 300}, ["--logs", "1"]),
     "bounds": ({"N_LISTS": 10, "N_DOCS": 12, "LENGTHS": (24, 100), "IN_ALL": 200, "TURNS": 1}, []),
     "click_log": ({"N_QUERIES": 200, "CLICKS": 10_000, "MANY": 100_000, "BLOCK": 1_000}, []),
     "corpus_knobs": ({"SEEDS": range(1), "TURNED": {}}, []),

@@ -22,10 +22,8 @@ from cfltr_book.data.letor.folders import fold_of, layout_of
 from cfltr_book.data.memory import remembered_corpus
 from cfltr_book.reporting.standing import entropy
 from cfltr_core import (
-    CascadeUser,
     DeterministicPolicy,
     EpsilonGreedyPolicy,
-    Events,
     MixturePolicy,
     PlackettLucePolicy,
     PositionBasedUser,
@@ -38,11 +36,9 @@ from cfltr_core import (
     dcg,
     draw_sessions,
     dual_learning,
-    expand_clicks,
     fit_deep,
     fit_lambdaloss,
     fit_linear_ranker,
-    pooled_counts,
     power_examination,
     query_sampler,
     rank_weights,
@@ -54,9 +50,12 @@ from cfltr_core import (
     two_layer,
     two_towers,
 )
+from cfltr_core.clicks.event_counts import Events
+from cfltr_core.clicks.other_users import CascadeUser
 from cfltr_core.learning.course import Plan
 from cfltr_core.learning.module_training import train_module
 from cfltr_core.learning.torch_sampler import torch_sampler
+from cfltr_core.propensity.dual_learning import pooled_counts
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
 from cfltr_core.propensity.score_models import score_model
 from cfltr_core.sampling import AliasTable, Deck, term_draws
@@ -173,7 +172,6 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
     "pages.simulate_pages": lambda s, _: (
         simulate_pages(EXPLORING, USER, relevance=RELEVANCE, sessions=[9] * N, rng=generator(s)).clicks
     ),
-    "simulation.expand_clicks": lambda s, _: expand_clicks(LOG, generator(s)).session,
     "sampling.draw": lambda s, _: AliasTable.build([1.0, 2.0, 5.0]).draw(50, generator(s)),
     "sgd.train_sgd": lambda s, _: np.stack(
         [

@@ -15,6 +15,7 @@ from small_logs import CUTS, POLICY, SILENT, X
 import cfltr_core
 from cfltr_book import mean_interval
 from cfltr_book.data.letor import ReaderOptions
+from cfltr_book.experiments.ch13 import proof_steps
 from cfltr_core import (
     ClickLog,
     EpsilonGreedyPolicy,
@@ -26,7 +27,6 @@ from cfltr_core import (
     exact_runs,
     expectation,
     mean_and_variance,
-    proof_steps,
     rank_weights,
     ranks,
     self_normalised,
@@ -236,7 +236,6 @@ BY_PLACE = {
     "PositionBasedUser": ["examination"],
     "QuerySampler": ["mass", "offsets"],
     "RankWeight": ["name", "function"],
-    "RankWeights": ["lam", "metric"],
     "RankingData": ["features", "relevance"],
 }
 OTHERS = {"AliasTable": AliasTable, "ClickSampler": ClickSampler, "QuerySampler": QuerySampler}

@@ -12,21 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cfltr_core import (
-    ClickLog,
-    LinearRanker,
-    RankWeights,
-    average_rank,
-    clipped,
-    dcg,
-    ips,
-    naive,
-    rank_weights,
-    self_normalised,
-)
+from cfltr_core import ClickLog, LinearRanker, average_rank, clipped, dcg, ips, naive, rank_weights, self_normalised
 from cfltr_core import checks as package_checks
 from cfltr_core.learning.proprank import LinearFit
 from cfltr_core.ranking.ragged import query_of
+from cfltr_core.ranking.rank_weight import RankWeights
 
 SCORES = st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]), min_size=4, max_size=4)
 OFFSETS = [0, 3, 4]

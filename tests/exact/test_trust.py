@@ -13,7 +13,6 @@ from cfltr_core import (
     DeterministicPolicy,
     DisplayCounts,
     MixturePolicy,
-    TrustCurve,
     TrustUser,
     affine,
     display_counts,
@@ -23,6 +22,7 @@ from cfltr_core import (
     trust_bias,
 )
 from cfltr_core.propensity.trust_bias import trust_moments
+from cfltr_core.propensity.trust_curves import TrustCurve
 
 EXACT = 1e-12
 OFFSETS, RELEVANCE = [0, 3], [1, 0, 1]

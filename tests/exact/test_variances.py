@@ -8,16 +8,8 @@ import numpy as np
 import oracles
 import pytest
 
-from cfltr_core import (
-    ClickLog,
-    DeterministicPolicy,
-    PositionBasedUser,
-    clipped,
-    ips,
-    ips_variance,
-    mean_and_variance,
-    naive,
-)
+from cfltr_core import ClickLog, DeterministicPolicy, PositionBasedUser, clipped, ips, mean_and_variance, naive
+from cfltr_core.evaluation.variances import ips_variance
 
 EXACT = 1e-12
 

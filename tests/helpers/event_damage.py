@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import oracles
 import pandas as pd
 from oracles import Event
 
-from cfltr_core.clicks.event_lists import EventLists, event_lists
+from cfltr_core.clicks.event_lists import event_lists
 from cfltr_core.clicks.event_sources import event_table, run_query, without_deprecations
 from cfltr_core.clicks.event_sql import (
     event_rows,
@@ -132,7 +133,7 @@ def wrong_tables(rng: np.random.Generator, n_tables: int) -> tuple[dict[str, int
         return _compare(all_tables, event_lists(features(rng)))
 
 
-def _compare(all_tables: list[list[Event]], lists: EventLists) -> tuple[dict[str, int], list[str]]:
+def _compare(all_tables: list[list[Event]], lists: dict[str, Any]) -> tuple[dict[str, int], list[str]]:
     seen: dict[str, int] = {}
     wrong: list[str] = []
     events = [event for table in all_tables for event in table]
@@ -154,8 +155,8 @@ def _compare(all_tables: list[list[Event]], lists: EventLists) -> tuple[dict[str
     expected_faults = {session: oracles.page_faults(page, KNOWN) for session, page in pages.items()}
     faulty = {session // STRIDE for session, found_here in expected_faults.items() if found_here}
     with event_table(frame_of(whole)) as table:
-        rows = event_rows(table, list_index(lists))
-        page = page_table(rows, int(np.diff(lists.offsets).max()))
+        rows = event_rows(table, list_index(lists["index"]))
+        page = page_table(rows, int(np.diff(lists["offsets"]).max()))
         flags_of = run_query(page).set_index("session")
         twice = {
             "incomplete": set(run_query(found_twice(rows, page.filter(page.deep), "position")).session),
@@ -181,10 +182,10 @@ def _compare(all_tables: list[list[Event]], lists: EventLists) -> tuple[dict[str
         numbers = {
             name: _numbers(name, sorted({event[NAMES.index(name)] for event in sound})) for name in ("ranker", "period")
         }
-        counts = run_query(term_counts(table, list_index(lists), [1.0], numbers))
+        counts = run_query(term_counts(table, list_index(lists["index"]), [1.0], numbers))
     rankers = sorted({event[5] for event in sound})
     periods = sorted({event[6] for event in sound})
-    keys = lists.index.to_numpy()[counts["row"].to_numpy(dtype=int)]
+    keys = lists["index"].to_numpy()[counts["row"].to_numpy(dtype=int)]
     got_counts = {
         (int(q), int(d), int(k), rankers[int(r)], periods[int(p)]): [int(n), int(c)]
         for (q, d), k, r, p, n, c in zip(

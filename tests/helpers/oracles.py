@@ -805,16 +805,21 @@ def decision_parts(
     covariance: Sequence[Sequence[float]],
     sessions: Sequence[int],
     offsets: Sequence[int],
+    extra: Sequence[float] | None = None,
 ) -> dict[str, float]:
-    """The difference, both parts of its variance, effective numbers of clicks and queries, degrees of freedom."""
+    """The difference, both parts of its variance, effective numbers of clicks and queries, degrees of freedom.
+
+    A session of query q adds ``extra[q]`` beside its clicks.
+    """
     n, n_docs = sum(sessions), int(offsets[-1])
-    exposure = shared_exposure(table, n_docs, theta)
+    exposure, more = shared_exposure(table, n_docs, theta), extra or [0.0] * len(sessions)
     difference = paired_difference(terms, gap, exposure, sessions)
+    difference += math.fsum(s * x for s, x in zip(sessions, more, strict=True)) / n
     residuals, sizes = [], []
     for q, documents in enumerate(lists(offsets)):
         if sessions[q] > 0:
             mine = [(c * gap[d] / exposure[d]) for d, _, c in terms if d in documents and c]
-            residuals.append(-math.fsum(mine) - sessions[q] * difference)
+            residuals.append(sessions[q] * more[q] - math.fsum(mine) - sessions[q] * difference)
             sizes.append(math.fsum(map(abs, mine)))
     asked = len(residuals)
     queries = effective_queries([[s] for s in sizes])[0] if any(sizes) else 0.0
@@ -852,12 +857,66 @@ def student_quantile(level: float, df: float) -> float:
 
 
 def answer(low: float, high: float, smallest: float) -> str:
-    """One of the four answers to an interval."""
+    """One of the five answers to an interval."""
+    if low >= smallest:
+        return "better by at least δ"
+    if -smallest < low <= high < smallest:
+        return "no difference that matters"
     if low > 0:
         return "better"
-    if high < 0:
-        return "worse"
-    return "no difference larger than δ" if low > -smallest and high < smallest else "undecided"
+    return "worse" if high < 0 else "undecided"
+
+
+def never_shown(
+    gap: Sequence[float], exposure: Sequence[float], offsets: Sequence[int], ceiling: float
+) -> tuple[list[float], list[float]]:
+    """The least and the most that documents without exposure can add to a session of each query."""
+    least, most = [], []
+    for documents in lists(offsets):
+        ends = [sorted((0.0, -gap[d] * ceiling)) for d in documents if exposure[d] == 0]
+        least.append(math.fsum(low for low, _ in ends))
+        most.append(math.fsum(high for _, high in ends))
+    return least, most
+
+
+def trust_difference(
+    terms: Sequence[tuple[int, int, int, int]],
+    gap: Sequence[float],
+    table: dict[tuple[int, int], float],
+    slope: Sequence[float],
+    intercept: Sequence[float],
+    sessions: Sequence[int],
+) -> float:
+    """Minus the sum over (document, rank, impressions, clicks) of gap (clicks − impressions α) / Σ share β."""
+    total = 0.0
+    for d, k, n, c in terms:
+        exposed = math.fsum(share * slope[at - 1] for (e, at), share in table.items() if e == d)
+        total -= gap[d] * (c - n * intercept[k - 1]) / exposed
+    return total / sum(sessions)
+
+
+def ab_parts(
+    pages: Sequence[tuple[int, int, str, Sequence[int]]],
+    rankers: tuple[str, str],
+    gain: Sequence[float],
+    slope: Sequence[float],
+    intercept: Sequence[float],
+) -> tuple[dict[int, float], dict[int, float]]:
+    """By query the numerators and the weights of Mantel and Haenszel, of (query, period, ranker, clicks by place)."""
+    strata: dict[tuple[int, int], dict[str, list[float]]] = {}
+    for query, period, ranker, clicks in pages:
+        earned = [g * (c - a) / b for g, c, b, a in zip(gain, clicks, slope, intercept, strict=False)]
+        strata.setdefault((query, period), {}).setdefault(ranker, []).append(math.fsum(earned))
+    totals: dict[int, float] = {}
+    weights: dict[int, float] = {}
+    for (query, _), by in strata.items():
+        if all(name in by for name in rankers):
+            one, other = (by[name] for name in rankers)
+            pair = len(one) * len(other) / (len(one) + len(other))
+            gained = math.fsum(one) / len(one) - math.fsum(other) / len(other)
+            totals[query] = totals.get(query, 0.0) + pair * gained
+            weights[query] = weights.get(query, 0.0) + pair
+    return totals, weights
 
 
 def exposure_risk(
@@ -1239,6 +1298,32 @@ def second_moments(
     return uniform, weighted, covariance
 
 
+def smoothed_hinges(
+    scores: Sequence[float],
+    offsets: Sequence[int],
+    terms: Mapping[int, float],
+    centres: Mapping[tuple[int, int], float],
+    width: float,
+) -> tuple[float, float, float, list[float], list[tuple[int, int]]]:
+    """Of clicked documents with their mass: hinge sums, the same smoothed, the slopes summed, the force, bent pairs.
+
+    A hinge of z is smoothed around its centre c: a z − (width/2) (a² − 2ac) with a = clip(c + z/width, 0, 1).
+    """
+    exact = smooth = dual = 0.0
+    force, bent = [0.0] * len(scores), []
+    for d, mass in terms.items():
+        for y in rivals(offsets, d):
+            z, c = 1 - (scores[d] - scores[y]), centres[d, y]
+            a = min(max(c + z / width, 0.0), 1.0)
+            exact += mass * max(z, 0.0)
+            smooth += mass * (a * z - width / 2 * (a * a - 2 * a * c))
+            dual += mass * a
+            force[d] += mass * a
+            force[y] -= mass * a
+            bent += [(d, y)] * (0.0 < c + z / width < 1.0)
+    return exact, smooth, dual, force, bent
+
+
 def hinge_risk(features: Sequence[Sequence[float]], offsets: Sequence[int], document: int, w: Sequence[float]) -> float:
     """1 + Σ_{y ≠ d} max(0, 1 − ⟨w, x_d − x_y⟩)."""
     total = 1.0
@@ -1330,10 +1415,8 @@ def least_on_a_line(features: Sequence[float], offsets: Sequence[int], mass: Seq
     return w, risk
 
 
-def time_average(steps: Sequence[int], values: Sequence[float], records: bool) -> float:
-    """Mean over the steps, each with the value of the next record; or over the records."""
-    if records:
-        return math.fsum(values) / len(values)
+def time_average(steps: Sequence[int], values: Sequence[float]) -> float:
+    """Mean over the steps, each with the value of the next record."""
     by_step = [next(v for s, v in zip(steps, values, strict=True) if s >= t) for t in range(1, steps[-1] + 1)]
     return math.fsum(by_step) / len(by_step)
 
@@ -2567,6 +2650,25 @@ def above_value(rows: Sequence[Above], u: Sequence[float], delta: float) -> floa
 
 # Session, query, document, position, clicked, ranker, period; None where a value is missing.
 Event = tuple[int, int, int, float | None, float | None, str, int]
+
+
+def shown_of(pairs: Sequence[Sequence[str]]) -> list[tuple[str, list[str]]]:
+    """The documents of each query, in order, once each."""
+    found: dict[str, set[str]] = {}
+    for query, document in pairs:
+        found.setdefault(query, set()).add(document)
+    return [(query, sorted(found[query])) for query in sorted(found)]
+
+
+def mean_places(events: Sequence[Event], rankers: Sequence[str], lists: dict[int, list[int]]) -> dict[tuple, float]:
+    """Minus the mean position of each document of a query, of the first of ``rankers`` that served the query."""
+    below, out = max(position for _, _, _, position, _, _, _ in events) + 1, {}
+    for query, documents in lists.items():
+        served = [name for name in rankers if any(e[1] == query and e[5] == name for e in events)]
+        for document in documents:
+            places = [e[3] for e in events if e[1:3] == (query, document) and served and e[5] == served[0]]
+            out[query, document] = -math.fsum(places) / len(places) if places else -below
+    return out
 
 
 def event_fault(event: Event) -> str | None:

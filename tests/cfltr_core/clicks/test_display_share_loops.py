@@ -1,4 +1,4 @@
-"""Shares of displays against loops over pages: of policies, of logs, of pages, and mixed by traffic."""
+"""Shares of displays against loops over pages: of policies and of logs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from cfltr_core import (
     MixturePolicy,
     PlackettLucePolicy,
     PositionBasedUser,
-    simulate_pages,
 )
 
 THETA = [1.0, 0.6, 0.3, 0.1]
@@ -61,7 +60,6 @@ def page_of(scores: Sequence[float], rng: np.random.Generator, cutoff: int | Non
 
 @pytest.mark.oracle(
     "display_shares.DisplayShares.of_policy",
-    "display_shares.DisplayShares.mixed",
     "display_shares.DisplayShares.exposure",
     "display_shares.DisplayShares.exposure_slope",
     "display_shares.DisplayShares.n_ranks",
@@ -77,28 +75,20 @@ def test_policies_and_their_traffic(seed: int, cutoff: int | None, weight: float
     traffic = [weight / 2, 1 - weight, weight / 2]
     pages = [page for q in (0, 1) for page in MixturePolicy(parts, traffic).displays(q)]
     loops = oracles.share_table(pages)
-    whole = DisplayShares.of_policy(MixturePolicy(parts, traffic))
-    several = DisplayShares.mixed([DisplayShares.of_policy(part) for part in parts], traffic)
-    for found in (whole, several):
-        assert_tables(found, loops)
-        assert found.n_ranks == max(k for _, k in loops)
-        exposure = oracles.shared_exposure(loops, 5, THETA)
-        np.testing.assert_allclose(found.exposure(USER), exposure, rtol=1e-12, atol=0)
-        for (d, k), slope in zip(loops, found.exposure_slope(USER), strict=True):
-            up, down = (
-                oracles.shared_exposure(loops, 5, [t * math.exp(h * (j == k)) for j, t in enumerate(THETA, start=1)])
-                for h in (1e-5, -1e-5)
-            )
-            assert slope == pytest.approx((up[d] - down[d]) / 2e-5, rel=1e-6)
-    by_query = np.array([traffic, [0.0, 1.0, 0.0]]).T
-    split = DisplayShares.mixed([DisplayShares.of_policy(part) for part in parts], by_query)
-    loops = oracles.share_table(
-        [*MixturePolicy(parts, traffic).displays(0), *MixturePolicy(parts, [0, 1, 0]).displays(1)]
-    )
-    assert_tables(split, loops)
+    found = DisplayShares.of_policy(MixturePolicy(parts, traffic))
+    assert_tables(found, loops)
+    assert found.n_ranks == max(k for _, k in loops)
+    exposure = oracles.shared_exposure(loops, 5, THETA)
+    np.testing.assert_allclose(found.exposure(USER), exposure, rtol=1e-12, atol=0)
+    for (d, k), slope in zip(loops, found.exposure_slope(USER), strict=True):
+        up, down = (
+            oracles.shared_exposure(loops, 5, [t * math.exp(h * (j == k)) for j, t in enumerate(THETA, start=1)])
+            for h in (1e-5, -1e-5)
+        )
+        assert slope == pytest.approx((up[d] - down[d]) / 2e-5, rel=1e-6)
 
 
-@pytest.mark.oracle("display_shares.DisplayShares.of_log", "display_shares.DisplayShares.of_pages")
+@pytest.mark.oracle("display_shares.DisplayShares.of_log")
 @given(seed=st.integers(0, 2**20), sessions=st.tuples(st.integers(1, 6), st.integers(0, 6)))
 def test_counted_displays(seed: int, sessions: tuple[int, int]) -> None:
     rng = np.random.default_rng(seed)
@@ -118,13 +108,6 @@ def test_counted_displays(seed: int, sessions: tuple[int, int]) -> None:
         offsets=CUTS,
     )
     assert_tables(DisplayShares.of_log(log), {term: share for term, (share, _) in log_terms.items()})
-    pages = simulate_pages(policy, USER, relevance=[1, 0, 1, 0, 1], sessions=sessions, rng=rng)
-    every = []
-    for number in range(pages.n_pages):
-        rows = pages.page == number
-        share = float(pages.impressions[rows][0].sum()) / sessions[int(pages.query[rows][0])]
-        every.append((share, pages.document[rows].tolist()))
-    assert_tables(DisplayShares.of_pages(pages, offsets=CUTS), oracles.share_table(every))
 
 
 @given(case=counts())

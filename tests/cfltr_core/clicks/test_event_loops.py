@@ -93,19 +93,18 @@ def test_counts_are_those_of_a_loop(seed: int) -> None:
         assert n == sum((row[1], row[5], row[6]) == key for row in sessions.values())
     one = events.subset(queries=[3], rankers=["A"], periods=[0])
     assert terms_of(one) == {k: v for k, v in expected.items() if (k[0], *k[3:]) == (3, "A", 0)}
-    log, pooled, counts = events.log(USER), events.columns(period=False), cf.display_counts(events)
+    log, counts = events.log(USER), cf.DisplayCounts(**events.columns())
     index = events.index.values.tolist()
     without_ranker: dict[tuple[int, int, int], list[int]] = {}
     for (query, document, k, _, _), (n, c) in expected.items():
         term = without_ranker.setdefault((query, document, k), [0, 0])
         term[0] += n
         term[1] += c
-    for columns in (vars(log), pooled):
-        got = {
-            (*index[d], int(k)): [int(n), int(c)]
-            for d, k, n, c in zip(*(columns[x] for x in ("document", "rank", "impressions", "clicks")), strict=True)
-        }
-        assert got == without_ranker
+    got = {
+        (*index[d], int(k)): [int(n), int(c)]
+        for d, k, n, c in zip(log.document, log.rank, log.impressions, log.clicks, strict=True)
+    }
+    assert got == without_ranker
     np.testing.assert_array_equal(log.propensity, 1 / log.rank)
     assert log.sessions.tolist() == [sum(row[1] == q for row in sessions.values()) for q in sorted(LISTS)]
     assert int(counts.clicks.sum()) == events.n_clicks
@@ -113,24 +112,6 @@ def test_counts_are_those_of_a_loop(seed: int) -> None:
     shares = events.displays()
     for d, k, share in zip(shares.document, shares.rank, shares.share, strict=True):
         assert share == pytest.approx(oracles.display_share(rows, *index[d], int(k)), abs=1e-12)
-
-
-def test_traffic_of_the_log_is_exact_after_one_session_of_each_ranker() -> None:
-    """Two pages, the ranker A asked in three quarters of the sessions; each query met both once, or one of them."""
-    pages = {"A": [0, 1, 2], "B": [2, 0, 1]}
-    met = [(0, "A"), (0, "B"), *[(1, "A")] * 5]
-    rows = [
-        (s, q, 1000 * q + i, float(k), float((s, k) in {(0, 1), (3, 1)}), ranker, 0)
-        for s, (q, ranker) in enumerate(met)
-        for k, i in enumerate(pages[ranker], start=1)
-    ]
-    shares = read_events(frame_of(rows), features()).displays(traffic="log")
-    got = {(int(d), int(k)): share for d, k, share in zip(shares.document, shares.rank, shares.share, strict=True)}
-    expected = {(i, k): 6 / 7 for k, i in enumerate(pages["A"], 1)}
-    expected |= {(i, k): 1 / 7 for k, i in enumerate(pages["B"], 1)}
-    # The second query met one ranker only, of which the page is known.
-    expected |= {(LISTS[0] + i, k): 1.0 for k, i in enumerate(pages["A"], 1)}
-    assert got == pytest.approx(expected)
 
 
 @pytest.mark.oracle(
@@ -159,18 +140,18 @@ def test_damaged_tables_are_seen_as_by_a_loop() -> None:
     rows = [(1, 0, 0, 1.0, 0.0, "A", 0), (2, 0, 0, 1.0, 1.0, "A", 0), (2, 0, 0, 3.0, 0.0, "A", 0)]
     with without_deprecations(), event_table(frame_of(rows)) as table:
         lists = event_lists(features())
-        assert not is_text(lists.index["query"])
-        assert set(map(tuple, lists.index.values.tolist())) == KNOWN
+        assert not is_text(lists["index"]["query"])
+        assert set(map(tuple, lists["index"].values.tolist())) == KNOWN
         conditions = [bad for _, bad, _ in row_faults(table).values()]
         assert not run_query(table.select(**{f"f{i}": bad for i, bad in enumerate(conditions)})).to_numpy().any()
-        joined = event_rows(table, list_index(lists))
+        joined = event_rows(table, list_index(lists["index"]))
         pages = page_table(joined, 3)
         total = run_query(page_summary(pages)).iloc[0]
         page = [row for row in rows if row[0] == 2]
         assert {name for name in ("incomplete", "again") if total[name]} == oracles.page_faults(page, KNOWN)
         assert run_query(found_twice(joined, pages, "row")).session.tolist() == [2]
         names = {"ranker": import_ibis().memtable({"ranker": ["A"], "ranker_number": [0]})}
-        terms = term_counts(table.filter(table.session == 1), list_index(lists), [1.0], names)
+        terms = term_counts(table.filter(table.session == 1), list_index(lists["index"]), [1.0], names)
         counts = run_numbers(terms)
         assert counts["impressions"].tolist() == [n for n, _ in oracles.event_counts(rows[:1]).values()]
         assert {name: column.tolist() for name, column in counts.items()} == run_query(terms).to_dict("list")

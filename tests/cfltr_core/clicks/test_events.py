@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import oracles
 import pandas as pd
 import pytest
 from event_damage import shoes
 
 import cfltr_core as cf
 from cfltr_core.clicks import event_sources
-from cfltr_core.clicks.event_report import EventReport
+from cfltr_core.clicks.event_counts import Events
+from cfltr_core.clicks.event_lists import shown_lists
 
 PAGES = {1: "ABC", 2: "BCA", 3: "CAB", 4: "ABC"}
 CLICKED = {(1, "A"), (2, "B"), (2, "C"), (3, "C")}
@@ -42,7 +43,7 @@ def ibis() -> object:
     return pytest.importorskip("ibis", reason="the extra logs is not installed")
 
 
-def same(one: cf.Events, other: cf.Events) -> bool:
+def same(one: Events, other: Events) -> bool:
     names = ("features", "offsets", "document", "rank", "ranker", "period", "part_number", "impressions", "clicks")
     return (
         all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
@@ -131,6 +132,47 @@ def test_periods_and_sessions_of_many_kinds(names: pd.Index, found: tuple[object
 
 
 @pytest.mark.usefixtures("ibis")
+@pytest.mark.parametrize("text", [True, False], ids=["text", "numbers"])
+def test_parts_by_query_have_whole_queries(text: bool) -> None:
+    query = np.repeat([f"q{i}" for i in range(60)] if text else range(60), 5)
+    frame = pd.DataFrame({"session": range(300), "query": query, "document": 1, "position": 1, "clicked": [0, 1] * 150})
+    lists = frame[["query", "document"]].drop_duplicates().assign(x=1.0)
+    shares = (0.5, 0.2, 0.3)
+    events = cf.read_events(frame, lists, split=shares, split_by="query")
+    dealt = [oracles.session_part(name.item() if not text else name, shares) for name in events.queries]
+    assert events.part_number.tolist() == [dealt[int(d)] for d in events.document]
+    assert events.sessions["sessions"].tolist() == [5] * 60
+    assert events.report.lines["split"] == "0.5 : 0.2 : 0.3, whole queries, by a number made of the query's id alone"
+    with pytest.raises(ValueError, match=r"^split_by is 'day': choose one of 'session', 'query'"):
+        cf.read_events(frame, lists, split_by="day")  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("ibis")
+@pytest.mark.oracle("event_lists.shown_lists")
+def test_without_features_the_candidates_are_what_was_shown() -> None:
+    import ibis
+
+    frame = rows()
+    events, known = cf.read_events(frame, split=None), cf.read_events(frame, features(), split=None)
+    shown = oracles.shown_of(frame[["query", "document"]].values.tolist())
+    pairs = [[query, name] for query, names in shown for name in names]
+    assert shown_lists(ibis.memtable(frame))["index"].values.tolist() == pairs
+    assert events.index.values.tolist() == pairs
+    assert (events.feature_names, events.features.tolist()) == (("shown",), [[1.0]] * 3)
+    for name in ("document", "rank", "impressions", "clicks", "offsets"):
+        np.testing.assert_array_equal(getattr(events, name), getattr(known, name))
+    for wrong, message in (
+        ({"query": 1.5}, "source: column 'query' holds float64"),
+        ({"document": None}, "source: document is missing .session 1"),
+    ):
+        with pytest.raises(ValueError, match=f"^{message}"):
+            cf.read_events(frame.assign(**wrong))
+    holes = frame.assign(query=frame["query"].where(frame["session"] > 1))
+    with pytest.raises(ValueError, match=r"^source: query is missing in 3 of 12 rows"):
+        cf.read_events(holes)
+
+
+@pytest.mark.usefixtures("ibis")
 def test_names_that_look_like_sql_are_names() -> None:
     name = "x'; DROP TABLE events; --"
     frame = rows().replace({"shoes": name, "A": '"A"'})
@@ -151,29 +193,31 @@ def test_the_report_counts_what_was_seen_and_what_was_left_out() -> None:
     ):
         cf.read_events(frame, lists)
     events = cf.read_events(frame, lists, unknown="drop")
-    assert isinstance(events.report, EventReport)
-    assert events.report == EventReport(
-        rows=12, sessions=4, clicks=4, without_click=1, positions=3, queries=2, unasked=1, single=1, documents=5,
-        unseen=2, changing=0, dropped_sessions=1, dropped_rows=2, groups=(("period 0", 2, 2), ("period 1", 2, 1)),
-        parts=events.report.parts, split=events.report.split,
-    )  # fmt: skip
-    assert sum(n for _, n in events.report.parts) == 4
-    told = "left out     1 sessions (2 events), 20 % of what was read: a document had no features"
-    assert told in str(events.report)
-    for dropped, said in ((0, "0 %"), (1, "0.1 %"), (998, "50 %"), (998 * 999, "99.9 %")):
-        report = replace(events.report, sessions=999 if dropped < 2 else 998, dropped_sessions=dropped)
-        assert f" {said} of what was read" in str(report)
-    assert repr(events.report) == str(events.report)
+    sessions = [events.sessions.query("part == @i").sessions.sum() for i in range(len(events.parts))]
+    parts = ", ".join(f"{name} {n}" for name, n in zip(events.parts, sessions, strict=True))
+    assert str(events.report).splitlines() == [
+        "events       12 in 4 sessions, 4 clicks, 1 sessions without a click",
+        "positions    1 … 3",
+        "queries      2, of which 1 without a session, 1 with one candidate",
+        "documents    5, of which 2 never shown",
+        "periods      0 queries showed other documents in one period than in another",
+        "left out     1 sessions (2 events), 20 % of what was read: a document had no features",
+        "period 0     2 sessions, 2 with a click",
+        "period 1     2 sessions, 1 with a click",
+        f"parts        {parts}",
+        "split        0.6 : 0.2 : 0.2, whole sessions, by a number made of the session's id alone",
+    ]
+    assert events.report.dropped_sessions == 1
 
 
 @pytest.mark.usefixtures("ibis")
 def test_changing_candidates_are_counted_by_period() -> None:
     frame = shoes({1: "AB", 2: "BA", 3: "CB", 4: "BC"}, {(1, "A")}).assign(period=[0] * 4 + [1] * 4)
     events = cf.read_events(frame, features())
-    assert events.report.changing == 1
+    assert events.report.lines["periods"].startswith("1 queries showed other")
     assert events.periods == (0, 1)
     assert len(cf.display_counts(events).start) - 1 == 4  # A and B, then B and C
-    assert cf.read_events(frame[frame.session < 3], features()).report.changing == 0
+    assert cf.read_events(frame[frame.session < 3], features()).report.lines["periods"].startswith("0 queries")
 
 
 def put(column: str, row: int, value: object) -> Callable[[pd.DataFrame], pd.DataFrame]:
@@ -230,14 +274,14 @@ DAMAGES = {
     "clicked twice": (put("clicked", 0, 2), "clicked is neither 0 nor 1 in 1 of 12 rows (session 1, query"),
     "a gap": (
         lambda f: f.drop(index=4),
-        "a page is not whole in 1 of 4 sessions (session 2, query 'shoes': positions 1, 3; 2 is missing): keep all",
+        "a page is not whole in 1 of 4 sessions (session 2, query 'shoes': position 3 where 2 is due): keep all",
     ),
     "two documents at one place": (
-        put("position", 4, 1), "in 1 of 4 sessions (session 2, query 'shoes': documents 'B', 'C' at position 1)",
+        put("position", 4, 1), "a page is not whole in 1 of 4 sessions (session 2, query 'shoes': position 1 where",
     ),
-    "a row twice": (lambda f: pd.concat([f, f[5:6]]), "documents 'A', 'A' at position 3): keep each display once"),
+    "a row twice": (lambda f: pd.concat([f, f[5:6]]), "position 3 where 4 is due): keep all displayed documents"),
     "asked twice": (
-        lambda f: f.assign(session=f.session.replace(4, 1)), "documents 'A', 'A' at position 1): keep each display onc",
+        lambda f: f.assign(session=f.session.replace(4, 1)), "position 1 where 2 is due): keep all displayed doc",
     ),
     "a document twice": (
         put("document", 5, "B"),
@@ -352,7 +396,6 @@ def test_wrong_arguments(tmp_path: Path) -> None:
         (lambda: events.part("tests"), "name is 'tests': the parts are 'train', 'validation', 'test'"),
         (lambda: events.subset(queries=["hats"]), "queries[0] is 'hats': there is none of that name"),
         (lambda: events.subset(queries=[]), "what was chosen has no session"),
-        (lambda: events.displays(traffic="design"), "traffic is 'design': choose one of 'query', 'log'"),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             call()

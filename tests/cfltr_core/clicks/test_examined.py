@@ -14,6 +14,7 @@ import pytest
 from event_damage import shoes
 
 import cfltr_core as cf
+from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.logs import require_examined
 
 pytest.importorskip("ibis", reason="the extra logs is not installed")
@@ -24,7 +25,7 @@ X = np.eye(3)
 
 
 @functools.cache
-def events() -> cf.Events:
+def events() -> Events:
     lists = pd.DataFrame({"query": ["shoes"] * 3, "document": list("ABC"), "age": [3, 1, 2]})
     return cf.read_events(shoes(SHOWN, CLICKED), lists, split=None)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 
@@ -19,7 +18,6 @@ from cfltr_core import (
     PositionBasedUser,
     aggregate_clicks,
     draw_sessions,
-    expand_clicks,
     power_examination,
     simulate_clicks,
 )
@@ -149,61 +147,6 @@ def test_aggregate_clicks(problem: Counts, seed: int) -> None:
     loops = [oracles.power(1.0, 0.0, problem.rank[d]) for d in shown]
     np.testing.assert_allclose(log.propensity, loops, rtol=1e-14, atol=0)
     assert (log.n_sessions, log.n_clicks) == (sum(problem.sessions), sum(problem.clicks))
-
-
-@pytest.mark.oracle("simulation.expand_clicks", "simulation.ClickRecords.__len__")
-@given(problem=counts(), seed=st.integers(0, 99))
-def test_expand_and_aggregate_come_back_to_the_counts(problem: Counts, seed: int) -> None:
-    policy, user = world(problem)
-    log = aggregate_clicks(single_clicks(problem), policy, user=user, sessions=problem.sessions)
-    records = expand_clicks(log, np.random.default_rng(seed))
-    query = oracles.query_index(problem.offsets)
-    assert len(records) == sum(problem.clicks)
-    assert Counter(records.document.tolist()) == Counter(single_clicks(problem))
-    # At most one click on a document in a session, and only in sessions that there were.
-    assert len(set(zip(records.document.tolist(), records.session.tolist(), strict=True))) == len(records)
-    for d, q, session, rank, propensity in zip(
-        records.document.tolist(),
-        records.query.tolist(),
-        records.session.tolist(),
-        records.rank.tolist(),
-        records.propensity.tolist(),
-        strict=True,
-    ):
-        assert q == query[d]
-        assert 0 <= session < problem.sessions[q]
-        assert rank == problem.rank[d]
-        assert math.isclose(propensity, oracles.power(1.0, 0.0, rank), rel_tol=1e-14)
-    again = aggregate_clicks(records.document, policy, user=user, sessions=problem.sessions)
-    for name in ("document", "rank", "impressions", "clicks", "propensity", "sessions", "offsets"):
-        np.testing.assert_array_equal(getattr(again, name), getattr(log, name))
-
-
-@pytest.mark.parametrize("clicks", [1, 2, 3])
-def test_expand_clicks_takes_every_subset_of_sessions_equally_often(clicks: int) -> None:
-    """4 sessions, ``clicks`` of them on each of two documents: all pairs of subsets, 20 000 queries in one log.
-
-    3 of 4 is drawn as the complement of 1 of 4.  Each frequency lies within 5 standard deviations.
-    """
-    n = 20_000
-    log = ClickLog(
-        document=np.arange(2 * n),
-        rank=[1, 2] * n,
-        impressions=[4] * 2 * n,
-        clicks=[clicks] * 2 * n,
-        propensity=[1.0, 0.5] * n,
-        sessions=[4] * n,
-        offsets=np.arange(n + 1) * 2,
-    )
-    records = expand_clicks(log, np.random.default_rng(0))
-    sessions = records.session.reshape(n, 2, clicks)
-    np.testing.assert_array_equal(records.document.reshape(n, 2, clicks)[:, :, 0], np.arange(2 * n).reshape(n, 2))
-    seen = Counter((tuple(a), tuple(b)) for a, b in np.sort(sessions, axis=2).tolist())
-    subsets = list(itertools.combinations(range(4), clicks))
-    assert set(seen) == set(itertools.product(subsets, subsets))
-    p = 1 / len(subsets) ** 2
-    for count in seen.values():
-        assert abs(count - n * p) <= 5 * math.sqrt(n * p * (1 - p))
 
 
 @pytest.mark.oracle("simulation.simulate_clicks")

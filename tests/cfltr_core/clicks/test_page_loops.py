@@ -10,16 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cfltr_core import (
-    CascadeUser,
-    DeterministicPolicy,
-    MixturePolicy,
-    PageCounts,
-    PositionBasedUser,
-    count_pages,
-    simulate_pages,
-)
+from cfltr_core import DeterministicPolicy, MixturePolicy, PositionBasedUser, count_pages, simulate_pages
 from cfltr_core.clicks import pages as pages_module
+from cfltr_core.clicks.other_users import CascadeUser
+from cfltr_core.clicks.pages import PageCounts
 
 Session = tuple[int, list[int], list[int]]
 

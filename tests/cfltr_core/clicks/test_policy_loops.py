@@ -23,9 +23,9 @@ from cfltr_core import (
     naive,
     policy_aware,
     power_examination,
-    sessions_for_clicks,
     simulate_clicks,
 )
+from cfltr_core.clicks.simulation import sessions_for_clicks
 
 USER = PositionBasedUser(power_examination(0.8), epsilon_plus=0.9, epsilon_minus=0.3)
 THETA = lambda rank: oracles.power(0.8, 0.0, rank)  # noqa: E731

@@ -10,21 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cfltr_core import (
-    CascadeUser,
-    DeterministicPolicy,
-    DisplayShares,
-    PageCounts,
-    PositionBasedUser,
-    TrustUser,
-    count_pages,
-    simulate_pages,
-)
+from cfltr_core import DeterministicPolicy, DisplayShares, TrustUser, count_pages, simulate_pages
+from cfltr_core.clicks.other_users import CascadeUser
+from cfltr_core.clicks.pages import PageCounts
 
 CUTS = [0, 3, 5]
 SHARES = {"document": [0, 1], "rank": [1, 2], "share": [1.0, 0.5], "offsets": CUTS}
 HALF = DisplayShares(**SHARES)
-OTHER = DisplayShares(document=[0], rank=[1], share=[1.0], offsets=[0, 3])
 ROWS = {
     "page": [0, 0, 1],
     "query": [0, 0, 1],
@@ -34,13 +26,6 @@ ROWS = {
     "clicks": [[1, 0], [2, 1], [0, 0]],
 }
 SIMULATED = {"relevance": [1.0, 0.0], "sessions": [2], "rng": np.random.default_rng(0)}
-PAGES = simulate_pages(
-    DeterministicPolicy([1, 2, 3, 1, 2], CUTS),
-    PositionBasedUser([1.0, 0.6, 0.3]),
-    relevance=[1, 0, 1, 0, 1],
-    sessions=[1, 1],
-    rng=np.random.default_rng(0),
-)
 
 
 def shares(**changes: Any) -> DisplayShares:
@@ -76,17 +61,8 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: shares(document=[0, 0], rank=[1, 1]), "rank[0] is 1, but another term is of the same document and rank"),
     (lambda: shares(document=[4, 4], share=[0.5, 0.75]), "share: those of document 4 add up to 1.25: a session sh"),
     (lambda: shares(document=[3, 4], rank=[2, 2]), "share: those of rank 2 in query 1 add up to 1.5: a session shows"),
-    (lambda: DisplayShares.mixed([], []), "parts: expected the shares of at least one ranker, got none"),
-    (lambda: DisplayShares.mixed([HALF, OTHER], [0.5, 0.5]), "parts[1] has other offsets than parts[0]: mix shares"),
-    (lambda: DisplayShares.mixed([HALF, HALF], [1.0]), "traffic: expected shape (2,) or (2, 2), got (1,)"),
-    (lambda: DisplayShares.mixed([HALF, HALF], [0.5, 0.25]), "traffic adds up to 0.75: divide it by its sum"),
-    (lambda: DisplayShares.mixed([HALF] * 2, [[0.5, 1.0], [0.5] * 2]), "traffic[:, 1] adds up to 1.5: divide it by"),
     (lambda: HALF.exposure([1.0, 0.5]), "user is list: expected a user, of an estimated curve curve.user()"),
     (lambda: HALF.exposure_slope([1.0, 0.5]), "user is list: expected a user, of an estimated curve curve.user()"),
-    (
-        lambda: DisplayShares.of_pages(PAGES, offsets=[0, 2, 5]),
-        "pages.document[2] is 2: it is of another query by offsets than by pages",
-    ),
     (lambda: rows(**{name: [] for name in ROWS}), "rank: there is no row"),
     (lambda: rows(page=[0, 0, 2]), "page[2] is 2: number pages 0, 1, 2"),
     (lambda: rows(rank=[1, 3, 1]), "rank[1] is 3: the rows of a page have the ranks 1, 2"),

@@ -12,16 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cfltr_core import (
-    CascadeUser,
-    DeterministicPolicy,
-    MixturePolicy,
-    PositionBasedUser,
-    TrustUser,
-    enumerate_logs,
-    sessions_for_clicks,
-    simulate_clicks,
-)
+from cfltr_core import DeterministicPolicy, MixturePolicy, PositionBasedUser, TrustUser, enumerate_logs, simulate_clicks
+from cfltr_core.clicks.other_users import CascadeUser
+from cfltr_core.clicks.simulation import sessions_for_clicks
 
 THETA = [1.0, 0.6, 0.3, 0.2]
 NOISES: list[tuple[oracles.Noise, oracles.Noise]] = [

@@ -11,15 +11,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import Counts, counts, log_of
 
-from cfltr_core import (
-    DeterministicPolicy,
-    PositionBasedUser,
-    TrustCurve,
-    TrustUser,
-    affine,
-    aggregate_clicks,
-)
+from cfltr_core import DeterministicPolicy, PositionBasedUser, TrustUser, affine, aggregate_clicks
 from cfltr_core.evaluation.estimators import corrected_clicks
+from cfltr_core.propensity.trust_curves import TrustCurve
 
 SMALL = counts(longest=3, most_sessions=3)
 THETA, PLUS, MINUS = [1.0, 0.5, 0.3], [0.9, 0.8, 0.8], [0.5, 0.3, 0.1]

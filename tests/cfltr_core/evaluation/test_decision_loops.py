@@ -20,7 +20,6 @@ from cfltr_core import (
     DisplayShares,
     MixturePolicy,
     PositionBasedUser,
-    PropensityCurve,
     average_rank,
     choose_safely,
     dcg,
@@ -30,8 +29,9 @@ from cfltr_core import (
     rank_weights,
     simulate_clicks,
 )
-from cfltr_core.evaluation import decisions
-from cfltr_core.evaluation.decisions import Decision
+from cfltr_core.evaluation import query_intervals
+from cfltr_core.evaluation.answers import Decision, answer_of
+from cfltr_core.propensity.curves import PropensityCurve
 
 THETA = [1.0, 0.6, 0.3]
 USER = PositionBasedUser(THETA, epsilon_minus=0.2)
@@ -69,37 +69,59 @@ def cases(draw: st.DrawFn) -> tuple[ClickLog, DisplayShares, list[float], list[f
     return log, DisplayShares.of_policy(policy), scores[0], scores[1]
 
 
-def by_loops(log: ClickLog, shares: DisplayShares, gap: list[float], covariance: list[list[float]]) -> dict[str, float]:
+def table_of(shares: DisplayShares) -> dict[tuple[int, int], float]:
+    return {(int(d), int(k)): float(s) for d, k, s in zip(shares.document, shares.rank, shares.share, strict=True)}
+
+
+def by_loops(
+    log: ClickLog, shares: DisplayShares, gap: list[float], covariance: list[list[float]], extra: list[float]
+) -> dict[str, float]:
     terms = list(zip(log.document.tolist(), log.rank.tolist(), log.clicks.tolist(), strict=True))
-    table = {(int(d), int(k)): float(s) for d, k, s in zip(shares.document, shares.rank, shares.share, strict=True)}
-    parts = oracles.decision_parts(terms, gap, table, THETA, covariance, log.sessions.tolist(), log.offsets.tolist())
-    exposure = oracles.shared_exposure(table, int(log.offsets[-1]), THETA)
-    return {**parts, **{str(d): e for d, e in enumerate(exposure)}}
+    lists = (log.sessions.tolist(), log.offsets.tolist())
+    return oracles.decision_parts(terms, gap, table_of(shares), THETA, covariance, *lists, extra)
+
+
+def end_by_loops(parts: dict[str, float], level: float) -> tuple[float, float]:
+    half = oracles.student_quantile(level, parts["freedom"]) * math.sqrt(parts["of clicks"] + parts["of theta"])
+    return parts["difference"] - half, parts["difference"] + half
 
 
 @pytest.mark.oracle("decisions.decide")
-@given(case=cases(), known=st.booleans(), level=st.sampled_from([0.8, 0.95]), least=st.sampled_from([0, 10]))
-def test_decide(case: Any, known: bool, level: float, least: int) -> None:
+@given(
+    case=cases(),
+    known=st.booleans(),
+    level=st.sampled_from([0.8, 0.95]),
+    least=st.sampled_from([0, 10]),
+    ceiling=st.sampled_from([0.3, 1.0]),
+    spend=st.sampled_from([0.5, 1.0]),
+)
+def test_decide(case: Any, known: bool, level: float, least: int, ceiling: float, spend: float) -> None:
     log, shares, new_scores, old_scores = case
     cuts = log.offsets.tolist()
     new, old = (rank_weights(s, cuts, metric=dcg(3)) for s in (new_scores, old_scores))
     lam, other = (oracles.rank_weights(s, cuts, oracles.dcg_at(3)) for s in (new_scores, old_scores))
     gap = oracles.rank_difference(lam, other)
     covariance = np.zeros((3, 3)).tolist() if known else COVARIANCE
-    loops = by_loops(log, shares, gap, covariance)
+    exposure = oracles.shared_exposure(table_of(shares), cuts[-1], THETA)
+    unseen = oracles.never_shown(gap, exposure, cuts, ceiling)
+    loops, lowest, highest = (
+        by_loops(log, shares, gap, covariance, extra) for extra in ([0.0] * len(log.sessions), *unseen)
+    )
     given_theta = {"user": PositionBasedUser(THETA)} if known else {"curve": curve()}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decisions, "LEAST_CLICKS", least)
-        found = decide(new, old, log=log, shares=shares, smallest=0.3, level=level, **given_theta)
+        patch.setattr(query_intervals, "LEAST_CLICKS", least)
+        given_numbers = {"smallest": 0.3, "level": level, "ceiling": ceiling, "spend": spend}
+        found = decide(new, old, log=log, shares=shares, **given_theta, **given_numbers)
     assert isinstance(found, Decision)
     assert found.difference == pytest.approx(loops["difference"], rel=1e-12, abs=1e-12)
     assert found.effective_clicks == pytest.approx(loops["clicks"], rel=1e-9)
     assert found.effective_queries == pytest.approx(loops["queries"], rel=1e-9)
-    exposure = [loops[str(d)] for d in range(cuts[-1])]
     assert found.support == pytest.approx(oracles.support(lam, exposure, log.sessions.tolist(), cuts), rel=1e-12)
     if not any(gap):
-        assert (found.answer, found.interval) == ("no difference larger than δ", (0.0, 0.0))
+        assert (found.answer, found.interval) == ("no difference that matters", (0.0, 0.0))
         return
+    for value, parts in zip(found.unseen, (lowest, highest), strict=True):
+        assert value == pytest.approx(parts["difference"] - loops["difference"], abs=1e-12)
     variance = loops["of clicks"] + loops["of theta"]
     if found.effective_clicks < least or loops["queries"] <= 1 + 1e-9 or math.isnan(variance):
         assert (found.answer, found.interval) == ("undecided", (-math.inf, math.inf))
@@ -108,9 +130,11 @@ def test_decide(case: Any, known: bool, level: float, least: int) -> None:
     if variance > 0:
         assert found.share_of_theta == pytest.approx(loops["of theta"] / variance, rel=1e-9, abs=1e-12)
     # Below one degree of freedom Student's tails are too long for the rule of the reference.
-    if loops["freedom"] > 1:
-        half = oracles.student_quantile(level, loops["freedom"]) * math.sqrt(variance)
-        low, high = loops["difference"] - half, loops["difference"] + half
+    if min(parts["freedom"] for parts in (loops, lowest, highest)) > 1:
+        each = 1 - (1 - level) * spend
+        assert found.level == pytest.approx(each)
+        np.testing.assert_allclose(found.sampling, end_by_loops(loops, each), rtol=1e-6, atol=1e-9)
+        low, high = end_by_loops(lowest, each)[0], end_by_loops(highest, each)[1]
         np.testing.assert_allclose(found.interval, (low, high), rtol=1e-6, atol=1e-9)
         if min(abs(x) for x in (low, high, low + 0.3, high - 0.3)) > 1e-6:
             assert found.answer == oracles.answer(low, high, 0.3)
@@ -166,16 +190,24 @@ def test_derivative_of_the_difference_by_theta() -> None:
         assert math.sqrt(found.share_of_theta) * found.standard_error == pytest.approx(abs(slopes[k]), rel=1e-7)
 
 
-@pytest.mark.oracle("decisions.Decision.summary")
+@pytest.mark.oracle("answers.answer_of")
+@given(ends=st.tuples(st.floats(-1, 1), st.floats(-1, 1)), smallest=st.floats(0.01, 1))
+def test_answers(ends: tuple[float, float], smallest: float) -> None:
+    assert answer_of(min(ends), max(ends), smallest) == oracles.answer(min(ends), max(ends), smallest)
+
+
+@pytest.mark.oracle("answers.Decision.summary")
 @pytest.mark.parametrize("smallest", [0.01, 0.1, 1.0])
 @pytest.mark.parametrize("pair", [("good", "bad"), ("bad", "good"), ("near", "bad")])
 def test_the_summary_begins_with_the_answer(smallest: float, pair: tuple[str, str]) -> None:
     log, shares, rankers = world(200, 10)
     found = decide(rankers[pair[0]], rankers[pair[1]], log=log, shares=shares, user=USER, smallest=smallest)
-    assert found.summary.lower().startswith(oracles.answer(*found.interval, smallest))
+    asked, answered = found.summary.splitlines()[:2]
+    assert asked.startswith("Asked: the DCG of the new ranker minus that of production, a session, in clicks at rank 1")
+    assert answered.lower().startswith(oracles.answer(*found.interval, smallest))
 
 
-@pytest.mark.oracle("safe_choice.choose_safely")
+@pytest.mark.oracle("safe_choice.choose_safely", "safe_choice.SafeChoice.summary")
 @given(seed=st.integers(0, 2**20), smallest=st.sampled_from([0.02, 0.1, 0.5]), n=st.integers(1, 4))
 def test_choose_safely(seed: int, smallest: float, n: int) -> None:
     log, shares, rankers = world(30, 8, seed=seed % 50)
@@ -193,6 +225,9 @@ def test_choose_safely(seed: int, smallest: float, n: int) -> None:
     assert {name: d.interval[0] for name, d in found.decisions.items()} == pytest.approx(
         {name: low for name, _, low in looks}
     )
+    first, *lines = found.summary.splitlines()
+    assert first.startswith("Production stays" if found.chosen is None else f"Deploy '{found.chosen}'")
+    assert lines == [f"{name}: {one!r}" for name, one in found.decisions.items()]
     stays = "production stays" if found.chosen is None else f"'{found.chosen}'"
     assert repr(found) == f"SafeChoice({stays}, of {n} candidate{'s' * (n > 1)})"
 
@@ -253,13 +288,13 @@ def test_sessions_more_depend_on_the_error_and_on_delta_alone(smallest: float, s
     found = decide(
         rankers["near"], rankers["bad"], log=log, shares=shares, smallest=smallest, curve=curve(covariance=spread)
     )
-    assume(found.answer == "undecided" and found.effective_clicks >= decisions.LEAST_CLICKS)
+    assume(found.answer == "undecided" and found.effective_clicks >= query_intervals.LEAST_CLICKS)
     of_theta = found.share_of_theta * found.standard_error**2
     of_clicks = found.standard_error**2 - of_theta
-    half = (found.interval[1] - found.interval[0]) / 2
+    half = (found.sampling[1] - found.sampling[0]) / 2
     t = half / found.standard_error
     for multiple in (t + oracles.bisect(lambda x: 0.5 * (1 + math.erf(x / math.sqrt(2))), 0.8, 0.0, 9.0), 2 * t):
-        room = (smallest / multiple) ** 2 - of_theta
+        room = (max(smallest + found.unseen[0], 0) / multiple) ** 2 - of_theta
         wanted = log.n_sessions * of_clicks / room if room > 0 else math.inf
         if wanted > log.n_sessions:
             assert found.sessions_more == (math.inf if room <= 0 else math.ceil(wanted - log.n_sessions))
@@ -270,7 +305,7 @@ def test_sessions_more_depend_on_the_error_and_on_delta_alone(smallest: float, s
 def test_few_clicks_give_no_interval() -> None:
     log, shares, rankers = world(3, 1, seed=3)
     found = decide(rankers["good"], rankers["bad"], log=log, shares=shares, smallest=0.1, user=USER)
-    assert 0 < found.effective_clicks < decisions.LEAST_CLICKS
+    assert 0 < found.effective_clicks < query_intervals.LEAST_CLICKS
     assert found.answer == "undecided"
     assert found.interval == (-math.inf, math.inf)
     assert found.sessions_more == math.ceil(3 * 10 / found.effective_clicks) - 3
@@ -288,14 +323,19 @@ def test_words() -> None:
     log, shares, rankers = world(200, 100)
     case = {"log": log, "shares": shares, "curve": curve(covariance=(np.array(COVARIANCE) / 1e4).tolist())}
     found = decide(rankers["good"], rankers["bad"], smallest=0.1, **case)
-    assert repr(found).startswith("Decision(better: DCG +")
+    assert repr(found).startswith("Decision(better by at least δ: DCG +")
     assert str(found) == found.summary
     assert f"{1 - found.support:.1%} of the new ranker's weight" in found.summary
     assert f"{found.share_of_theta:.0%} of the variance is that of θ̂" in found.summary
-    hopeless = decide(rankers["near"], rankers["bad"], log=log, shares=shares, curve=curve(), smallest=1e-4)
+    near = (rankers["near"], rankers["bad"])
+    hidden = decide(*near, log=log, shares=shares, user=USER, smallest=0.002)
+    assert (hidden.answer, hidden.sessions_more) == ("undecided", math.inf)
+    assert f"could add {hidden.unseen[0]:+.3g} to {hidden.unseen[1]:+.3g}" in hidden.summary
+    assert "what was never shown leaves it open: show it" in hidden.summary
+    hopeless = decide(*near, log=log, shares=shares, curve=curve(), smallest=1e-4, ceiling=1e-9)
     assert (hopeless.answer, hopeless.sessions_more) == ("undecided", math.inf)
     assert "give θ̂ more sessions" in hopeless.summary
-    missing = decide(rankers["near"], rankers["bad"], log=log, shares=shares, user=USER, smallest=1e-4)
+    missing = decide(*near, log=log, shares=shares, user=USER, smallest=1e-4, ceiling=1e-9)
     assert f"some {missing.sessions_more:,.0f} sessions more would show a difference of δ with prob" in missing.summary
     same = decide(rankers["good"], rankers["good"], smallest=0.1, **case)
     assert same.summary.endswith("both rankers give the same DCG, whatever is clicked.")
@@ -360,14 +400,14 @@ UNSURE = curve(covariance=[[0.0, 0.0, 0.0], [0.0, 0.1, 0.0], [0.0, 0.0, math.nan
     [
         ({"new": np.ones(20)}, TypeError, "new is ndarray: expected RankWeights, what rank_weights("),
         ({"production": None}, TypeError, "production is NoneType: expected RankWeights"),
-        ({"log": 3}, TypeError, "log is int: expected ClickLog"),
-        ({"shares": 3}, TypeError, "shares is int: expected DisplayShares"),
+        ({"log": 3}, TypeError, "log is int: expected ClickLog or Events"),
+        ({"shares": 3}, TypeError, "shares is int: expected DisplayShares or Events"),
         ({"user": None}, TypeError, "curve, user: give one of the two"),
         ({"curve": curve()}, TypeError, "curve, user: give one of the two"),
         (
             {"user": None, "curve": USER},
             TypeError,
-            "curve is PositionBasedUser: expected PropensityCurve, as estimators",
+            "curve is PositionBasedUser: expected PropensityCurve or TrustCurve, as estimators",
         ),
         (
             {"new": rank_weights(np.ones(20), LOG.offsets, metric=dcg(3))},
@@ -384,6 +424,11 @@ UNSURE = curve(covariance=[[0.0, 0.0, 0.0], [0.0, 0.1, 0.0], [0.0, 0.0, math.nan
         ({"smallest": 0}, ValueError, "smallest is 0: expected a finite number > 0"),
         ({"smallest": math.nan}, ValueError, "smallest is nan: expected a finite number > 0"),
         ({"level": 1}, ValueError, "level is 1: expected a number > 0 and < 1"),
+        ({"spend": 0}, ValueError, "spend is 0: expected a number > 0 and <= 1"),
+        ({"ceiling": 2}, ValueError, "ceiling is 2: expected a number > 0 and <= 1"),
+        ({"by": "week"}, ValueError, "by is 'week': choose one of 'period'"),
+        ({"by": "period"}, TypeError, "log: periods and displays are told by Events; give log=events.part(…)"),
+        ({"ab_test": ("A", "B")}, TypeError, "ab_test: the sessions of a ranker are told by Events; give log="),
         ({"cutoff": 0}, ValueError, "cutoff is 0: expected a whole number of at least 1"),
         (
             {"user": None, "curve": UNLINKED},

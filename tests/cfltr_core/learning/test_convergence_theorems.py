@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from cfltr_core import exact_runs, proof_steps
+from cfltr_book.experiments.ch13 import proof_steps
+from cfltr_core import exact_runs
 from cfltr_core.learning.convergence import convergence_bound, learning_rate_for, second_moment
 from cfltr_core.learning.proofs import Runs
 

@@ -27,14 +27,13 @@ from cfltr_core import (
     fit_propdcg,
     fit_proprank,
     lambda_loss,
-    lambda_objective,
     ndcg,
     policy_aware,
     simulate_clicks,
     two_layer,
 )
 from cfltr_core.learning.course import Plan, TrainingDiverged, validation_pair
-from cfltr_core.learning.lambdaloss_fit import LambdaFit
+from cfltr_core.learning.lambdaloss_fit import LambdaFit, lambda_objective
 from cfltr_core.learning.module_training import train_module
 
 CUTS = TWO_RANKS.offsets.tolist()

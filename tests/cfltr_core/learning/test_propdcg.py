@@ -161,10 +161,10 @@ def test_an_edge_that_stays_one_is_told() -> None:
         assert len(asked) == 2 + extend
         assert chosen.at_edge
         assert (min if best < 1 else max)(chosen.estimates) == chosen.fit.C
-        end, more = ("smallest", "smaller") if best < 1 else ("largest", "larger")
+        end = "smallest" if best < 1 else "largest"
         assert repr(chosen) == (
             f"Selection(C={chosen.fit.C:g} of {2 + extend} values, the {end} that was tried: the risk still falls "
-            f"there; give a grid with {more} values, or a larger extend)"
+            "there; give a wider grid, or a larger extend)"
         )
 
 

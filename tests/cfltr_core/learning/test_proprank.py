@@ -24,8 +24,8 @@ from cfltr_core import (
 )
 from cfltr_core.learning import hinge_solver
 from cfltr_core.learning.enclosure import Slopes, gap_unit
-from cfltr_core.learning.hinge_solver import Cost, Matrix
 from cfltr_core.learning.proprank import LinearFit, minimise, training_problem
+from cfltr_core.learning.smoothed_hinge import Cost, Matrix
 
 # Among the problems, those that the program itself cannot enclose to 1e-7: weights of 1e9 on an optimum that double
 # precision then cannot express.  There the enclosure is all that can be asked for.
@@ -142,7 +142,7 @@ def test_scores() -> None:
     assert found.decision_function(np.zeros((0, 4))).shape == (0,)
 
 
-@pytest.mark.oracle("hinge_solver.Matrix.largest", "hinge_solver.Matrix.times", "hinge_solver.Matrix.transposed")
+@pytest.mark.oracle("smoothed_hinge.Matrix.largest", "smoothed_hinge.Matrix.times", "smoothed_hinge.Matrix.transposed")
 def test_products_block_by_block() -> None:
     """Single precision features in double precision: never a copy of all, whatever the number of rows in a block."""
     rng = np.random.default_rng(0)

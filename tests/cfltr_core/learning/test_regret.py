@@ -13,18 +13,9 @@ from ragged_logs import CLICKS, DOCUMENT, OFFSETS, PROPENSITY, clicks_in
 from small_logs import LOG as SMALL
 from small_logs import SILENT, X
 
-from cfltr_core import (
-    RankingData,
-    certified_optimum,
-    click_sampler,
-    evaluation_steps,
-    excess_risk,
-    label_log,
-    regret,
-    train_sgd,
-)
+from cfltr_core import RankingData, certified_optimum, click_sampler, evaluation_steps, label_log, regret, train_sgd
 from cfltr_core.learning.certified import CertifiedOptimum, surrogate_risk
-from cfltr_core.learning.regret import ExcessRisk, Regret
+from cfltr_core.learning.regret import Regret
 from cfltr_core.learning.sgd import SGDPath
 
 FEATURES = np.random.default_rng(1).normal(size=(17, 3))
@@ -151,40 +142,15 @@ def test_regret_and_its_split(iterate: str) -> None:
     np.testing.assert_allclose(found.total, judged(LABELS.weights) - wanted, atol=1e-12)
     np.testing.assert_allclose(found.training, judged(BEST.weights) - wanted, atol=1e-12)
     np.testing.assert_allclose(found.log_part + found.training, found.total, atol=1e-12)
-    for records in (False, True):
-        for part, values in (("total", found.total), ("training", found.training)):
-            mean = found.average(part, records=records)
-            assert mean.shape == (2, 2)
-            for run, rate in np.ndindex(2, 2):
-                one = oracles.time_average(path.steps.tolist(), values[:, run, rate].tolist(), records)
-                assert math.isclose(mean[run, rate], one, rel_tol=1e-9, abs_tol=1e-12)
+    for part, values in (("total", found.total), ("training", found.training)):
+        mean = found.average(part)
+        assert mean.shape == (2, 2)
+        for run, rate in np.ndindex(2, 2):
+            one = oracles.time_average(path.steps.tolist(), values[:, run, rate].tolist())
+            assert math.isclose(mean[run, rate], one, rel_tol=1e-9, abs_tol=1e-12)
     np.testing.assert_array_equal(found.average(), found.average("total"))
     assert repr(found).startswith("Regret(4 records, ")
     assert isinstance(found, Regret)
-
-
-@pytest.mark.oracle("regret.excess_risk")
-@pytest.mark.parametrize("iterate", ["average", "last"])
-def test_the_excess_of_the_risk(iterate: str) -> None:
-    path = path_of()
-    found = excess_risk(path, LOG, features=FEATURES, optimum=BEST, iterate=iterate)
-    weights = path.average if iterate == "average" else path.last
-    own = float(np.linalg.norm(BEST.weights))
-    for place in np.ndindex(*weights.shape[:-1]):
-        w = weights[place]
-        above = math.fsum(
-            m * oracles.hinge_risk(FEATURES.tolist(), OFFSETS, d, w.tolist()) for d, m in enumerate(MASS) if m
-        ) - risk_of(BEST.weights)
-        assert math.isclose(found.above[place], above, rel_tol=1e-9, abs_tol=1e-9)
-        radius = max(own, float(np.linalg.norm(w)))
-        assert math.isclose(found.slack[place], BEST.risk - BEST.floor(radius), rel_tol=1e-12)
-        assert found.above[place] >= -found.slack[place]  # what the certificate says
-    assert isinstance(found, ExcessRisk)
-    assert found.steps.tolist() == [0, 3, 20, 60]
-    assert repr(found).startswith("ExcessRisk(4 records, known up to ")
-    single = FEATURES.astype(np.float32)
-    near = excess_risk(path, LOG, features=single, optimum=BEST, iterate=iterate)
-    np.testing.assert_allclose(near.above, found.above, atol=1e-4)
 
 
 def test_many_rankers_and_many_documents_are_scored_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,12 +158,10 @@ def test_many_rankers_and_many_documents_are_scored_in_parts(monkeypatch: pytest
 
     path = path_of(record=tuple(range(0, 61, 3)))
     given = {"label_optimum": LABELS, "log_optimum": BEST}
-    whole, risk = regret(path, DATA, **given), excess_risk(path, LOG, features=FEATURES, optimum=BEST)
+    whole = regret(path, DATA, **given)
     monkeypatch.setattr(module, "TOGETHER", 3)
     monkeypatch.setattr(module, "BLOCK", 5)
     np.testing.assert_allclose(regret(path, DATA, **given).ndcg, whole.ndcg, rtol=1e-12)
-    parts = excess_risk(path, LOG, features=FEATURES, optimum=BEST)
-    np.testing.assert_allclose(parts.above, risk.above, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.oracle("regret.evaluation_steps")
@@ -258,21 +222,6 @@ CASES: dict[str, tuple[type[Exception], Callable[[], object], str]] = {
         ValueError,
         lambda: regret(path_of(), DATA, label_optimum=LABELS, log_optimum=NARROW),
         "^log_optimum: it has 1 weights for 3 features",
-    ),
-    "excess, optimum": (
-        ValueError,
-        lambda: excess_risk(path_of(), LOG, features=FEATURES, optimum=NARROW),
-        "^optimum: it has 1 weights for 3 features",
-    ),
-    "excess, features": (
-        ValueError,
-        lambda: excess_risk(path_of(), LOG, features=FEATURES[:5], optimum=BEST),
-        r"^features: expected shape \(17, n_features\), got \(5, 3\)",
-    ),
-    "excess, iterate": (
-        ValueError,
-        lambda: excess_risk(path_of(), LOG, features=FEATURES, optimum=BEST, iterate="mean"),
-        "^iterate is 'mean': choose",
     ),
     "part": (
         ValueError,

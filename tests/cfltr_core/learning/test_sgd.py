@@ -9,7 +9,8 @@ import oracles
 import pytest
 from ragged_logs import CLICKS, DOCUMENT, OFFSETS, PROPENSITY, clicks_in
 
-from cfltr_core import click_sampler, exact_runs, proof_steps, train_sgd, weight_summary
+from cfltr_book.experiments.ch13 import proof_steps
+from cfltr_core import click_sampler, exact_runs, train_sgd, weight_summary
 from cfltr_core.learning.convergence import (
     click_gradients,
     convergence_bound,
@@ -238,7 +239,7 @@ def test_all_sequences_are_followed() -> None:
     assert math.isclose(runs.probability.sum(), 1, rel_tol=EXACT)
 
 
-@pytest.mark.oracle("proofs.proof_steps", "proofs.ProofSteps.ladder")
+@pytest.mark.oracle("ch13.proof_steps", "ch13.ProofSteps.ladder")
 @pytest.mark.parametrize("method", ["ips", "countersample"])
 def test_every_step_of_the_proof(method: str) -> None:
     for seed in range(5):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from small_logs import CUTS, LOG, SILENT, X
 
-from cfltr_core import click_sampler, exact_runs, proof_steps, train_sgd, weight_summary
+from cfltr_core import click_sampler, exact_runs, train_sgd, weight_summary
 from cfltr_core.learning.convergence import (
     convergence_bound,
 )
@@ -33,16 +33,6 @@ def train(**changes):
 
 def runs(probability=(0.5, 0.5), scale=(1.0, 1.0), rate=0.1, steps=3, gradients=slopes):
     return exact_runs(gradients, probability, factor=scale, learning_rate=rate, steps=steps, n_features=1)
-
-
-def proof(**changes):
-    values = {"optimum": [1.0], "radius": 1.0, "gradient_bound": 1.0}
-    return proof_steps(
-        runs(),
-        lambda states: states[:, 0],
-        risk_gradient=lambda states: np.ones((len(states), 1)),
-        **{**values, **changes},
-    )
 
 
 CASES: dict[str, tuple[Callable[[], object], str]] = {
@@ -87,7 +77,6 @@ def test_message(case: str) -> None:
 def test_the_unbroken_arguments_are_accepted() -> None:
     assert train().last.shape == (1, 1, 1, 3)
     assert len(runs().probability) == 8
-    assert proof().excess <= 0
     assert weight_summary(LOG).n_clicks == 6
     for thing in (AliasTable.build([1.0]), SAMPLER, train()):
         assert len(repr(thing)) < 80  # arrays are not printed

@@ -13,6 +13,7 @@ from event_damage import frame_of
 from oracles import Event
 
 import cfltr_core as cf
+from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.event_sources import event_table, without_deprecations
 from cfltr_core.logs.homogeneity import homogeneity
 from cfltr_core.logs.log_report import LogCheck, LogReport, check_line
@@ -39,7 +40,7 @@ def small_log(seed: int, sessions: int = 60) -> list[Event]:
     return out
 
 
-def counted(events: list[Event]) -> cf.Events:
+def counted(events: list[Event]) -> Events:
     return cf.read_events(frame_of(events), LISTS, split=None)
 
 
@@ -186,6 +187,11 @@ def by_query(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[(rows["query"] % 2 == 0) | (rows.ranker != "new")]
 
 
+def rarer_by_query(rows: pd.DataFrame) -> pd.DataFrame:
+    """In every query some sessions are served by each."""
+    return rows[(rows["query"] % 2 == 0) | (rows.ranker != "new") | (rows.session % 2 == 0)]
+
+
 def other_taste(rows: pd.DataFrame) -> pd.DataFrame:
     lost = (rows.period == 2) & (rows.document == 0) & (rows.session % 2 == 0)
     return rows.assign(clicked=rows.clicked.where(~lost, 0))
@@ -205,7 +211,8 @@ def stopping(rows: pd.DataFrame) -> pd.DataFrame:
     [
         (filtered, "pages without a click", "red"),
         (cut, "rows missing", "red"),
-        (by_query, "choice of the ranker", "amber"),
+        (by_query, "choice of the ranker", "red"),
+        (rarer_by_query, "choice of the ranker", "amber"),
         (other_taste, "taste over time", "red"),
         (robots, "bots", "red"),
         (stopping, "clicks above", "red"),

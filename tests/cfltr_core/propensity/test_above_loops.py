@@ -10,17 +10,17 @@ import oracles
 import pytest
 
 from cfltr_core import (
-    CascadeUser,
     DeterministicPolicy,
     MixturePolicy,
-    PageCounts,
     PositionBasedUser,
     clicks_above_test,
     conditional_poisson,
     count_pages,
-    page_displays,
     simulate_pages,
 )
+from cfltr_core.clicks.other_users import CascadeUser
+from cfltr_core.clicks.pages import PageCounts
+from cfltr_core.propensity.clicks_above import page_displays
 
 PLACES = 4
 NOISE = {"epsilon_plus": 0.9, "epsilon_minus": 0.1}
@@ -53,28 +53,26 @@ def single_sessions(seed: int) -> tuple[list[int], list[list[int]], list[list[in
 
 
 @pytest.mark.oracle("clicks_above.page_displays")
-@pytest.mark.parametrize("half", [None, 0, 1])
-def test_pages_as_strata(half: int | None) -> None:
+def test_pages_as_strata() -> None:
     query, shown, clicked = single_sessions(0)
     expected: dict[tuple[int, int, int], list[int]] = {}
     for (q, page), ((impressions,), places) in oracles.page_table(query, shown, clicked).items():
         for place, document in enumerate(page):
             cell = expected.setdefault((q, document, place + 1), [0, 0])
-            for h in (0, 1) if half is None else (half,):
+            for h in (0, 1):
                 cell[0] += impressions[h]
                 cell[1] += places[place][h]
-    counts = page_displays(count_pages(query, shown, clicked=clicked), half=half)
+    counts = page_displays(count_pages(query, shown, clicked=clicked))
     rows = zip(counts.query, counts.document, counts.rank, counts.impressions, counts.clicks, strict=True)
     assert {(q, d, k): [n, c] for q, d, k, n, c in rows} == {key: cell for key, cell in expected.items() if cell[0]}
 
 
 @pytest.mark.oracle("clicks_above.clicks_above_test")
-@pytest.mark.parametrize("half", [0, 1])
-def test_against_loops(half: int) -> None:
+def test_against_loops() -> None:
     query, shown, clicked = single_sessions(3)
     pages = count_pages(query, shown, clicked=clicked)
-    test = clicks_above_test(pages, half=half)
-    rows = oracles.above_rows(oracles.page_table(query, shown, clicked), half)
+    test = clicks_above_test(pages)
+    rows = oracles.above_rows(oracles.page_table(query, shown, clicked), 0)
 
     def slopes(mine: list[oracles.Above], at: list[float]) -> list[float]:
         return oracles.differences(lambda v: oracles.above_value(mine, [0.0, *v[:2]], v[2]), at)
@@ -98,7 +96,8 @@ def test_against_loops(half: int) -> None:
     table = oracles.page_table(query, shown, clicked)
     kept = [i for i, (q, row) in enumerate(zip(query, shown, strict=True)) if min(table[q, tuple(row)][0][0]) > 0]
     both = count_pages(*([column[i] for i in kept] for column in (query, shown)), clicked=[clicked[i] for i in kept])
-    curve = conditional_poisson(page_displays(both, half=1 - half))
+    fitted = dataclasses.replace(both, impressions=both.impressions * [0, 1], clicks=both.clicks * [0, 1])
+    curve = conditional_poisson(page_displays(fitted))
     np.testing.assert_allclose(test.curve.curve, curve.curve, rtol=1e-9)
 
 
@@ -131,12 +130,6 @@ def test_what_is_refused() -> None:
     pages = count_pages([0, 0], [[0, 1], [1, 0]], clicked=[[1, 0], [1, 1]])
     with pytest.raises(ValueError, match=r"^pages: no page was shown in both halves; show pages more than once"):
         clicks_above_test(pages)
-    with pytest.raises(ValueError, match=r"^half is 2: choose one of 0, 1"):
-        clicks_above_test(pages, half=2)
-    with pytest.raises(ValueError, match=r"^half is 1: there is no session in it"):
-        page_displays(pages, half=1)
-    with pytest.raises(ValueError, match=r"^half is 'first': choose one of 0, 1"):
-        page_displays(pages, half="first")  # type: ignore[arg-type]
     one = count_pages([0] * 4, [[0, 1, 2]] * 4, clicked=[[1, 0, 1]] * 4)
     with pytest.raises(ValueError, match=r"^counts: no two ranks can be compared, because every document was shown at"):
         clicks_above_test(one)

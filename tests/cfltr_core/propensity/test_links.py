@@ -119,22 +119,21 @@ def test_sentences() -> None:
     groups = [oracles.rank_words(part) for part in ([1, 2], [3, 4], [6])]
     assert "; ".join(groups) in text
     # However many groups, one sentence.
-    assert f"No document links {groups[0]} with {groups[1]}, {groups[1]} with {groups[2]}: for each pair show" in text
-    assert "show one per cent of the sessions their page with ranks 2 and 3, or 4 and 6 swapped, and all" in text
+    assert f"No document links {groups[0]} with {groups[1]}, {groups[1]} with {groups[2]}: to join them, show" in text
+    assert "show one per cent of the sessions their page with ranks 2 and 3, or 4 and 6 swapped." in text
     assert text.count("No document links") == 1
     two = rank_links(of_strata({1: (99, 20), 2: (99, 10)}, {3: (99, 20), 4: (99, 10)}))
     assert two.diagnosis[1] == (
-        f"No document links {groups[0]} with {groups[1]}: show one per cent of the sessions their page with ranks 2 "
-        "and 3 swapped, and these groups are joined."
+        f"No document links {groups[0]} with {groups[1]}: to join them, show one per cent of the sessions their page "
+        "with ranks 2 and 3 swapped."
     )
     assert "Never shown: rank 5" in text
     assert "Shown but never clicked: rank 6" in text
     require_comparable(apart, apart.log)
     silent = rank_links(of_strata({1: (9, 5), 2: (9, 0)}))
-    assert "one side of the link has no click" in silent.diagnosis[1]
+    assert "but clicks are missing on one side: collect more sessions." in silent.diagnosis[1]
     several = rank_links(of_strata({1: (9, 5), 2: (9, 0), 3: (9, 0)}))
     assert "Documents link rank 1 with rank 2, rank 2 with rank 3, directly" in several.diagnosis[1]
-    assert "one side of each link has no click" in several.diagnosis[1]
     with pytest.raises(ValueError, match=r"^counts: no two ranks can be compared, because clicks are missing"):
         require_comparable(silent, silent.log)
     with pytest.raises(TypeError, match=r"^counts is list: expected DisplayCounts"):

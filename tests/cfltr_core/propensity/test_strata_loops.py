@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cfltr_core import ClickLog, DeterministicPolicy, MixturePolicy, PositionBasedUser, simulate_clicks
-from cfltr_core.propensity import strata
 from cfltr_core.propensity.strata import DisplayCounts, count_rows, display_counts
 
 COLUMNS = ("query", "period", "document", "rank", "impressions", "clicks")
@@ -55,9 +54,7 @@ def test_counts_are_sorted_into_strata_or_the_row_is_named(rows: list[oracles.Ro
 
 
 @pytest.mark.oracle("strata.count_rows")
-@pytest.mark.parametrize("block", [2, 3, 1 << 20])
-def test_rows_are_counted_as_by_a_loop_whatever_the_block(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(strata, "BLOCK", block)
+def test_rows_are_counted_as_by_a_loop() -> None:
     rng = np.random.default_rng(0)
     for n_rows in (1, 2, 7, 100):
         given = {
@@ -95,8 +92,7 @@ def test_rows_that_are_refused(change: dict[str, list[float]], message: str) -> 
         count_rows(**{**given, **change})  # type: ignore[arg-type]
 
 
-def test_the_first_bad_row_is_named_in_any_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(strata, "BLOCK", 2)
+def test_the_first_bad_row_is_named() -> None:
     with pytest.raises(ValueError, match=r"^rank\[4\] is 0"):
         count_rows(query=[0] * 6, document=range(6), rank=[1, 2, 3, 4, 0, 0], clicked=[0] * 6)
     with pytest.raises(ValueError, match=r"^rank: there is no row"):

@@ -15,7 +15,6 @@ from cfltr_core import (
     DeterministicPolicy,
     DisplayCounts,
     MixturePolicy,
-    TrustCurve,
     TrustUser,
     display_counts,
     simulate_clicks,
@@ -23,6 +22,7 @@ from cfltr_core import (
 )
 from cfltr_core.propensity import trust_bias as module
 from cfltr_core.propensity.trust_bias import trust_moments
+from cfltr_core.propensity.trust_curves import TrustCurve
 
 Groups = dict[tuple[int, int], oracles.Stratum]
 CELL = st.tuples(st.integers(1, 6), st.integers(0, 1))

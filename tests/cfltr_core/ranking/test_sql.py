@@ -59,10 +59,16 @@ def test_a_name_is_a_name_and_no_code() -> None:
     assert run(LinearRanker([2.0, -0.5]).sql(names), names, [[1.0, 4.0], [3.0, 0.0]]) == [0.0, 6.0]
 
 
+def test_a_row_without_a_feature_is_last_in_any_database() -> None:
+    expression, rows = LinearRanker([2.0, -0.5]).sql(["a", "b"]), [[1.0, None], [None, None], [-1e6, 1e6]]
+    assert run(expression, ["a", "b"], rows) == [-1e99, -1e99, -2.5e6]  # type: ignore[arg-type]
+
+
 def test_weights_of_zero_are_left_out_and_digits_are_kept() -> None:
     assert LinearRanker([0.0, 0.0]).sql(["a", "b"]) == "0.0e+00"
-    assert LinearRanker([0.0, 0.1 + 0.2]).sql(["a", "b"]) == '3.0000000000000004e-01 * "b"'
-    assert LinearRanker([1.0, 2.0, 4.0]).sql(["a", "b", "c"]) == '((1.0e+00 * "a" + 2.0e+00 * "b") + 4.0e+00 * "c")'
+    assert LinearRanker([0.0, 0.1 + 0.2]).sql(["a", "b"]) == 'COALESCE(3.0000000000000004e-01 * "b", -1.0e+99)'
+    nested = '((1.0e+00 * "a" + 2.0e+00 * "b") + 4.0e+00 * "c")'
+    assert LinearRanker([1.0, 2.0, 4.0]).sql(["a", "b", "c"]) == f"COALESCE({nested}, -1.0e+99)"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,170 @@
+"""What is said of a difference: one of five answers, and the sentences that go with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from cfltr_core.evaluation.query_intervals import LEAST_CLICKS, POWER
+
+Answer = Literal["better by at least δ", "better", "no difference that matters", "worse", "undecided"]
+
+
+def answer_of(low: float, high: float, smallest: float) -> Answer:
+    """The answer of an interval from ``low`` to ``high``, δ being the ``smallest`` difference that matters.
+
+    Examples
+    --------
+    >>> from cfltr_core.evaluation.answers import answer_of
+    >>> answer_of(0.04, 0.09, 0.03), answer_of(0.01, 0.09, 0.03), answer_of(0.01, 0.02, 0.03)
+    ('better by at least δ', 'better', 'no difference that matters')
+    """
+    if low >= smallest:
+        return "better by at least δ"
+    if -smallest < low and high < smallest:
+        return "no difference that matters"
+    return "better" if low > 0 else "worse" if high < 0 else "undecided"
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Decision:
+    """What a log says of a new ranker against the one in production.
+
+    :func:`~cfltr_core.evaluation.decisions.decide` makes it, ``print`` says it.
+
+    Parameters
+    ----------
+    answer : str
+        ``"better by at least δ"`` if the interval lies above δ; ``"no difference that matters"`` if it is within ±δ;
+        ``"better"`` or ``"worse"`` if it lies above or below 0; else ``"undecided"``.
+    difference : float
+        Of the metric a session, on what was shown; positive if the new ranker is better, also for a metric that is
+        better when smaller.
+    interval : (float, float)
+        In which the difference lies with probability ``level`` at least, whatever was never shown.
+    sampling : (float, float)
+        The same with what was never shown as never clicked: the part of the interval that chance alone makes.
+    unseen : (float, float)
+        What documents that were never shown could add, at least (≤ 0) and at most (≥ 0).
+    standard_error : float
+    share_of_theta : float in [0, 1]
+        Part of its square that the error of the curve brings; 0 with θ taken as known.
+    support : float in [0, 1]
+        Share of the new ranker's weights |λ| on documents that the log can tell of: those with an exposure.
+    effective_clicks : float
+        To how many clicks of equal weight those amount at which the rankers differ (Kish).
+    effective_queries : float
+        The same for queries; Student's law has fewer degrees of freedom.
+    sessions_more : float
+        With ``"undecided"``: a whole number of further sessions like these, from ``smallest`` and the standard error
+        and never from the difference, or infinite if no number would do.  Else 0.
+    smallest, level : float
+        δ, and the level of the interval.
+    n_sessions, n_clicks, n_queries : int
+        Of the log, down to the rank that counted; queries that were asked.
+    metric : str
+    periods : mapping of names to Decision
+        Of each period, at a level that holds for all of them together; empty if they were not asked for.
+    ab_test : Decision, optional
+        Of the same two rankers by their own sessions.
+    notes : tuple of str
+        What else is to be known, in sentences.
+    """
+
+    answer: Answer
+    difference: float
+    interval: tuple[float, float]
+    sampling: tuple[float, float]
+    unseen: tuple[float, float]
+    standard_error: float
+    share_of_theta: float
+    support: float
+    effective_clicks: float
+    effective_queries: float
+    sessions_more: float
+    smallest: float
+    level: float
+    n_sessions: int
+    n_clicks: int
+    n_queries: int
+    metric: str
+    periods: Mapping[Any, Decision] = field(default_factory=dict)
+    ab_test: Decision | None = None
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Decision({self.answer}: {self.metric} {self._numbers} a session, δ = {self.smallest:g})"
+
+    def __str__(self) -> str:
+        return self.summary
+
+    @property
+    def _numbers(self) -> str:
+        return f"{self.difference:+.3g} [{self.interval[0]:.3g}, {self.interval[1]:.3g}]"
+
+    @property
+    def summary(self) -> str:
+        """What was asked, the answer in words, what it rests on and what it leaves open: a sentence or two a line."""
+        by = f", by {len(self.periods)} periods with displays of their own" if self.periods else ""
+        asked = (
+            f"Asked: the {self.metric} of the new ranker minus that of production, a session, in clicks at rank 1 (+ "
+            f"is better), for queries like the {self.n_queries:,} that were asked{by}."
+        )
+        said = f"{self.answer[0].upper()}{self.answer[1:]}, with δ = {self.smallest:g}"
+        if self.interval == (0.0, 0.0):
+            return f"{asked}\n{said}: both rankers give the same {self.metric}, whatever is clicked."
+        low, high = self.interval
+        lines = [asked, f"{said}: {self.difference:+.3g}, {100 * self.level:.4g} % interval {low:+.3g} to {high:+.3g}."]
+        if self.answer == "better":
+            lines.append("Whether it is better by δ is open.")
+        if self.answer == "no difference that matters" and not low <= 0 <= high:
+            lines.append(f"It is {'better' if low > 0 else 'worse'}, but by less than δ.")
+        if self.answer == "undecided":
+            lines.append(self._what_is_missing())
+        if self.unseen != (0.0, 0.0):
+            lines.append(
+                f"Documents that were never shown could add {self.unseen[0]:+.3g} to {self.unseen[1]:+.3g}, which the "
+                f"interval holds; chance alone makes {self.sampling[0]:+.3g} to {self.sampling[1]:+.3g}. They have "
+                f"{1 - self.support:.1%} of the new ranker's weight."
+            )
+        for name, one in self.periods.items():
+            lines.append(f"Period {name}: {one._numbers}, {one.answer}.")
+        if self.ab_test is not None:
+            lines.append(
+                f"By their own {self.ab_test.n_sessions:,} sessions, query by query and without exposures: "
+                f"{self.ab_test._numbers}, {self.ab_test.answer}."
+            )
+        told = f"{self.share_of_theta:.0%} of the variance is that of θ̂" if self.share_of_theta > 0 else "θ is taken "
+        told += "" if self.share_of_theta > 0 else "as known"
+        lines += [
+            *self.notes,
+            f"These queries amount to {self.effective_queries:,.0f} of equal weight; for these very queries the "
+            "interval is wider than need be.",
+            f"{self.n_sessions:,} sessions with {self.n_clicks:,} clicks; where the rankers differ, they are worth "
+            f"{self.effective_clicks:,.0f} clicks of equal weight; {told}.",
+        ]
+        return "\n".join(lines)
+
+    def _what_is_missing(self) -> str:
+        more = f"some {self.sessions_more:,.0f} sessions more"
+        if 0 < self.effective_clicks < LEAST_CLICKS:
+            return (
+                f"Not enough data: {LEAST_CLICKS} clicks of equal weight where the rankers differ are the least that "
+                f"an interval is made of; {more} would have them."
+            )
+        if math.isfinite(self.sessions_more):
+            return (
+                f"Not enough data: {more} would show a difference of δ with probability {POWER:g}, if they ask other "
+                "queries like these; of the same queries it takes more."
+            )
+        sure = answer_of(*self.sampling, self.smallest) != "undecided"
+        if sure or -self.unseen[0] >= self.smallest:
+            return (
+                "However many sessions come, what was never shown leaves it open: show it, by shuffling deeper in a "
+                "small share of the sessions, or say how attractive a document can be, by ceiling=…."
+            )
+        if self.effective_queries > 1 and math.isfinite(self.standard_error):
+            return "Not enough data: θ̂ is too uncertain for δ, however many sessions come; give θ̂ more sessions."
+        return "Not enough data: fewer than two queries have clicks where the rankers differ; no spread can be told."
