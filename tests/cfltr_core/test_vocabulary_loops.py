@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import oracles
@@ -14,7 +12,6 @@ from hypothesis import strategies as st
 
 from cfltr_core import (
     ClickLog,
-    LinearRanker,
     RankWeights,
     average_rank,
     clipped,
@@ -25,7 +22,6 @@ from cfltr_core import (
     self_normalised,
 )
 from cfltr_core import checks as package_checks
-from cfltr_core.learning.proprank import LinearFit
 from cfltr_core.ranking.ragged import query_of
 
 SCORES = st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]), min_size=4, max_size=4)
@@ -129,39 +125,3 @@ def test_one_of() -> None:
         else:
             with pytest.raises(ValueError, match=f"kind is {value!r}: choose one of 'a', 'b'"):
                 package_checks.one_of(value, "kind", ("a", "b"))
-
-
-@pytest.mark.oracle("linear.LinearRanker.save", "linear.LinearRanker.load")
-def test_a_ranker_comes_back_from_its_file(tmp_path: Path) -> None:
-    weights = [0.1, -1e-300, 3e17, 1 / 3]
-    x = np.random.default_rng(0).normal(size=(5, 4))
-    fit = LinearFit(np.array(weights), primal=5.0, dual=4.0, at_zero=9.0, least=0.5, passes=17.0, C=2.0)
-    for kept, kind in ((LinearRanker(np.array(weights)), LinearRanker), (fit, LinearFit), (fit, LinearRanker)):
-        kept.save(tmp_path / "ranker.json")
-        found = kind.load(tmp_path / "ranker.json")
-        assert type(found) is kind
-        assert found.weights.tolist() == weights
-        assert (found.decision_function(x) == kept.decision_function(x)).all()
-        np.testing.assert_allclose(found.decision_function(x), oracles.linear_scores(x.tolist(), weights), rtol=1e-12)
-    again = LinearFit.load(tmp_path / "ranker.json")
-    assert (again.C, again.primal, again.dual, again.passes, again.slopes) == (2.0, 5.0, 4.0, 17.0, None)
-    assert again.gap == fit.gap
-    assert json.loads((tmp_path / "ranker.json").read_text())["format"] == "cfltr linear fit 1"
-
-
-def test_files_that_are_no_ranker(tmp_path: Path) -> None:
-    file = tmp_path / "ranker.json"
-    with pytest.raises(FileNotFoundError):
-        LinearRanker.load(file)
-    file.write_text("weights")
-    with pytest.raises(ValueError, match=r"path: ranker.json is no JSON file .*give one that save\(\) wrote"):
-        LinearRanker.load(file)
-    for text in ("[]", "{}", '{"format": "cfltr linear ranker 99", "weights": [1]}'):
-        file.write_text(text)
-        with pytest.raises(ValueError, match=r"path: ranker.json has the format .*: expected one of 'cfltr|cfltr"):
-            LinearRanker.load(file)
-    LinearRanker(np.ones(2)).save(file)
-    with pytest.raises(
-        ValueError, match=r"path: ranker.json \(cfltr linear ranker 1\) lacks C, primal.*LinearFit needs"
-    ):
-        LinearFit.load(file)

@@ -9,7 +9,7 @@ import oracles
 import pytest
 from ragged_logs import CLICKS, DOCUMENT, OFFSETS, PROPENSITY, clicks_in
 
-from cfltr_core import click_sampler, exact_runs, proof_steps, train_sgd, weight_summary
+from cfltr_core import click_sampler, exact_runs, proof_steps, weight_summary
 from cfltr_core.learning.convergence import (
     click_gradients,
     convergence_bound,
@@ -135,68 +135,6 @@ def test_samplers_have_their_laws_and_factors(method: str) -> None:
     assert np.allclose(sampler.table.probabilities() * sampler.factor, wanted, rtol=0, atol=EXACT) == (
         method != "biased"
     )
-
-
-class Fixed:
-    """Stands for an alias table whose draws are known."""
-
-    def __init__(self, n: int, sequence: list[int]) -> None:
-        self.keep, self.sequence = np.ones(n), sequence
-
-    def draw(self, size, rng) -> np.ndarray:
-        return np.resize(self.sequence, size)
-
-
-@pytest.mark.oracle("sgd.train_sgd")
-@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad"])
-@pytest.mark.parametrize(("runs", "batch"), [(1, 1), (1, 3), (2, 1), (2, 2)])
-def test_training_follows_the_algorithm(optimizer: str, runs: int, batch: int) -> None:
-    steps, rates = 12, [0.001, 0.02, 0.3]
-    sequence = np.random.default_rng(7).integers(8, size=steps * runs * batch)
-    scale = np.array([1.0, 4.0, 1.0, 2.0, 5.0, 10.0, 2.0, 7.0])
-    sampler = ClickSampler(DOCUMENT, Fixed(8, sequence.tolist()), factor=scale, offsets=OFFSETS)
-    rng = np.random.default_rng(0)
-    path = train_sgd(
-        X,
-        sampler,
-        learning_rates=rates,
-        steps=steps,
-        rng=rng,
-        batch=batch,
-        runs=runs,
-        optimizer=optimizer,
-        record=[5, 12],
-    )
-    assert path.steps.tolist() == [5, 12]
-    drawn = sequence.reshape(steps, runs, batch)
-    for k, stop in enumerate((5, 12)):
-        for run in range(runs):
-            batches = [[(DOCUMENT[t], scale[t]) for t in row] for row in drawn[:stop, run].tolist()]
-            for j, rate in enumerate(rates):
-                last, average, scored = oracles.sgd(X.tolist(), OFFSETS, batches, rate, optimizer)
-                np.testing.assert_allclose(path.last[k, run, j], last, rtol=1e-10, atol=1e-12)
-                np.testing.assert_allclose(path.average[k, run, j], average, rtol=1e-10, atol=1e-12)
-                assert path.documents[k, run] == scored
-
-
-def test_a_grid_equals_single_runs_and_a_longer_run_begins_as_a_shorter() -> None:
-    sampler = click_sampler(LOG, "countersample")
-    for runs, batch in ((1, 1), (3, 2)):
-
-        def train(rates, steps, runs=runs, batch=batch, **more):
-            rng = np.random.default_rng(8)
-            return train_sgd(X, sampler, learning_rates=rates, steps=steps, rng=rng, runs=runs, batch=batch, **more)
-
-        grid = train([0.01, 0.1, 1.0], 100, record=[20, 100])
-        for j, rate in enumerate((0.01, 0.1, 1.0)):
-            np.testing.assert_allclose(train(rate, 100).average[0, :, 0], grid.average[1, :, j], rtol=1e-9, atol=1e-12)
-        np.testing.assert_array_equal(train([0.01, 0.1, 1.0], 20).last[0], grid.last[0])
-        assert not np.allclose(grid.last[1, 0], grid.last[0, 0])
-    single = train_sgd(X.astype(np.float32), sampler, learning_rates=0.1, steps=50, rng=np.random.default_rng(8))
-    double = train_sgd(
-        X.astype(np.float32).astype(float), sampler, learning_rates=0.1, steps=50, rng=np.random.default_rng(8)
-    )
-    np.testing.assert_array_equal(single.last, double.last)
 
 
 def small_problem(seed: int, n: int = 3, d: int = 2):
