@@ -9,14 +9,7 @@ import numpy as np
 import oracles
 import pytest
 
-from cfltr_core import (
-    DeterministicPolicy,
-    EpsilonGreedyPolicy,
-    MixturePolicy,
-    PositionBasedUser,
-    enumerate_logs,
-    simulate_clicks,
-)
+import cfltr_core as cf
 from cfltr_core.clicks.policies import LoggingPolicy
 from cfltr_core.propensity.all_pairs import all_pairs
 from cfltr_core.propensity.conditional_poisson import by_rank, conditional_poisson
@@ -31,10 +24,10 @@ EXACT = 1e-12
 OFFSETS = [0, 3]
 CURVE = [0.9, 0.5, 0.3]
 PLUS, MINUS = 0.8, 0.2
-USER = PositionBasedUser(CURVE, epsilon_plus=PLUS, epsilon_minus=MINUS)
+USER = cf.PositionBasedUser(CURVE, epsilon_plus=PLUS, epsilon_minus=MINUS)
 RELEVANCE = [1, 0, 1]
-BASE = DeterministicPolicy([1, 2, 3], OFFSETS)
-AB = MixturePolicy([BASE, DeterministicPolicy([3, 1, 2], OFFSETS)], [0.7, 0.3])
+BASE = cf.DeterministicPolicy([1, 2, 3], OFFSETS)
+AB = cf.MixturePolicy([BASE, cf.DeterministicPolicy([3, 1, 2], OFFSETS)], [0.7, 0.3])
 PAGE = (0, 1, 2)
 POLICIES: dict[str, tuple[LoggingPolicy, oracles.Pages]] = {
     "two rankers": (AB, {(0, 1, 2): 0.7, (1, 2, 0): 0.3}),
@@ -69,7 +62,7 @@ def test_the_score_of_the_conditional_likelihood_has_mean_zero_at_the_truth(name
     np.testing.assert_allclose(mean, 0, atol=EXACT)
     assert size > 0.01, "no mean of zeros"
     package = np.zeros(3)
-    for probability, log in enumerate_logs(policy, USER, relevance=RELEVANCE, sessions=[2]):
+    for probability, log in cf.enumerate_logs(policy, USER, relevance=RELEVANCE, sessions=[2]):
         terms = by_rank(display_counts(log), [1, 2, 3])
         if len(terms.column):
             package += probability * terms.likelihood(np.array(list(U.values())))[1]
@@ -142,7 +135,7 @@ def test_drift_needs_strata_by_period() -> None:
 def expected_counts(policy: LoggingPolicy, relevance: list[int], sessions: list[int]) -> tuple[np.ndarray, np.ndarray]:
     """Mean impressions and clicks at each rank, over all logs."""
     shown, clicks = np.zeros(3), np.zeros(3)
-    for p, log in enumerate_logs(policy, USER, relevance=relevance, sessions=sessions):
+    for p, log in cf.enumerate_logs(policy, USER, relevance=relevance, sessions=sessions):
         np.add.at(shown, log.rank - 1, p * log.impressions)
         np.add.at(clicks, log.rank - 1, p * log.clicks)
     return shown, clicks
@@ -168,7 +161,7 @@ def test_click_rates_of_other_pages_are_not(name: str) -> None:
 
 def test_pages_shorter_than_n_mix_queries_and_whole_pages_do_not() -> None:
     offsets = [0, 3, 5]
-    policy = RandTopPolicy(DeterministicPolicy([1, 2, 3, 1, 2], offsets), n=3)
+    policy = RandTopPolicy(cf.DeterministicPolicy([1, 2, 3, 1, 2], offsets), n=3)
     shown, clicks = expected_counts(policy, [0, 0, 0, 1, 1], [1, 1])
     rate = clicks / shown
     assert abs(rate[2] / rate[0] * CURVE[0] / CURVE[2] - 1) > 0.1
@@ -194,7 +187,7 @@ def test_means_over_interventional_sets_have_the_ratio_of_examinations(name: str
     policy, _ = POLICIES[name]
     design = {"design": policy} if weighting == "design" else {}
     means = np.zeros((3, 3))
-    for p, log in enumerate_logs(policy, USER, relevance=RELEVANCE, sessions=[2]):
+    for p, log in cf.enumerate_logs(policy, USER, relevance=RELEVANCE, sessions=[2]):
         found = pair_counts(display_counts(log), weighting=weighting, **design).clicks  # type: ignore[arg-type]
         means[: len(found), : len(found)] += p * found
     for k, j in ((0, 1), (1, 2), (0, 2)):
@@ -205,8 +198,8 @@ def test_means_over_interventional_sets_have_the_ratio_of_examinations(name: str
 def test_a_ranker_that_was_chosen_by_the_query_breaks_the_design_but_not_the_strata() -> None:
     """Query 0 is served by the first ranker nine times in ten, query 1 by the second; the design says half and half."""
     offsets = [0, 2, 4]
-    rankers = [DeterministicPolicy([1, 2, 1, 2], offsets), DeterministicPolicy([2, 1, 2, 1], offsets)]
-    half = MixturePolicy(rankers, [0.5, 0.5])
+    rankers = [cf.DeterministicPolicy([1, 2, 1, 2], offsets), cf.DeterministicPolicy([2, 1, 2, 1], offsets)]
+    half = cf.MixturePolicy(rankers, [0.5, 0.5])
     relevance = [1, 0, 0, 1]  # each ranker puts the relevant document of its own query on top
     rows = []
     for document, query in enumerate([0, 0, 1, 1]):
@@ -255,10 +248,10 @@ def simulated(seed: int, n_queries: int = 40, curve: Sequence[float] = (1, 0.6, 
     offsets = np.arange(n_queries + 1) * 4
     relevance = (rng.random(4 * n_queries) < 0.4).astype(np.int64)
     scores = [relevance + rng.normal(size=4 * n_queries) * noise for noise in (0.5, 1.0, 2.0)]
-    rankers = [DeterministicPolicy.rank_by(s, offsets, rng=rng) for s in scores]
-    user = PositionBasedUser(curve, epsilon_plus=0.8, epsilon_minus=0.2)
-    policy = MixturePolicy(rankers, [0.4, 0.3, 0.3])
-    log = simulate_clicks(policy, user, relevance=relevance, sessions=rng.poisson(30, n_queries) + 1, rng=rng)
+    rankers = [cf.DeterministicPolicy.rank_by(s, offsets, rng=rng) for s in scores]
+    user = cf.PositionBasedUser(curve, epsilon_plus=0.8, epsilon_minus=0.2)
+    policy = cf.MixturePolicy(rankers, [0.4, 0.3, 0.3])
+    log = cf.simulate_clicks(policy, user, relevance=relevance, sessions=rng.poisson(30, n_queries) + 1, rng=rng)
     return display_counts(log)
 
 
@@ -288,12 +281,12 @@ def test_intervals_with_the_weights_of_the_design_cover_too() -> None:
     rng = np.random.default_rng(0)
     offsets = np.arange(101) * 4
     relevance = (rng.random(400) < 0.4).astype(np.int64)
-    rankers = [DeterministicPolicy.rank_by(relevance + rng.normal(size=400), offsets, rng=rng) for _ in range(2)]
-    policy, curve = MixturePolicy(rankers, [0.6, 0.4]), [1, 0.6, 0.4, 0.2]
-    user, found = PositionBasedUser(curve, epsilon_plus=0.8, epsilon_minus=0.2), []
+    rankers = [cf.DeterministicPolicy.rank_by(relevance + rng.normal(size=400), offsets, rng=rng) for _ in range(2)]
+    policy, curve = cf.MixturePolicy(rankers, [0.6, 0.4]), [1, 0.6, 0.4, 0.2]
+    user, found = cf.PositionBasedUser(curve, epsilon_plus=0.8, epsilon_minus=0.2), []
     for _ in range(200):
         sessions = rng.multinomial(400, np.full(100, 0.01))
-        log = simulate_clicks(policy, user, relevance=relevance, sessions=sessions, rng=rng)
+        log = cf.simulate_clicks(policy, user, relevance=relevance, sessions=sessions, rng=rng)
         fit = all_pairs(display_counts(log), weighting="design", design=policy)
         found.append(np.abs(fit.log_ratio - np.log(curve))[1:] < 1.959964 * fit.standard_error[1:])
     covered = np.mean(found, axis=0)
@@ -350,7 +343,7 @@ def test_the_test_of_the_position_model_has_its_size_and_finds_trust(logs: list[
 
 def test_exploring_pages_are_fitted_too() -> None:
     """ε-greedy pages have unequal marginals: rates are wrong, the strata are not (in proportion to the means)."""
-    policy = EpsilonGreedyPolicy([1, 2, 3], OFFSETS, epsilon=[0.5, 0.5, 0.5])
+    policy = cf.EpsilonGreedyPolicy([1, 2, 3], OFFSETS, epsilon=[0.5, 0.5, 0.5])
     rows = []
     for document in range(3):
         for k in (1, 2, 3):
