@@ -11,20 +11,7 @@ import pytest
 
 import cfltr_book.data.letor
 import cfltr_core
-from cfltr_core import (
-    ClickLog,
-    DeterministicPolicy,
-    LinearRanker,
-    PositionBasedUser,
-    RankingData,
-    RankWeights,
-    additive_metric,
-    average_rank,
-    dcg,
-    rank_weights,
-    ranks,
-    segment_sum,
-)
+import cfltr_core as cf
 from cfltr_core.checks import finite_vector, numbers
 from cfltr_core.ranking.ragged import segment_max
 from cfltr_core.sampling import AliasTable, alias_tables
@@ -208,27 +195,27 @@ def test_whole_numbers_that_came_as_objects_fit_64_bits_or_are_named() -> None:
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_numbers_of_any_kind_become_double_precision(kind: str) -> None:
     given = NUMBERS[kind]
-    log = ClickLog(
+    log = cf.ClickLog(
         document=[0, 1, 2], rank=[1, 1, 2], impressions=[1] * 3, clicks=[0] * 3, propensity=given, sessions=[1, 1],
         offsets=CUTS,
     )  # fmt: skip
     found = {
         "finite_vector": finite_vector(given, 3, "given"),
-        "segment_sum": segment_sum(given, CUTS),
+        "segment_sum": cf.segment_sum(given, CUTS),
         "segment_max": segment_max(given, CUTS),
-        "ranks": ranks(given, CUTS),
-        "rank_weights": rank_weights(given, CUTS, metric=dcg()).lam,
-        "additive_metric": additive_metric([3, 2, 1], CUTS, relevance=given, metric=average_rank()),
-        "RankWeights": RankWeights(given, dcg()).lam,
-        "RankWeight": average_rank()(np.asarray(given) + np.asarray(given).dtype.type(1)),
-        "propensity of a curve": PositionBasedUser(lambda rank: np.ones_like(rank)).propensity(given),
-        "propensity of a table": PositionBasedUser([1, 1]).propensity(given),
-        "attraction": PositionBasedUser([1, 1]).attraction(given),
+        "ranks": cf.ranks(given, CUTS),
+        "rank_weights": cf.rank_weights(given, CUTS, metric=cf.dcg()).lam,
+        "additive_metric": cf.additive_metric([3, 2, 1], CUTS, relevance=given, metric=cf.average_rank()),
+        "RankWeights": cf.RankWeights(given, cf.dcg()).lam,
+        "RankWeight": cf.average_rank()(np.asarray(given) + np.asarray(given).dtype.type(1)),
+        "propensity of a curve": cf.PositionBasedUser(lambda rank: np.ones_like(rank)).propensity(given),
+        "propensity of a table": cf.PositionBasedUser([1, 1]).propensity(given),
+        "attraction": cf.PositionBasedUser([1, 1]).attraction(given),
         "AliasTable": AliasTable(given, [0, 1, 2]).keep,
         "AliasTable.build": AliasTable.build(given).keep,
         "ClickLog": log.propensity,
-        "LinearRanker": LinearRanker(given).weights,
-        "decision_function": LinearRanker([1.0]).decision_function(np.asarray(given)[:, None]),
+        "LinearRanker": cf.LinearRanker(given).weights,
+        "decision_function": cf.LinearRanker([1.0]).decision_function(np.asarray(given)[:, None]),
     }
     assert {name: str(array.dtype) for name, array in found.items()} == dict.fromkeys(found, "float64")
     np.testing.assert_array_equal(found["finite_vector"], [1.0, 0.0, 1.0])
@@ -237,8 +224,8 @@ def test_numbers_of_any_kind_become_double_precision(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["int8", "int64", "float32", "list"])
 def test_indices_of_any_kind_become_integers(kind: str) -> None:
     rank = NUMBERS[kind]
-    policy = DeterministicPolicy(rank, [0, 1, 2, 3])
-    data = RankingData(np.zeros((3, 1)), rank, offsets=CUTS)
+    policy = cf.DeterministicPolicy(rank, [0, 1, 2, 3])
+    data = cf.RankingData(np.zeros((3, 1)), rank, offsets=CUTS)
     found = {
         "displayed_rank": policy.displayed_rank,
         "relevance": data.relevance,
@@ -257,7 +244,7 @@ def test_a_curve_is_asked_about_ranks_in_double_precision() -> None:
         asked.append(rank)
         return 1.0 / rank
 
-    PositionBasedUser(curve).propensity(np.array([1, 2, 0], dtype=np.int8))
+    cf.PositionBasedUser(curve).propensity(np.array([1, 2, 0], dtype=np.int8))
     assert [(rank.dtype, rank.tolist()) for rank in asked] == [(np.float64, [1.0, 2.0, 1.0])]
 
 

@@ -267,8 +267,7 @@ def click_log_fault(
     query = query_index(offsets)
     terms = range(len(document))
     rules = (
-        ("document", lambda t: document[t] >= 0),
-        ("document", lambda t: document[t] < len(query)),
+        ("document", lambda t: 0 <= document[t] < len(query)),
         ("rank", lambda t: rank[t] >= 1),
         ("impressions", lambda t: impressions[t] >= 0),
         ("clicks", lambda t: clicks[t] >= 0),

@@ -12,27 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Counts, counts
 
-from cfltr_core import (
-    ClickLog,
-    DeterministicPolicy,
-    DisplayShares,
-    MixturePolicy,
-    PlackettLucePolicy,
-    PositionBasedUser,
-    simulate_pages,
-)
+import cfltr_core as cf
 
 THETA = [1.0, 0.6, 0.3, 0.1]
-USER = PositionBasedUser(THETA)
+USER = cf.PositionBasedUser(THETA)
 CUTS = [0, 3, 5]
 
 
-def table_of(shares: DisplayShares) -> dict[tuple[int, int], float]:
+def table_of(shares: cf.DisplayShares) -> dict[tuple[int, int], float]:
     assert (shares.share > 0).all()
     return {(int(d), int(k)): float(s) for d, k, s in zip(shares.document, shares.rank, shares.share, strict=True)}
 
 
-def assert_tables(found: DisplayShares, loops: dict[tuple[int, int], float]) -> None:
+def assert_tables(found: cf.DisplayShares, loops: dict[tuple[int, int], float]) -> None:
     table = table_of(found)
     assert list(table) == list(loops)
     np.testing.assert_allclose(list(table.values()), list(loops.values()), rtol=1e-12, atol=0)
@@ -48,15 +40,15 @@ def test_exactly_possible_shares_are_taken(rows: list[tuple[int, int, float]]) -
     document, rank, share = ([row[i] for row in rows] for i in range(3))
     fault = oracles.share_fault(document, rank, share, CUTS)
     if fault is None:
-        shares = DisplayShares(document=document, rank=rank, share=share, offsets=CUTS)
+        shares = cf.DisplayShares(document=document, rank=rank, share=share, offsets=CUTS)
         assert shares.share.tolist() == share
     else:
         with pytest.raises(ValueError, match=f"^{fault}"):
-            DisplayShares(document=document, rank=rank, share=share, offsets=CUTS)
+            cf.DisplayShares(document=document, rank=rank, share=share, offsets=CUTS)
 
 
-def page_of(scores: Sequence[float], rng: np.random.Generator, cutoff: int | None) -> DeterministicPolicy:
-    return DeterministicPolicy.rank_by(scores, CUTS, rng=rng, cutoff=cutoff)
+def page_of(scores: Sequence[float], rng: np.random.Generator, cutoff: int | None) -> cf.DeterministicPolicy:
+    return cf.DeterministicPolicy.rank_by(scores, CUTS, rng=rng, cutoff=cutoff)
 
 
 @pytest.mark.oracle(
@@ -72,13 +64,13 @@ def test_policies_and_their_traffic(seed: int, cutoff: int | None, weight: float
     parts = [
         page_of(rng.random(5), rng, cutoff),
         page_of(rng.random(5), rng, None),
-        PlackettLucePolicy(rng.random(5), CUTS, cutoff=2),
+        cf.PlackettLucePolicy(rng.random(5), CUTS, cutoff=2),
     ]
     traffic = [weight / 2, 1 - weight, weight / 2]
-    pages = [page for q in (0, 1) for page in MixturePolicy(parts, traffic).displays(q)]
+    pages = [page for q in (0, 1) for page in cf.MixturePolicy(parts, traffic).displays(q)]
     loops = oracles.share_table(pages)
-    whole = DisplayShares.of_policy(MixturePolicy(parts, traffic))
-    several = DisplayShares.mixed([DisplayShares.of_policy(part) for part in parts], traffic)
+    whole = cf.DisplayShares.of_policy(cf.MixturePolicy(parts, traffic))
+    several = cf.DisplayShares.mixed([cf.DisplayShares.of_policy(part) for part in parts], traffic)
     for found in (whole, several):
         assert_tables(found, loops)
         assert found.n_ranks == max(k for _, k in loops)
@@ -91,9 +83,9 @@ def test_policies_and_their_traffic(seed: int, cutoff: int | None, weight: float
             )
             assert slope == pytest.approx((up[d] - down[d]) / 2e-5, rel=1e-6)
     by_query = np.array([traffic, [0.0, 1.0, 0.0]]).T
-    split = DisplayShares.mixed([DisplayShares.of_policy(part) for part in parts], by_query)
+    split = cf.DisplayShares.mixed([cf.DisplayShares.of_policy(part) for part in parts], by_query)
     loops = oracles.share_table(
-        [*MixturePolicy(parts, traffic).displays(0), *MixturePolicy(parts, [0, 1, 0]).displays(1)]
+        [*cf.MixturePolicy(parts, traffic).displays(0), *cf.MixturePolicy(parts, [0, 1, 0]).displays(1)]
     )
     assert_tables(split, loops)
 
@@ -102,13 +94,13 @@ def test_policies_and_their_traffic(seed: int, cutoff: int | None, weight: float
 @given(seed=st.integers(0, 2**20), sessions=st.tuples(st.integers(1, 6), st.integers(0, 6)))
 def test_counted_displays(seed: int, sessions: tuple[int, int]) -> None:
     rng = np.random.default_rng(seed)
-    policy = PlackettLucePolicy(rng.random(5), CUTS, cutoff=2)
+    policy = cf.PlackettLucePolicy(rng.random(5), CUTS, cutoff=2)
     shown = {q: policy.sample([q] * n, np.random.default_rng(seed)).tolist() for q, n in enumerate(sessions)}
     log_terms = {}
     for q, pages in shown.items():
         for (d, k), share in oracles.share_table([(1 / len(pages), page) for page in pages]).items():
             log_terms[d, k] = (share, q)
-    log = ClickLog(
+    log = cf.ClickLog(
         document=[d for d, _ in log_terms],
         rank=[k for _, k in log_terms],
         impressions=[round(share * sessions[q]) for share, q in log_terms.values()],
@@ -117,20 +109,20 @@ def test_counted_displays(seed: int, sessions: tuple[int, int]) -> None:
         sessions=sessions,
         offsets=CUTS,
     )
-    assert_tables(DisplayShares.of_log(log), {term: share for term, (share, _) in log_terms.items()})
-    pages = simulate_pages(policy, USER, relevance=[1, 0, 1, 0, 1], sessions=sessions, rng=rng)
+    assert_tables(cf.DisplayShares.of_log(log), {term: share for term, (share, _) in log_terms.items()})
+    pages = cf.simulate_pages(policy, USER, relevance=[1, 0, 1, 0, 1], sessions=sessions, rng=rng)
     every = []
     for number in range(pages.n_pages):
         rows = pages.page == number
         share = float(pages.impressions[rows][0].sum()) / sessions[int(pages.query[rows][0])]
         every.append((share, pages.document[rows].tolist()))
-    assert_tables(DisplayShares.of_pages(pages, offsets=CUTS), oracles.share_table(every))
+    assert_tables(cf.DisplayShares.of_pages(pages, offsets=CUTS), oracles.share_table(every))
 
 
 @given(case=counts())
 def test_of_a_log_leaves_out_what_was_not_shown(case: Counts) -> None:
     sessions = np.repeat(case.sessions, np.diff(case.offsets))
-    log = ClickLog(
+    log = cf.ClickLog(
         document=np.arange(case.offsets[-1]),
         rank=np.maximum(case.rank, 1),
         impressions=sessions * (np.array(case.rank) > 0),
@@ -139,6 +131,6 @@ def test_of_a_log_leaves_out_what_was_not_shown(case: Counts) -> None:
         sessions=case.sessions,
         offsets=case.offsets,
     )
-    found = DisplayShares.of_log(log)
+    found = cf.DisplayShares.of_log(log)
     assert found.document.tolist() == [d for d, k in enumerate(case.rank) if k > 0 and sessions[d] > 0]
     assert (found.share == 1).all()

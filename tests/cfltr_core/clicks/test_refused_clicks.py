@@ -10,21 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cfltr_core import (
-    CascadeUser,
-    DeterministicPolicy,
-    DisplayShares,
-    PageCounts,
-    PositionBasedUser,
-    TrustUser,
-    count_pages,
-    simulate_pages,
-)
+import cfltr_core as cf
 
 CUTS = [0, 3, 5]
 SHARES = {"document": [0, 1], "rank": [1, 2], "share": [1.0, 0.5], "offsets": CUTS}
-HALF = DisplayShares(**SHARES)
-OTHER = DisplayShares(document=[0], rank=[1], share=[1.0], offsets=[0, 3])
+HALF = cf.DisplayShares(**SHARES)
+OTHER = cf.DisplayShares(document=[0], rank=[1], share=[1.0], offsets=[0, 3])
 ROWS = {
     "page": [0, 0, 1],
     "query": [0, 0, 1],
@@ -34,33 +25,33 @@ ROWS = {
     "clicks": [[1, 0], [2, 1], [0, 0]],
 }
 SIMULATED = {"relevance": [1.0, 0.0], "sessions": [2], "rng": np.random.default_rng(0)}
-PAGES = simulate_pages(
-    DeterministicPolicy([1, 2, 3, 1, 2], CUTS),
-    PositionBasedUser([1.0, 0.6, 0.3]),
+PAGES = cf.simulate_pages(
+    cf.DeterministicPolicy([1, 2, 3, 1, 2], CUTS),
+    cf.PositionBasedUser([1.0, 0.6, 0.3]),
     relevance=[1, 0, 1, 0, 1],
     sessions=[1, 1],
     rng=np.random.default_rng(0),
 )
 
 
-def shares(**changes: Any) -> DisplayShares:
-    return DisplayShares(**{**SHARES, **changes})
+def shares(**changes: Any) -> cf.DisplayShares:
+    return cf.DisplayShares(**{**SHARES, **changes})
 
 
-def rows(**changes: Any) -> PageCounts:
-    return PageCounts(**{**ROWS, **changes})
+def rows(**changes: Any) -> cf.PageCounts:
+    return cf.PageCounts(**{**ROWS, **changes})
 
 
-def counted(query: Any, shown: Any, clicked: Any) -> PageCounts:
-    return count_pages(query, shown, clicked=clicked)
+def counted(query: Any, shown: Any, clicked: Any) -> cf.PageCounts:
+    return cf.count_pages(query, shown, clicked=clicked)
 
 
-def simulated(**changes: Any) -> PageCounts:
-    return simulate_pages(DeterministicPolicy([1, 2], [0, 2]), CascadeUser(), **{**SIMULATED, **changes})
+def simulated(**changes: Any) -> cf.PageCounts:
+    return cf.simulate_pages(cf.DeterministicPolicy([1, 2], [0, 2]), cf.CascadeUser(), **{**SIMULATED, **changes})
 
 
-def trusting(**changes: Any) -> TrustUser:
-    return TrustUser(**{"examination": [1.0, 0.6, 0.3, 0.2], **changes})
+def trusting(**changes: Any) -> cf.TrustUser:
+    return cf.TrustUser(**{"examination": [1.0, 0.6, 0.3, 0.2], **changes})
 
 
 def asked(relevance: Any = (1, 1, 1, 1), **changes: Any) -> Any:
@@ -76,15 +67,15 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: shares(document=[0, 0], rank=[1, 1]), "rank[0] is 1, but another term is of the same document and rank"),
     (lambda: shares(document=[4, 4], share=[0.5, 0.75]), "share: those of document 4 add up to 1.25: a session sh"),
     (lambda: shares(document=[3, 4], rank=[2, 2]), "share: those of rank 2 in query 1 add up to 1.5: a session shows"),
-    (lambda: DisplayShares.mixed([], []), "parts: expected the shares of at least one ranker, got none"),
-    (lambda: DisplayShares.mixed([HALF, OTHER], [0.5, 0.5]), "parts[1] has other offsets than parts[0]: mix shares"),
-    (lambda: DisplayShares.mixed([HALF, HALF], [1.0]), "traffic: expected shape (2,) or (2, 2), got (1,)"),
-    (lambda: DisplayShares.mixed([HALF, HALF], [0.5, 0.25]), "traffic adds up to 0.75: divide it by its sum"),
-    (lambda: DisplayShares.mixed([HALF] * 2, [[0.5, 1.0], [0.5] * 2]), "traffic[:, 1] adds up to 1.5: divide it by"),
+    (lambda: cf.DisplayShares.mixed([], []), "parts: expected the shares of at least one ranker, got none"),
+    (lambda: cf.DisplayShares.mixed([HALF, OTHER], [0.5, 0.5]), "parts[1] has other offsets than parts[0]: mix shares"),
+    (lambda: cf.DisplayShares.mixed([HALF, HALF], [1.0]), "traffic: expected shape (2,) or (2, 2), got (1,)"),
+    (lambda: cf.DisplayShares.mixed([HALF, HALF], [0.5, 0.25]), "traffic adds up to 0.75: divide it by its sum"),
+    (lambda: cf.DisplayShares.mixed([HALF] * 2, [[0.5, 1.0], [0.5] * 2]), "traffic[:, 1] adds up to 1.5: divide it by"),
     (lambda: HALF.exposure([1.0, 0.5]), "user is list: expected a user, of an estimated curve curve.user()"),
     (lambda: HALF.exposure_slope([1.0, 0.5]), "user is list: expected a user, of an estimated curve curve.user()"),
     (
-        lambda: DisplayShares.of_pages(PAGES, offsets=[0, 2, 5]),
+        lambda: cf.DisplayShares.of_pages(PAGES, offsets=[0, 2, 5]),
         "pages.document[2] is 2: it is of another query by offsets than by pages",
     ),
     (lambda: rows(**{name: [] for name in ROWS}), "rank: there is no row"),
@@ -131,12 +122,12 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: asked(epsilon_minus=[0.2, 0.2]), "epsilon_minus ends at rank 2, but rank 4 is examined"),
     (lambda: asked(epsilon_minus=lambda r: r), "epsilon_minus[1] is 2.0, outside [0, 1]: the curve must return"),
     (lambda: asked(epsilon_plus=0.2, epsilon_minus=lambda r: r / 10), "epsilon_minus is 0.3 at rank 3, above"),
-    (lambda: CascadeUser(stop=1.5), "stop is 1.5: expected a number >= 0 and <= 1"),
-    (lambda: CascadeUser(give_up=-0.1), "give_up is -0.1: expected a number >= 0 and <= 1"),
-    (lambda: CascadeUser(epsilon_plus=0.2, epsilon_minus=0.4), "epsilon_plus=0.2, epsilon_minus=0.4: expected"),
-    (lambda: CascadeUser().page_click_probability(1.0), "relevance: expected the relevances of a page"),
-    (lambda: CascadeUser().page_click_probability([0, 2]), "relevance[1] is 2"),
-    (lambda: CascadeUser().draw_page_clicks([0, 1], 3), "rng is int"),
+    (lambda: cf.CascadeUser(stop=1.5), "stop is 1.5: expected a number >= 0 and <= 1"),
+    (lambda: cf.CascadeUser(give_up=-0.1), "give_up is -0.1: expected a number >= 0 and <= 1"),
+    (lambda: cf.CascadeUser(epsilon_plus=0.2, epsilon_minus=0.4), "epsilon_plus=0.2, epsilon_minus=0.4: expected"),
+    (lambda: cf.CascadeUser().page_click_probability(1.0), "relevance: expected the relevances of a page"),
+    (lambda: cf.CascadeUser().page_click_probability([0, 2]), "relevance[1] is 2"),
+    (lambda: cf.CascadeUser().draw_page_clicks([0, 1], 3), "rng is int"),
 ]
 
 
