@@ -17,7 +17,6 @@ from cfltr_core.propensity.halves import same_curve
 from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
 from cfltr_core.propensity.interventional_sets import pair_counts
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
-from cfltr_core.propensity.shrinkage import shrunk_power
 from cfltr_core.propensity.strata import DisplayCounts, display_counts
 
 EXACT = 1e-12
@@ -297,21 +296,6 @@ def test_naive_intervals_do_not(logs: list[DisplayCounts]) -> None:
     curves = [click_rates(counts) for counts in logs[:100]]
     covered = [abs(curve.log_ratio[3] - np.log(0.2)) < 1.96 * curve.standard_error[3] for curve in curves]
     assert np.mean(covered) < 0.5
-
-
-@pytest.mark.parametrize("curve", [[1, 1 / 2, 1 / 3, 1 / 4], [1, 0.6, 0.4, 0.2]], ids=["a power", "another curve"])
-def test_shrinking_helps_small_logs_if_the_curve_is_a_power_and_else_does_no_harm(curve: list[float]) -> None:
-    """Ten queries, some 300 sessions: mean gain over 40 logs, with its standard error."""
-    gain = []
-    for seed in range(40):
-        counts = simulated(seed, 10, curve)
-        free, drawn = (
-            float(np.abs(estimate(counts).log_ratio - np.log(curve)).mean())
-            for estimate in (conditional_poisson, shrunk_power)
-        )
-        gain.append(free - drawn)
-    error = float(np.std(gain) / np.sqrt(len(gain)))
-    assert np.mean(gain) > (4 * error if curve[1] == 1 / 2 else -4 * error)
 
 
 def share_of_rejections(logs: list[DisplayCounts], half: Callable[[DisplayCounts], np.ndarray]) -> float:

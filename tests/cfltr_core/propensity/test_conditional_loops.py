@@ -171,22 +171,6 @@ def test_estimate_and_covariance(seed: int) -> None:
     assert np.isnan(clustered_covariance(rows, 1)).all()
 
 
-def test_the_order_of_the_rows_does_not_matter() -> None:
-    groups = simulated(0)
-    shuffled = dict(sorted(groups.items(), key=lambda item: (item[0][2] * 7) % 11))
-    one, other = (conditional_poisson(of_groups(each)) for each in (groups, shuffled))
-    np.testing.assert_array_equal(one.log_ratio, other.log_ratio)
-    np.testing.assert_array_equal(one.covariance, other.covariance)
-
-
-def test_equal_shares_of_ranks_make_it_the_ratio_of_click_rates() -> None:
-    """n_sk = n_s in every stratum: θ_k/θ_1 = Σ c_sk / Σ c_s1, by hand."""
-    groups = {key: {k: (40, c) for k, (_, c) in group.items()} for key, group in simulated(1, theta=[0.5] * 4).items()}
-    groups = {key: {k: group.get(k, (40, 7)) for k in range(1, 5)} for key, group in groups.items()}
-    clicks = np.array([[group[k][1] for k in range(1, 5)] for group in groups.values()]).sum(axis=0)
-    np.testing.assert_allclose(conditional_poisson(of_groups(groups)).curve, clicks / clicks[0], rtol=1e-12)
-
-
 @pytest.mark.oracle("concave.maximise")
 def test_newton_from_afar_and_when_there_is_no_maximum() -> None:
     a, b = np.array([3.0, 30.0, 0.5]), np.array([7.0, 1.0, 900.0])

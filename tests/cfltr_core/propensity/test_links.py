@@ -25,7 +25,7 @@ from cfltr_core.propensity.identifiability import (
     words_for,
 )
 from cfltr_core.propensity.shrinkage import shrunk_power
-from cfltr_core.propensity.strata import DisplayCounts, count_rows
+from cfltr_core.propensity.strata import DisplayCounts
 
 ESTIMATORS = (conditional_poisson, all_pairs, pivot, adjacent_chain)
 
@@ -139,13 +139,6 @@ def test_sentences() -> None:
         require_comparable(silent, silent.log)
     with pytest.raises(TypeError, match=r"^counts is list: expected DisplayCounts"):
         rank_links([1, 2])  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("estimate", ESTIMATORS)
-def test_one_ranker_gives_no_number_but_a_remedy(estimate: object) -> None:
-    counts = count_rows(query=[0, 0, 1, 1], document=[0, 1, 2, 3], rank=[1, 2, 1, 2], clicked=[1, 0, 1, 1])
-    with pytest.raises(ValueError, match=r"every document was shown at one rank only.*ranks 1 and 2 swapped"):
-        estimate(counts)  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("estimate", [conditional_poisson, all_pairs])
