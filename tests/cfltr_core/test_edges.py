@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
 from functools import partial
@@ -12,7 +11,6 @@ import numpy as np
 import pytest
 from small_logs import CUTS, POLICY, SILENT, X
 
-import cfltr_core
 import cfltr_core as cf
 from cfltr_book import mean_interval
 from cfltr_book.data.letor import ReaderOptions
@@ -180,68 +178,11 @@ def test_gradients_of_another_shape_are_told() -> None:
 
 
 def test_without_a_bound_on_the_moment_it_is_the_square_of_the_other() -> None:
-    found = cf.exact_runs(
-        lambda w: np.ones((len(w), 2, 1)), [0.25, 0.75], factor=[1.0, 3.0], learning_rate=0.5, steps=2, n_features=1
-    )
+    found = runs([0.25, 0.75], factor=[1.0, 3.0], learning_rate=0.5)
     given = {"risk_gradient": lambda w: np.ones((len(w), 1)), "optimum": [-1.0], "radius": 2.0, "gradient_bound": 3.0}
     proof = cf.proof_steps(found, lambda w: w[:, 0], **given)
     assert proof.moment == proof.bound == 2.0**2 / (2 * 0.5 * 2) + 0.5 / 2 * 3.0**2
     assert cf.proof_steps(found, lambda w: w[:, 0], **given, moment_bound=7.0).moment == 2.0 + 0.25 * 7.0
-    # g is 1 or 3, with probabilities 1/4 and 3/4; w_1 = 0 and w_2 = −g/2.
-    assert found.probability.tolist() == [0.0625, 0.1875, 0.1875, 0.5625]
-    assert found.iterates[:, :, 0].tolist() == [[0, -0.5], [0, -0.5], [0, -1.5], [0, -1.5]]
-    assert found.gradients[:, :, 0].tolist() == [[1, 1], [1, 3], [3, 1], [3, 3]]
-    assert proof.excess == pytest.approx(-0.625 + 1.0)
-    assert proof.mean_excess == pytest.approx(-0.625 + 1.0)
-    assert proof.inner_exact == pytest.approx(-0.625 + 1.0)
-    # E (w_t + 1) g_t = 2.5 at the first step, and at the second (1 − 1.25) · 2.5.
-    assert proof.inner_sampled == pytest.approx((2.5 - 0.25 * 2.5) / 2)
-    assert proof.lemma == pytest.approx(1.0 / (2 * 0.5 * 2) + 0.5 / 2 * 7.0)
-    assert proof.jensen_slack == pytest.approx(0.0)
-    assert proof.subgradient_slack == pytest.approx(0.0)
-    # Along 1, 1: 1 + ¼ · 2 − (1 + ½); along 1, 3: 1 + ¼ · 10 − (1 + 1½); along 3, 1: 3.5 − (3 − ½); 3, 3: 5.5 − 1.5.
-    assert proof.lemma_slack == pytest.approx(0.0)
-    assert proof.gradient_slack == pytest.approx(0.0)
-
-
-# --- what is given by name only ---------------------------------------------------------------------------------------
-
-
-# Dataclasses whose fields may be given by their place, and how many of them.
-BY_PLACE = {
-    "AliasTable": ["keep", "alias"],
-    "ClickLog": [],
-    "ClickSampler": ["document", "table"],
-    "DeterministicPolicy": ["displayed_rank", "offsets"],
-    "EpsilonGreedyPolicy": ["greedy_rank", "offsets"],
-    "LinearRanker": ["weights"],
-    "MixturePolicy": ["policies", "shares"],
-    "PlackettLucePolicy": ["scores", "offsets"],
-    "PositionBasedUser": ["examination"],
-    "QuerySampler": ["mass", "offsets"],
-    "RankWeight": ["name", "function"],
-    "RankWeights": ["lam", "metric"],
-    "RankingData": ["features", "relevance"],
-}
-OTHERS = {"AliasTable": AliasTable, "ClickSampler": ClickSampler, "QuerySampler": QuerySampler}
-
-
-@pytest.mark.parametrize("name", BY_PLACE)
-def test_fields_beyond_the_first_are_given_by_name(name: str) -> None:
-    kind = OTHERS[name] if name in OTHERS else getattr(cfltr_core, name)
-    parameters = inspect.signature(kind).parameters.values()
-    assert [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD] == BY_PLACE[name]
-
-
-def test_data_by_place() -> None:
-    with pytest.raises(TypeError):
-        cf.RankingData(X, [0, 1, 2], CUTS)  # type: ignore[misc]
-    with pytest.raises(TypeError):
-        cf.RankingData(X, [0, 1, 2], 1, offsets=CUTS)  # type: ignore[misc]
-    with pytest.raises(TypeError):
-        cf.RankingData(X, [0, 1, 2], "name", offsets=CUTS)  # type: ignore[misc]
-    found = cf.RankingData(X, [0, 1, 2], offsets=CUTS)
-    assert (found.threshold, found.name) == (1, "data")
 
 
 def test_the_last_number_of_outcomes_that_is_tried() -> None:

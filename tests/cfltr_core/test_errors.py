@@ -82,6 +82,8 @@ FALLING = cf.RankWeight("falling", lambda r: -r, derivative=lambda r: -np.ones_l
 MOVED = cf.display_counts(TWICE)
 SHOWN = cf.simulate_pages(GREEDY, USER, relevance=[1, 0, 1], sessions=[40, 40], rng=rng())
 SEEN = cf.page_displays(SHOWN)
+TRUSTED = cf.DisplayCounts(query=[0] * 6, document=[0, 0, 1, 1, 2, 2], rank=[1, 2] * 3, impressions=[900] * 6,
+                           clicks=[810, 500, 450, 300, 90, 80])  # fmt: skip
 LAM = cf.rank_weights(ONES, CUTS, metric=cf.dcg())
 PATH, BEST = train(record=[0, 3]), cf.certified_optimum(X, LOG)
 NARROWEST = cf.certified_optimum(X[:, :1], LOG)
@@ -128,6 +130,9 @@ GOOD: list[partial[object]] = [
     partial(cf.regression_em, SEEN, X, iterations=1, tolerance=0.0),
     partial(cf.shrunk_power, MOVED, tau=1.0),
     partial(cf.simulate_pages, GREEDY, USER, **GIVEN, rng=rng()),
+    partial(cf.dual_learning, [LOG, of_log(rank=[2, 1, 1])], X, rng=rng(), decay=0.0, steps=4, batch=1,
+            learning_rate=1.0),
+    partial(cf.trust_bias, TRUSTED),
     partial(cf.two_towers, SEEN, X, combine="additive", decay=0.0, steps=1, seed=0),
     partial(cf.click_sampler, LOG, "ips", cap=2.0, uniform_share=0.5),
     partial(cf.clipped, LOG, LAM, cap=2.0, unit="query"),
@@ -204,7 +209,7 @@ def test_a_bad_number_word_or_object_is_named(call: partial[object]) -> None:
 
 def test_all_public_functions_are_called_here() -> None:
     """But for those whose arguments come from a database, or from long work; tests of their rooms break these."""
-    elsewhere = {"check_log", "clicks_above_test", "dual_learning", "read_events"}
+    elsewhere = {"check_log", "clicks_above_test", "read_events"}
     called = {getattr(call.func, "__name__", "") for call in GOOD}
     for name in set(cf.__all__) - called - elsewhere:
         function = getattr(cf, name)
