@@ -154,11 +154,13 @@ ESTIMATES: dict[str, tuple] = {
 NOISY = (0.9, 0.2)
 # A policy, the examination, (ε₊, ε₋) and the sessions of each query.
 WORLDS = [
+    ("all are shown", "table", NOISY, [1, 1]),
+    *((name, "short table", (1.0, 0.0), [2, 0]) for name in ("deterministic", "random last place", "Plackett-Luce")),
     *((name, "short table", (1.0, 0.0), [1, 1]) for name in POLICIES),
     *((name, "short table", NOISY, [1, 1]) for name in ("random last place", "uneven", "Plackett-Luce", "mixture")),
-    *((name, "short table", (1.0, 0.0), [2, 0]) for name in ("deterministic", "random last place", "Plackett-Luce")),
     *(("all are shown", curve, (1.0, 0.0), [1, 1]) for curve in CURVES),
-    *(("all are shown", curve, noise, [1, 1]) for curve in ("eta 1", "table") for noise in ((0.7, 0.0), NOISY)),
+    *(("all are shown", curve, (0.7, 0.0), [1, 1]) for curve in ("eta 1", "table")),
+    ("all are shown", "eta 1", NOISY, [1, 1]),
     ("all are shown", "table", (1.0, 0.0), [2, 1]),
 ]
 

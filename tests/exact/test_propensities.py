@@ -8,6 +8,7 @@ from itertools import pairwise, product
 import numpy as np
 import oracles
 import pytest
+from strata_logs import of_rows
 
 import cfltr_core as cf
 from cfltr_core.clicks.policies import LoggingPolicy
@@ -116,18 +117,12 @@ def test_drift_needs_strata_by_period() -> None:
             for rank, n in ((1, 900), (2, 100)) if document == relevant else ((1, 100), (2, 900)):
                 attraction = PLUS if document == relevant else MINUS
                 rows.append((document, period, rank, n, round(n * CURVE[rank - 1] * attraction)))
-    document, period, rank, n, clicks = zip(*rows, strict=True)
-    with_period = DisplayCounts(
-        query=[0] * 8, document=document, period=period, rank=rank, impressions=n, clicks=clicks
-    )  # fmt: skip
+    with_period = of_rows((0, period, d, *rest) for d, period, *rest in rows)
     assert conditional_poisson(with_period).curve[1] == pytest.approx(CURVE[1] / CURVE[0], rel=EXACT)
     summed = {key: np.zeros(2, dtype=np.int64) for key in product((0, 1), (1, 2))}
     for d, _, k, *cell in rows:
         summed[d, k] += cell
-    without = DisplayCounts(
-        query=[0] * 4, document=[d for d, _ in summed], rank=[k for _, k in summed],
-        impressions=[n for n, _ in summed.values()], clicks=[c for _, c in summed.values()],
-    )  # fmt: skip
+    without = of_rows((0, *key, *cell) for key, cell in summed.items())
     assert conditional_poisson(without).curve[1] < 0.6 * CURVE[1] / CURVE[0]
 
 
@@ -172,8 +167,7 @@ def test_pages_shorter_than_n_mix_queries_and_whole_pages_do_not() -> None:
         for q, pages in enumerate(law) for d in range(3 - q) for k in range(1, 4 - q)
         if sum(p for page, p in pages.items() if page[k - 1] == d) > 0
     ]  # fmt: skip
-    query, document, rank, impressions, clicked = zip(*rows, strict=True)
-    counts = DisplayCounts(query=query, document=document, rank=rank, impressions=impressions, clicks=clicked)
+    counts = of_rows(rows)
     assert abs(click_rates(counts).curve[2] - CURVE[2] / CURVE[0]) > 0.05
     np.testing.assert_allclose(click_rates(counts, places=3).curve, np.array(CURVE) / CURVE[0], rtol=EXACT)
     np.testing.assert_allclose(conditional_poisson(counts).curve, np.array(CURVE) / CURVE[0], rtol=EXACT)
@@ -207,8 +201,7 @@ def test_a_ranker_that_was_chosen_by_the_query_breaks_the_design_but_not_the_str
             clicks = share * CURVE[rank - 1] * (PLUS if relevance[document] else MINUS)
             assert clicks == pytest.approx(round(clicks), abs=1e-9)
             rows.append((query, document, rank, share, round(clicks)))
-    query, documents, ranks, shown, clicked = zip(*rows, strict=True)
-    counts = DisplayCounts(query=query, document=documents, rank=ranks, impressions=shown, clicks=clicked)
+    counts = of_rows(rows)
     truth = np.array(CURVE[:2]) / CURVE[0]
     for estimate in (conditional_poisson, all_pairs, pivot):
         np.testing.assert_allclose(estimate(counts).curve, truth, rtol=EXACT)
@@ -224,8 +217,7 @@ def in_proportion(trust: float = 0.0) -> DisplayCounts:
             n = 1_000 * (document + 1) * k
             attraction = PLUS if document == 1 else MINUS + trust / k
             rows.append((document // 2, document, k, n, round(n * CURVE[k - 1] * attraction)))
-    query, documents, rank, impressions, clicks = zip(*rows, strict=True)
-    return DisplayCounts(query=query, document=documents, rank=rank, impressions=impressions, clicks=clicks)
+    return of_rows(rows)
 
 
 @pytest.mark.parametrize("estimate", [conditional_poisson, all_pairs, adjacent_chain, pivot])
@@ -310,8 +302,7 @@ def trusting(seed: int, trust: float) -> DisplayCounts:
         attraction = 0.8 if document % 2 == 0 else 0.1 + trust / k
         n = int(rng.poisson(60)) + 1
         rows.append((document // 2, document, k, n, int(rng.binomial(n, CURVE[k - 1] * attraction))))
-    query, documents, rank, impressions, clicks = zip(*rows, strict=True)
-    return DisplayCounts(query=query, document=documents, rank=rank, impressions=impressions, clicks=clicks)
+    return of_rows(rows)
 
 
 def test_the_test_of_the_position_model_has_its_size_and_finds_trust(logs: list[DisplayCounts]) -> None:
@@ -332,9 +323,8 @@ def test_exploring_pages_are_fitted_too() -> None:
     for document in range(3):
         for k in (1, 2, 3):
             n = round(1e6 * policy.display_mean(lambda rank, k=k: rank == k)[document]) * 10
-            rows.append((document, k, n, round(n * CURVE[k - 1] * (PLUS if RELEVANCE[document] else MINUS))))
-    document, rank, n, clicks = zip(*rows, strict=True)
-    counts = DisplayCounts(query=[0] * 9, document=document, rank=rank, impressions=n, clicks=clicks)
+            rows.append((0, document, k, n, round(n * CURVE[k - 1] * (PLUS if RELEVANCE[document] else MINUS))))
+    counts = of_rows(rows)
     truth = np.array(CURVE) / CURVE[0]
     np.testing.assert_allclose(conditional_poisson(counts).curve, truth, rtol=1e-5)
     assert np.abs(click_rates(counts).curve / truth - 1).max() > 0.02

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import oracles
 import pytest
+from strata_logs import of_rows
 
 import cfltr_core as cf
 from cfltr_core.propensity.trust_bias import trust_moments
@@ -87,10 +88,7 @@ def test_one_document_does_not_link_two_ranks() -> None:
     assert abs(turned[2][0] - truth[2][0]) > 0.1
     assert all(0 < g < 1 for g in moved)
     assert turned[3][0] > 0
-    counts = cf.DisplayCounts(
-        query=[0] * 6, document=[s for s, _ in cells], rank=[k for _, k in cells], impressions=[1000] * 6,
-        clicks=[round(1000 * rate) for rate in rates.values()],
-    )  # fmt: skip
+    counts = of_rows((0, s, k, 1000, round(1000 * rate)) for (s, k), rate in rates.items())
     with pytest.raises(ValueError, match=r"^counts: no rank is linked with rank 1 by two documents"):
         cf.trust_bias(counts)
 
@@ -142,10 +140,7 @@ def test_without_noise_the_lines_come_back() -> None:
         for k, (s, i) in enumerate(LINES, start=1)
         if k != 1 + d
     ]
-    query, document, rank, impressions, clicks = zip(*rows, strict=True)
-    curve = cf.trust_bias(
-        cf.DisplayCounts(query=query, document=document, rank=rank, impressions=impressions, clicks=clicks)
-    )  # fmt: skip
+    curve = cf.trust_bias(of_rows(rows))
     (a, b), *_ = LINES
     np.testing.assert_allclose(curve.slope, [s / a for s, _ in LINES], atol=1e-8)
     np.testing.assert_allclose(curve.intercept, [i - b * s / a for s, i in LINES], atol=1e-8)

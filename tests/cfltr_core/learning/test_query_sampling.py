@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
 import oracles
@@ -105,13 +106,10 @@ def test_the_gradient_is_unbiased_and_bounded(monkeypatch: pytest.MonkeyPatch, c
 @pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad"])
 @pytest.mark.parametrize(("runs", "batch"), [(1, 1), (1, 3), (2, 1), (2, 2)])
 @pytest.mark.parametrize("kind", ["clicks", "deck", "queries", "queries, sorted"])
-def test_training_follows_the_algorithm(
-    monkeypatch: pytest.MonkeyPatch, kind: str, optimizer: str, runs: int, batch: int
-) -> None:
+@patch.object(samplers, "AliasTable", Fixed)
+def test_training_follows_the_algorithm(kind: str, optimizer: str, runs: int, batch: int) -> None:
     """By single clicks, with and without replacement, and by whole queries: what is drawn, step by step, in a loop."""
     steps, rates, shape = 12, [0.001, 0.02, 0.3], (12, runs, batch)
-    monkeypatch.setattr(samplers, "AliasTable", Fixed)
-    monkeypatch.setattr(sgd, "PAIRS", 0 if "sorted" in kind else sgd.PAIRS)
     clicked = [t for t, c in enumerate(CLICKS) if c]
     if "queries" in kind:
         sampler = query_sampler(LOG, gradient_bounds_of=X)
@@ -128,9 +126,10 @@ def test_training_follows_the_algorithm(
             drawn = np.array(oracles.dealt([CLICKS[t] for t in clicked], runs, batch, steps, 9))
         lists = [oracles.list_of(DOCUMENT[t], OFFSETS) for t in clicked]
         terms = {i: [(DOCUMENT[t], 1 / PROPENSITY[t])] for i, t in enumerate(clicked)}
-    monkeypatch.setattr(Fixed, "sequence", drawn)
-    path = train_sgd(X, sampler, learning_rates=rates, steps=steps, rng=np.random.default_rng(9), batch=batch,
-                     runs=runs, optimizer=optimizer, record=[0, 5, 12])  # fmt: skip
+    pairs = 0 if "sorted" in kind else sgd.PAIRS
+    with patch.object(Fixed, "sequence", drawn), patch.object(sgd, "PAIRS", pairs):
+        path = train_sgd(X, sampler, learning_rates=rates, steps=steps, rng=np.random.default_rng(9), batch=batch,
+                         runs=runs, optimizer=optimizer, record=[0, 5, 12])  # fmt: skip
     assert path.steps.tolist() == [0, 5, 12]
     for of_path in (path.last, path.average, path.documents):  # before the first step
         assert not of_path[0].any()
