@@ -384,19 +384,6 @@ def per_session(
     return total / len(log)
 
 
-def self_normalised(
-    log: Sequence[Session], rank_weight: Sequence[Sequence[float]], weight: Sequence[Sequence[float]]
-) -> float:
-    """Σ click · λ · weight / Σ click · weight; NaN without a click."""
-    above = below = 0.0
-    for query, clicks in log:
-        for d, click in enumerate(clicks):
-            if click:
-                above += rank_weight[query][d] * weight[query][d]
-                below += weight[query][d]
-    return above / below if below > 0 else math.nan
-
-
 def tally(log: Sequence[Session], sizes: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Sessions of each query and clicks on each document (flat)."""
     sessions = [0] * len(sizes)

@@ -11,6 +11,7 @@ import oracles
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from strata_logs import drawn, of_groups
 
 from cfltr_core.propensity import conditional_poisson as conditional
 from cfltr_core.propensity.concave import maximise
@@ -31,25 +32,9 @@ GROUPS = st.dictionaries(
 )
 
 
-def of_groups(groups: Groups) -> DisplayCounts:
-    rows = [(*key, rank, n, c) for key, group in groups.items() for rank, (n, c) in group.items()]
-    query, period, document, rank, impressions, clicks = zip(*rows, strict=True)
-    return DisplayCounts(
-        query=query, period=period, document=document, rank=rank, impressions=impressions, clicks=clicks
-    )  # fmt: skip
-
-
-def simulated(seed: int, n_queries: int = 12, n_ranks: int = 4, theta: list[float] | None = None) -> Groups:
-    """Two documents a query, each seen at some of the ranks, with clicks of a position-based user."""
-    rng, groups = np.random.default_rng(seed), {}
-    curve = theta or [1 / k for k in range(1, n_ranks + 1)]
-    for query, document in itertools.product(range(n_queries), range(2)):
-        rho, group = rng.uniform(0.2, 1), {}
-        for k in sorted(rng.choice(n_ranks, size=rng.integers(2, n_ranks + 1), replace=False) + 1):
-            n = int(rng.integers(5, 60))
-            group[int(k)] = (n, int(rng.binomial(n, curve[k - 1] * rho)))
-        groups[query, 0, 2 * query + document] = group
-    return groups
+def simulated(seed: int, n_queries: int = 12, theta: tuple[float, ...] = (1, 1 / 2, 1 / 3, 1 / 4)) -> Groups:
+    law = lambda k, attraction: attraction * theta[k - 1]  # noqa: E731
+    return drawn(seed, n_queries=n_queries, n_ranks=len(theta), law=law)
 
 
 @pytest.mark.oracle("conditional_poisson.by_rank", "conditional_poisson.StratifiedPoisson.sums",
@@ -193,7 +178,7 @@ def test_newton_from_afar_and_when_there_is_no_maximum() -> None:
 @pytest.mark.oracle("halves.same_curve", "conditional_poisson.wald_tail")
 @pytest.mark.parametrize("n_ranks", [3, 4])
 def test_two_halves(n_ranks: int) -> None:
-    groups, ranks = simulated(3, n_ranks=n_ranks), list(range(1, n_ranks + 1))
+    groups, ranks = simulated(3, theta=tuple(1 / k for k in range(1, n_ranks + 1))), list(range(1, n_ranks + 1))
     counts = of_groups(groups)
     test = same_curve(counts, counts.document % 2 == 0)
     sides = [{key: group for key, group in groups.items() if key[2] % 2 == side} for side in (0, 1)]
@@ -230,8 +215,8 @@ def test_two_halves(n_ranks: int) -> None:
 
 
 @pytest.mark.oracle("shrinkage.shrunk_power")
-@pytest.mark.parametrize("theta", [[1, 1 / 2, 1 / 3, 1 / 4], [1.0, 0.9, 0.2, 0.1]], ids=["a power", "a fold"])
-def test_shrunk(theta: list[float]) -> None:
+@pytest.mark.parametrize("theta", [(1, 1 / 2, 1 / 3, 1 / 4), (1.0, 0.9, 0.2, 0.1)], ids=["a power", "a fold"])
+def test_shrunk(theta: tuple[float, ...]) -> None:
     groups, ranks = simulated(5, theta=theta), [1, 2, 3, 4]
     counts, speaking = of_groups(groups), oracles.speaking(list(groups.values()), ranks)
     curve = shrunk_power(counts)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, Ridge
+from strata_logs import of_rows
 
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
 from cfltr_core.propensity.curves import PropensityCurve
@@ -35,10 +36,8 @@ def terms_of(cells: dict[tuple[int, int], tuple[int, int]]) -> list[oracles.Term
 
 
 def counts_of(terms: list[oracles.Term]) -> DisplayCounts:
-    stratum, rank, impressions, clicks = zip(*terms, strict=True)
-    return DisplayCounts(
-        query=np.array(stratum) // 2, document=stratum, rank=rank, impressions=impressions, clicks=clicks
-    )  # fmt: skip
+    """Two documents a query."""
+    return of_rows((s // 2, s, *rest) for s, *rest in terms)
 
 
 def simulated(seed: int, shown_at: Callable[[int], list[int]], n_strata: int = 8) -> list[oracles.Term]:

@@ -9,6 +9,7 @@ import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strata_logs import of_groups
 
 from cfltr_core.propensity import identifiability
 from cfltr_core.propensity.all_pairs import all_pairs
@@ -32,9 +33,7 @@ ESTIMATORS = (conditional_poisson, all_pairs, pivot, adjacent_chain)
 
 def of_strata(*groups: dict[int, tuple[int, int]]) -> DisplayCounts:
     """A document, and a query, for each of some {rank: (impressions, clicks)}."""
-    rows = [(i, rank, n, c) for i, group in enumerate(groups) for rank, (n, c) in group.items()]
-    query, rank, impressions, clicks = zip(*rows, strict=True)
-    return DisplayCounts(query=query, document=query, rank=rank, impressions=impressions, clicks=clicks)
+    return of_groups({(i, i): group for i, group in enumerate(groups)})
 
 
 GROUP = st.dictionaries(st.integers(1, 5), st.tuples(st.just(3), st.integers(0, 3)), min_size=1, max_size=3)

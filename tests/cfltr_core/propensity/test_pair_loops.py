@@ -8,6 +8,7 @@ import math
 import numpy as np
 import oracles
 import pytest
+from strata_logs import drawn, of_groups
 
 from cfltr_core import DeterministicPolicy, EpsilonGreedyPolicy, MixturePolicy, PositionBasedUser, simulate_clicks
 from cfltr_core.propensity.all_pairs import all_pairs, all_pairs_likelihood
@@ -32,17 +33,8 @@ def groups_of(counts: DisplayCounts) -> Groups:
     return oracles.strata([tuple(map(int, row)) for row in zip(*columns, strict=True)])  # type: ignore[misc]
 
 
-def simulated(seed: int, n_queries: int = 10) -> DisplayCounts:
-    """Three documents a query at two to four of the ranks each."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for query, document in itertools.product(range(n_queries), range(3)):
-        rho = rng.uniform(0.1, 0.9)
-        for k in rng.choice(4, size=rng.integers(2, 5), replace=False) + 1:
-            n = int(rng.integers(5, 60))
-            rows.append((query, 0, 3 * query + document, int(k), n, int(rng.binomial(n, rho / k))))
-    query, _, document, rank, impressions, clicks = zip(*rows, strict=True)
-    return DisplayCounts(query=query, document=document, rank=rank, impressions=impressions, clicks=clicks)
+def simulated(seed: int) -> DisplayCounts:
+    return of_groups(drawn(seed, n_queries=10, documents=3))
 
 
 @pytest.mark.oracle("interventional_sets.pair_counts", "interventional_sets.summed_pairs")

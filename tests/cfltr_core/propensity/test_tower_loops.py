@@ -12,6 +12,7 @@ import oracles
 import pytest
 import torch
 from hypothesis import strategies as st
+from strata_logs import of_rows
 
 from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.clicks.policies import DeterministicPolicy, MixturePolicy
@@ -41,9 +42,8 @@ def terms_of(seed: int) -> list[oracles.Term]:
 
 
 def counts_of(terms: list[oracles.Term]) -> DisplayCounts:
-    stratum, rank, impressions, clicks = zip(*terms, strict=True)
-    number = np.unique(stratum, return_inverse=True)[1]
-    return DisplayCounts(query=number // 2, document=number, rank=rank, impressions=impressions, clicks=clicks)
+    """Two documents a query."""
+    return of_rows((s // 2, s, *rest) for s, *rest in numbered(terms))
 
 
 def numbered(terms: list[oracles.Term]) -> list[oracles.Term]:

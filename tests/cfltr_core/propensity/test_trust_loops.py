@@ -10,6 +10,7 @@ import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strata_logs import drawn, of_groups
 
 from cfltr_core import (
     DisplayCounts,
@@ -31,22 +32,11 @@ GROUPS = st.dictionaries(
 SLOPE, INTERCEPT = [1.0, 0.7, 0.5, 0.3], [0.0, -0.1, -0.1, -0.05]
 
 
-def of_groups(groups: Groups) -> DisplayCounts:
-    rows = [(*key, rank, n, c) for key, group in groups.items() for rank, (n, c) in group.items()]
-    query, document, rank, impressions, clicks = zip(*rows, strict=True)
-    return DisplayCounts(query=query, document=document, rank=rank, impressions=impressions, clicks=clicks)
-
-
-def simulated(seed: int, n_queries: int = 10, n_ranks: int = 3, most: int = 900) -> Groups:
+def simulated(seed: int, n_queries: int = 10, n_ranks: int = 3) -> Groups:
     """Two documents a query, seen at two ranks or more, with clicks on the lines of each rank."""
-    rng, groups = np.random.default_rng(seed), {}
-    for query, document in itertools.product(range(n_queries), range(2)):
-        gamma, group = rng.uniform(0.2, 1), {}
-        for k in sorted(rng.choice(n_ranks, size=rng.integers(2, n_ranks + 1), replace=False).tolist()):
-            n = int(rng.integers(most // 3, most))
-            group[k + 1] = (n, int(rng.binomial(n, SLOPE[k] * gamma + INTERCEPT[k])))
-        groups[query, document] = group
-    return groups
+    law = lambda k, attraction: SLOPE[k - 1] * attraction + INTERCEPT[k - 1]  # noqa: E731
+    found = drawn(seed, n_queries=n_queries, n_ranks=n_ranks, least=300, most=900, law=law)
+    return {(query, document): group for (query, _, document), group in found.items()}
 
 
 @pytest.mark.oracle("trust_bias.trust_moments")
