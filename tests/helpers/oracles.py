@@ -1769,18 +1769,6 @@ def far_apart(scores: Sequence[float], sigma: float) -> float:
     return 2.0 * sigma * largest
 
 
-def frozen_loss(
-    scores: Sequence[float], rank: Sequence[int], gains: Sequence[float], k: int | None, truncation: str
-) -> float:
-    """The linear form of one list at ``scores``, with the pairs weighed by ranks that need not be theirs."""
-    return math.fsum(
-        gains[d] * pair_weight(rank[d], rank[e], k, truncation) * logistic_loss(scores[d] - scores[e], 1.0)[0]
-        for d in range(len(scores))
-        for e in range(len(scores))
-        if d != e
-    )
-
-
 def missed(k: int | None, truncation: str) -> Weight:
     """What the pairs with all documents above a rank weigh together."""
     return lambda rank: math.fsum(pair_weight(int(rank), other, k, truncation) for other in range(1, int(rank)))

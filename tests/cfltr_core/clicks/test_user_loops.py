@@ -46,44 +46,6 @@ def test_trust_user(plus: oracles.Noise, minus: oracles.Noise, rank: list[int], 
     np.testing.assert_array_equal(square, [user.click_probability(rank, relevance)])
 
 
-def test_without_trust_it_is_the_position_based_user() -> None:
-    noise = {"epsilon_plus": 0.9, "epsilon_minus": 0.2}
-    rank, relevance = np.arange(5), np.array([1, 0, 1, 1, 0])
-    np.testing.assert_allclose(
-        cf.TrustUser(THETA, **noise).click_probability(rank, relevance),
-        cf.PositionBasedUser(THETA, **noise).click_probability(rank, relevance),
-        rtol=1e-14,
-    )
-
-
-def test_a_log_of_a_trusting_user_has_its_click_probabilities() -> None:
-    """Exactly, over all logs; and a drawn one within four standard errors.  Its propensity is θ."""
-    user = cf.TrustUser([1.0, 0.5], epsilon_plus=[0.9, 0.8], epsilon_minus=[0.6, 0.2])
-    offsets, relevance = [0, 2], [1, 0]
-    policy = cf.MixturePolicy([cf.DeterministicPolicy(rank, offsets) for rank in ([1, 2], [2, 1])], [0.7, 0.3])
-    rates = {
-        (d, k): oracles.trusted([1.0, 0.5], [0.9, 0.8], [0.6, 0.2], k, y) for d, y in ((0, 1), (1, 0)) for k in (1, 2)
-    }
-    clicks: Counter[tuple[int, int]] = Counter()
-    shown: Counter[tuple[int, int]] = Counter()
-    for probability, log in cf.enumerate_logs(policy, user, relevance=relevance, sessions=[2]):
-        for d, k, n, c in zip(log.document, log.rank, log.impressions, log.clicks, strict=True):
-            clicks[d, k] += probability * c
-            shown[d, k] += probability * n
-    for cell, rate in rates.items():
-        assert clicks[cell] == pytest.approx(rate * shown[cell], rel=1e-12)
-    rng = np.random.default_rng(0)
-    log = cf.simulate_clicks(policy, user, relevance=relevance, sessions=[40_000], rng=rng)
-    np.testing.assert_array_equal(log.propensity, [[1.0, 0.5][k - 1] for k in log.rank])
-    for d, k, n, c in zip(log.document, log.rank, log.impressions, log.clicks, strict=True):
-        assert abs(c / n - rates[d, k]) < 4 * math.sqrt(rates[d, k] * (1 - rates[d, k]) / n)
-    a_session = sum(
-        share * rates[d, k] for page, share in (((0, 1), 0.7), ((1, 0), 0.3)) for k, d in enumerate(page, 1)
-    )
-    found = cf.sessions_for_clicks(policy, user, relevance=relevance, n_clicks=1e6)
-    assert found == round(1e6 / a_session)
-
-
 PROBABILITY = st.sampled_from([0.0, 0.3, 0.5, 1.0])
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import oracles
@@ -101,6 +103,14 @@ def test_an_alias_table_implies_its_weights(case: int) -> None:
     assert np.all((table.probabilities() == 0) == (weights == 0))
 
 
+def test_every_small_list_of_weights() -> None:
+    """Columns that are exactly full, light and heavy ones in every order."""
+    for weights in (w for n in range(1, 6) for w in itertools.product(range(4), repeat=n) if sum(w)):
+        table, law = AliasTable.build(weights), [float(Fraction(weight, sum(weights))) for weight in weights]
+        found = oracles.implied(table.keep.tolist(), table.alias.tolist())
+        np.testing.assert_allclose([found, table.probabilities()], [law, law], rtol=0, atol=1e-15)
+
+
 def test_weights_in_single_precision_give_a_table_in_double() -> None:
     weights = np.array([0.1, 0.7, 0.3, 1e-6], dtype=np.float32)
     single, double = AliasTable.build(weights), AliasTable.build(weights.astype(np.float64))
@@ -117,7 +127,11 @@ def test_draws_follow_the_table() -> None:
     share = np.bincount(drawn, minlength=3) / 2_000
     wanted = np.array(oracles.implied(keep, alias))
     assert np.all(np.abs(share - wanted) < 4 * np.sqrt(wanted * (1 - wanted) / 2_000))
-    assert table.draw((3, 4), np.random.default_rng(0)).shape == (3, 4)
+    for size in ((3, 4), (2, 3), 0):
+        found = table.draw(size, np.random.default_rng(7))
+        assert found.shape == np.empty(size).shape
+        assert found.ravel().tolist() == oracles.alias_draws(keep, alias, found.size, 7)
+    assert repr(table) == "AliasTable(3 categories)"
 
 
 @pytest.mark.oracle("samplers.click_sampler", "samplers.ClickSampler")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from itertools import pairwise
 
 import numpy as np
 import oracles
@@ -15,7 +14,7 @@ from small_logs import CUTS, X
 from small_logs import LOG as SMALL
 from torch.utils.data import DataLoader, Sampler
 
-from cfltr_core import click_sampler, query_sampler, train_sgd, two_layer
+from cfltr_core import click_sampler, query_sampler, train_sgd
 from cfltr_core.learning.samplers import ClickSampler, QuerySampler
 from cfltr_core.learning.torch_sampler import ClickLists, ClickStep, torch_sampler
 
@@ -105,6 +104,8 @@ def test_the_loss_of_a_step() -> None:
     single = lists[3]
     torch.testing.assert_close(single.rows, lists[[3]].rows)
     assert len(lists) == len(clicked)
+    assert repr(lists[[0, 1]]).startswith("ClickStep(2 clicked of ")
+    assert ClickLists(FEATURES.astype(np.float32), SAMPLERS["ips"])[0].rows.dtype == torch.float32
 
 
 @pytest.mark.oracle("torch_sampler.ClickLists.__len__", "torch_sampler.ClickStep.loss")
@@ -142,34 +143,6 @@ def test_what_a_sampler_draws() -> None:
         many = torch_sampler(sampler, steps=5_000, seed=1)  # more than are drawn at once
         assert [len(row) for row in many] == [1] * 5_000, name
         assert list(torch_sampler(sampler, steps=7, seed=1)) == list(torch_sampler(sampler, steps=5_000, seed=1))[:7]
-
-
-def test_any_module_learns_what_was_clicked() -> None:
-    """A network in single precision: the objective of the log falls."""
-    sampler = SAMPLERS["countersample"]
-    torch.manual_seed(0)
-    net = two_layer(6, 8)
-    x = FEATURES.astype(np.float32)
-    lists = ClickLists(x, sampler)
-    moves = torch.optim.Adam(net.parameters(), lr=0.01)
-
-    def objective() -> float:
-        with torch.no_grad():
-            scores = net(torch.from_numpy(x)).double().numpy().ravel()
-        total = 0.0
-        for d, m in zip(DOCUMENT, [c / p for c, p in zip(CLICKS, PROPENSITY, strict=True)], strict=True):
-            low, high = next((low, high) for low, high in pairwise(OFFSETS) if low <= d < high)
-            total += m * np.maximum(0, 1 - scores[d] + scores[low:high]).sum()
-        return total / sum(CLICKS)
-
-    before = objective()
-    for step in DataLoader(lists, batch_size=None, sampler=torch_sampler(sampler, steps=200, batch=4, seed=3)):
-        assert step.rows.dtype == torch.float32
-        moves.zero_grad()
-        step.loss(net(step.rows)).backward()
-        moves.step()
-    assert objective() < 0.7 * before
-    assert repr(lists[[0, 1]]).startswith("ClickStep(2 clicked of ")
 
 
 SAMPLER = click_sampler(SMALL, "ips")
