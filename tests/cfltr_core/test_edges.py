@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from small_logs import CUTS, POLICY, SILENT, X
 import cfltr_core as cf
 from cfltr_book import mean_interval
 from cfltr_book.data.letor import ReaderOptions
-from cfltr_core.checks import counts, numbers, within
 from cfltr_core.evaluation import exact
 from cfltr_core.learning.convergence import click_gradients, convergence_bound, gradient_bounds, second_moment
 from cfltr_core.learning.samplers import ClickSampler, QuerySampler
@@ -43,16 +41,7 @@ def runs(probability: Any, **changes: Any) -> object:
 
 # A function of one number, the values at the edge that it takes, and those beyond that it refuses.
 EDGES: dict[str, tuple[Callable[[Any], object], list[Any], list[Any]]] = {
-    "counts": (lambda v: counts([v], 1, "n"), [0, 2.0**63 - 1024, -0.0], [-1, 2.0**63, -(2.0**63), 0.5, math.inf]),
-    "numbers": (
-        lambda v: numbers(np.array([v], dtype=object), "n", "whole"), [2**63 - 1, -(2**63)], [2**63, -(2**63) - 1],
-    ),
-    "within": (lambda v: within(v, 0, 1, "p", "why"), [0, 1, -0.0], [-SMALLEST, ABOVE_1, math.nan]),
     "a rank": (cf.average_rank(), [1], [BELOW_1]),
-    "epsilon plus": (lambda v: cf.PositionBasedUser([1.0], epsilon_plus=v), [1.0, SMALLEST], [ABOVE_1, 0.0]),
-    "epsilon minus": (
-        lambda v: cf.PositionBasedUser([1.0], epsilon_plus=0.5, epsilon_minus=v), [0.0, 0.5], [-SMALLEST, BELOW_1],
-    ),
     "a place that explores": (
         lambda v: cf.EpsilonGreedyPolicy([1, 2, 1], CUTS, epsilon=[v]), [0.0, 1.0], [-SMALLEST, ABOVE_1],
     ),
@@ -65,7 +54,6 @@ EDGES: dict[str, tuple[Callable[[Any], object], list[Any], list[Any]]] = {
     "rank of a term": (lambda v: terms(rank=[v]), [1], [0]),
     "propensity of a clicked term": (lambda v: terms(propensity=[v]), [SMALLEST * 1e10, 1.0], [0.0, ABOVE_1]),
     "propensity of a term": (lambda v: terms(propensity=[v], clicks=[0]), [0.0, 1.0], [-SMALLEST, ABOVE_1]),
-    "level of an interval": (partial(mean_interval, [1.0, 2.0]), [1e-9, 1 - 1e-9], [0.0, 1.0]),
     "grade": (lambda v: cf.RankingData([[1.0]], [v], offsets=[0, 1]), [0, 30], [-1, 31]),
     "feature": (
         lambda v: cf.RankingData([[v]], [1], offsets=[0, 1]), [LARGEST, -LARGEST], [2 * LARGEST, math.inf, math.nan],
@@ -103,13 +91,6 @@ def test_the_edge_is_where_it_is_said_to_be(name: str) -> None:
     for value in refused:
         with pytest.raises((ValueError, TypeError)):
             function(value)
-
-
-def test_what_cannot_be_counted_is_no_whole_number() -> None:
-    for value in (2.0**63, -(2.0**64), math.inf, math.nan):
-        with pytest.raises(ValueError, match=r"^n\[1\] is .*: expected a whole number$"):
-            counts([0.0, value], 2, "n")
-    assert counts([2.0**63 - 1024], 1, "n").tolist() == [2**63 - 1024]
 
 
 # --- what is computed in double precision, whatever came in -----------------------------------------------------

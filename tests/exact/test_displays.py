@@ -137,20 +137,6 @@ JUDGED = [
     for scores, names in zip(RANKERS.values(), (("average rank", "DCG@2", "own"), ("Prec@3", "RBP")), strict=True)
     for weight, reference in (WEIGHTS[name] for name in names)
 ]
-# Each estimate of a log, given the exposure of documents, and the weight that it gives a click.
-ESTIMATES: dict[str, tuple] = {
-    "naive": (lambda log, lam, p: cf.naive(log, lam), lambda curve, p: lambda d, place: 1.0),
-    "ips": (lambda log, lam, p: cf.ips(log, lam), lambda curve, p: oracles.oblivious(curve)),
-    "clipped": (
-        lambda log, lam, p: cf.clipped(log, lam, cap=1.5),
-        lambda curve, p: lambda d, place: min(1 / oracles.examined(curve, place), 1.5),
-    ),
-    "aware": (lambda log, lam, p: cf.ips(cf.policy_aware(log, p), lam), lambda curve, p: oracles.aware(p)),
-    "aware, clipped": (
-        lambda log, lam, p: cf.clipped(cf.policy_aware(log, p), lam, cap=2.5),
-        lambda curve, p: lambda d, place: min(1 / p[d], 2.5),
-    ),
-}
 NOISY = (0.9, 0.2)
 # A policy, the examination, (ε₊, ε₋) and the sessions of each query.
 WORLDS = [
@@ -191,26 +177,36 @@ def test_expectations(name: str, curve: str, noise: tuple[float, float], session
     (policy, pages), (given, literal) = POLICIES[name](), CURVES[curve]
     user = cf.PositionBasedUser(given, epsilon_plus=noise[0], epsilon_minus=noise[1])
     exposure, chance, n = policy.exposure(user), exposures(pages, literal), sum(sessions)
-    weights = {each: weight(literal, chance) for each, (_, weight) in ESTIMATES.items()}
+    # Each estimate, and the weight that it gives a click.
+    estimates: dict[str, tuple[Callable, Callable[[int, int], float]]] = {
+        "naive": (cf.naive, lambda d, place: 1.0),
+        "ips": (cf.ips, oracles.oblivious(literal)),
+        "clipped": (partial(cf.clipped, cap=1.5), lambda d, place: min(1 / oracles.examined(literal, place), 1.5)),
+        "aware": (lambda log, lam: cf.ips(cf.policy_aware(log, exposure), lam), oracles.aware(chance)),
+        "aware, clipped": (
+            lambda log, lam: cf.clipped(cf.policy_aware(log, exposure), lam, cap=2.5),
+            lambda d, place: min(1 / chance[d], 2.5),
+        ),
+    }
 
     def statistic(log: cf.ClickLog) -> list[list[float]]:
-        found = [[estimate(log, lam, exposure).value for lam, _ in JUDGED] for estimate, _ in ESTIMATES.values()]
+        found = [[estimate(log, lam).value for lam, _ in JUDGED] for estimate, _ in estimates.values()]
         ratios = [cf.self_normalised(log, lam).value for lam, _ in JUDGED]
         assert all(math.isnan(value) == (log.n_clicks == 0) for value in ratios)
         return [*found, np.nan_to_num(ratios), [float(log.n_clicks > 0)] * len(JUDGED)]
 
     package = cf.expectation(statistic, policy, user=user, relevance=RELEVANCE, sessions=sessions)
-    loops = np.zeros((len(ESTIMATES) + 2, len(JUDGED)))
+    loops = np.zeros((len(estimates) + 2, len(JUDGED)))
     for probability, outcome in every_log(pages, literal, noise, sessions):
         for j, (_, lam) in enumerate(JUDGED):
-            sums = {each: oracles.page_estimate(outcome, lam, weight) for each, weight in weights.items()}
+            sums = {each: oracles.page_estimate(outcome, lam, weight) for each, (_, weight) in estimates.items()}
             total, below = sums["ips"]
             values = [*(value for value, _ in sums.values()), total * n / below if below else 0.0, float(below > 0)]
             loops[:, j] += np.multiply(probability, values)
     np.testing.assert_allclose(package, loops, rtol=0, atol=EXACT)
     attraction = [noise[0] if relevant else noise[1] for relevant in RELEVANCE]
     asked = [sessions[q] / n for q in oracles.query_index(OFFSETS)]
-    for found, (each, weight) in zip(package, weights.items(), strict=False):
+    for found, (each, (_, weight)) in zip(package, estimates.items(), strict=False):
 
         def counted(d: int, rank: int, weight: Callable[[int, int], float] = weight) -> float:
             theta = oracles.examined(literal, rank)
