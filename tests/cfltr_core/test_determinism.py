@@ -201,7 +201,13 @@ def test_same_seed_same_numbers_and_the_global_generator_is_neither_read_nor_mov
         monkeypatch.setattr(np.random, one, refuse)
     _, key, *rest = shared.get_state()
     key = key.copy()
-    once, again, other = (DRAWS[name](seed, tmp_path) for seed in (3, 3, 4))
+    found = []
+    for seed, foreign in ((3, 0), (3, 1), (4, 1)):  # nor torch's
+        torch.manual_seed(foreign)
+        before = torch.get_rng_state()
+        found.append(DRAWS[name](seed, tmp_path))
+        assert torch.equal(torch.get_rng_state(), before)
+    once, again, other = found
     np.testing.assert_array_equal(once, again)
     assert once.shape != other.shape or not np.array_equal(once, other)
     _, key_after, *rest_after = shared.get_state()

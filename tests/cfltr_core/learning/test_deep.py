@@ -203,19 +203,12 @@ def same(left: list[np.ndarray], right: list[np.ndarray]) -> bool:
     return all(a.tobytes() == b.tobytes() for a, b in zip(left, right, strict=True))
 
 
-def test_a_seed_decides_everything_and_torch_is_left_alone() -> None:
-    torch.manual_seed(5)
-    before = torch.get_rng_state()
-    first = outcome(3)
-    assert torch.equal(torch.get_rng_state(), before)
-    torch.manual_seed(6)
-    assert same(outcome(3), first)
-    assert not same(outcome(4), first)
-    for make in (np.random.default_rng, lambda s: torch.Generator().manual_seed(s)):
+def test_a_generator_decides_as_a_seed_does_and_moves_on() -> None:
+    for make in (lambda s: s, np.random.default_rng, lambda s: torch.Generator().manual_seed(s)):
         assert same(outcome(make(3)), outcome(make(3)))
         assert not same(outcome(make(3)), outcome(make(4)))
     one = np.random.default_rng(3)
-    assert not same(outcome(one), outcome(one)), "a generator moves on"
+    assert not same(outcome(one), outcome(one))
 
 
 def test_the_precision_of_the_module_is_that_of_its_features() -> None:

@@ -281,7 +281,7 @@ def test_dual_learning_that_runs_away_gives_no_estimate() -> None:
 
 
 @pytest.mark.parametrize("kind", ["towers", "dual"])
-def test_seeds_and_modules(kind: str) -> None:
+def test_modules(kind: str) -> None:
     x, logs = np.random.default_rng(7).normal(size=(6, 2)), logs_of(7, THREE, [300, 200])
 
     def run(module: object, seed: int = 0) -> np.ndarray:
@@ -289,11 +289,6 @@ def test_seeds_and_modules(kind: str) -> None:
             return two_towers(pooled_counts(logs), x, module=module, seed=seed, steps=20).curve
         return dual_learning(logs, x, rng=np.random.default_rng(seed), module=module, steps=5).curve
 
-    before = torch.random.get_rng_state()
-    one, same, other = (run(lambda: two_layer(2, hidden=3), seed) for seed in (1, 1, 2))
-    assert torch.equal(before, torch.random.get_rng_state())
-    np.testing.assert_array_equal(one, same)
-    assert (one != other).any()
     net = network(3)
     weights = net[0].weight.detach().clone()
     run(net)
