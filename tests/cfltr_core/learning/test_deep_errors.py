@@ -118,9 +118,6 @@ def test_a_metric_that_only_bends_is_learnt(metric: RankWeight) -> None:
     ("module", "message"),
     [
         (Returning(lambda s: s.sum()), r"module: returned shape \(\) for 5 documents: it must map"),
-        (Returning(lambda s: s.repeat(1, 2)), r"module: returned shape \(5, 2\) for 5 documents"),
-        (Returning(lambda s: s.T), r"module: returned shape \(1, 5\) for 5 documents"),
-        (Returning(lambda s: (s, s)), "module: returned tuple for 5 documents"),
         (Returning(lambda s: s / 0), "module: the score of document 0 is -?(inf|nan) before any training"),
         (nn.Linear(3, 1), r"module: could not score features of shape \(5, 2\) \("),
         (nn.ReLU(), "module: has no weights that could be learnt"),
@@ -184,21 +181,15 @@ def test_scores_that_are_not_finite_name_the_step_and_leave_the_last_good_weight
 @pytest.mark.parametrize("rate", [1e30, 3e38])
 def test_a_rate_that_is_far_too_large(rate: float, validation: Any) -> None:
     net = two_layer(2, activation="relu")
-    was = [p.tolist() for p in net.parameters()]
     with pytest.raises(TrainingDiverged, match=r"^(weights|scores|scores of the validation) are not finite in epoch "):
         fit_deep(X, LOG, module=net, optimizer="sgd", learning_rate=rate, validation=validation)
     assert all(bool(torch.isfinite(p).all()) for p in net.parameters())
-    assert len(was) == 4
 
 
-@pytest.mark.parametrize(
-    "fit",
-    [
-        partial(fit_deep, module=lambda: two_layer(2)),
-        fit_lambdaloss,
-        partial(fit_lambdaloss, module=lambda: two_layer(2)),
-    ],
-)
+TWO_LAYERS = {"module": lambda: two_layer(2)}
+
+
+@pytest.mark.parametrize("fit", [fit_lambdaloss, *(partial(each, **TWO_LAYERS) for each in (fit_deep, fit_lambdaloss))])
 def test_progress_is_one_line_and_none_where_nobody_looks(fit: Any, capsys: pytest.CaptureFixture[str]) -> None:
     fit(X, LOG, epochs=2)
     assert capsys.readouterr() == ("", "")
