@@ -14,7 +14,7 @@ Source: Jagerman & de Rijke 2020, Algorithms 1 and 2; whole queries are derived 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -192,7 +192,9 @@ def matched(features: ArrayLike, offsets: IntArray, name: str, own_name: str = "
     return x
 
 
-def click_sampler(log: ClickLog, method: Method, *, replacement: bool = True) -> ClickSampler:
+def click_sampler(
+    log: ClickLog, method: Method, *, replacement: bool = True, cap: float | None = None, uniform_share: float = 0.0
+) -> ClickSampler:
     """The sampler of Biased-SGD, IPS-SGD or CounterSample on a log: P(t) and factor_t, with w = 1/p and M̄ = mean of w.
 
     ===============  ================================  ========
@@ -212,6 +214,14 @@ def click_sampler(log: ClickLog, method: Method, *, replacement: bool = True) ->
     replacement : bool
         Without it, every epoch of n draws has each of the n clicks once, in an order of its own.  An epoch at fixed
         weights then has the gradient of the objective exactly, whatever the order.
+    cap : float
+        The largest weight, at least 1: min(w, ``cap``) takes the place of w everywhere, so that a step is unbiased for
+        the objective of the capped weights.  No cap if none is given.
+    uniform_share : float
+        u from 0 to 1: draw from P′(t) = (1 − u) P(t) + u clicks_t / n, and scale by factor_t P(t) / P′(t), which leaves
+        the mean of a step as it was.  The factor of CounterSample is then at most M̄ / (1 − u), and at most w_t / u, so
+        that a light click with a long gradient makes no step longer than 1/u times its step in IPS-SGD.  Source:
+        Needell, Ward & Srebro 2014, who mix the two laws by halves, u = ½ (partially biased sampling).
 
     Returns
     -------
@@ -221,7 +231,7 @@ def click_sampler(log: ClickLog, method: Method, *, replacement: bool = True) ->
     Raises
     ------
     ValueError
-        For a log without clicks, an unknown method, or "countersample" without
+        For a log without clicks, an unknown method, a cap below 1, a share outside [0, 1], or "countersample" without
         replacement: if every click comes once in an epoch, none comes in proportion to its weight, and M̄ times the
         gradient of Biased-SGD is what is left.
 
@@ -237,8 +247,12 @@ def click_sampler(log: ClickLog, method: Method, *, replacement: bool = True) ->
     (array([0.5, 0.5]), array([1.5, 1.5]))
     >>> cf.click_sampler(log, "ips", replacement=False).table
     Deck(8 cards of 2 categories)
+    >>> mixed = cf.click_sampler(log, "countersample", uniform_share=0.5)
+    >>> mixed.table.probabilities(), mixed.factor  # P · factor is clicks · w / n as before: ¾ and ¾
+    (array([0.625, 0.375]), array([1.2, 2. ]))
     """
     checks.arguments(click_sampler, locals())
+    log = _capped(log, cap)
     summary = weight_summary(log)
     clicked = np.flatnonzero(log.clicks)
     counts, weights = log.clicks[clicked], log.weights[clicked]
@@ -254,14 +268,29 @@ def click_sampler(log: ClickLog, method: Method, *, replacement: bool = True) ->
             'every click comes once in an epoch, which leaves M̄ times the gradient of "biased"; draw with replacement, '
             'or use "ips"'
         )
+    if uniform_share > 0:
+        before, law = law / law.sum(), _mixed(law, counts, uniform_share)
+        factor = factor * before / law
     table = AliasTable.build(law) if replacement else Deck(counts)
     return ClickSampler(log.document[clicked], table, factor=factor, offsets=log.offsets)
+
+
+def _capped(log: ClickLog, cap: float | None) -> ClickLog:
+    """The log with its weights 1/p capped."""
+    return log if cap is None else replace(log, propensity=np.maximum(log.propensity, 1 / cap))
+
+
+def _mixed(law: NDArray[Any], plain: NDArray[Any], share: float) -> FloatArray:
+    """(1 − share) · law + share · plain, of the two as probabilities."""
+    return np.asarray((1 - share) * law / law.sum() + share * plain / plain.sum())
 
 
 def query_sampler(
     log: ClickLog,
     *,
     gradient_bounds_of: ArrayLike | None = None,
+    cap: float | None = None,
+    uniform_share: float = 0.0,
 ) -> QuerySampler:
     """Draws query q with P(q) ∝ Σ_{i in q} w_i, and takes the gradient of all its clicks i, with w = 1/p:
 
@@ -281,6 +310,11 @@ def query_sampler(
     log : ClickLog
     gradient_bounds_of : (n_docs, n_features) finite
         The features of a linear scorer, of which the G_i are taken; without them the law is Σ w.
+    cap : float
+        As for :func:`click_sampler`: min(w, ``cap``) takes the place of w.
+    uniform_share : float
+        u from 0 to 1: draw from (1 − u) P(q) + u / (number of queries with a click), and divide by that.  No step is
+        then longer than 1/(1 − u) times what it can be without.  Source: Needell, Ward & Srebro 2014, with u = ½.
 
     Returns
     -------
@@ -290,7 +324,7 @@ def query_sampler(
     Raises
     ------
     ValueError
-        For a log without clicks; for features that are not finite or do not
+        For a log without clicks, a cap below 1, or a share outside [0, 1]; for features that are not finite or do not
         match the lists of the log, or where no clicked document differs from the rest of its list.
 
     Examples
@@ -312,6 +346,7 @@ def query_sampler(
     True
     """
     checks.arguments(query_sampler, locals())
+    log = _capped(log, cap)
     weight_summary(log)  # which says so if there is no click
     mass: FloatArray = np.bincount(log.document, log.mass, minlength=int(log.offsets[-1])).astype(np.float64)
     each = mass
@@ -325,4 +360,7 @@ def query_sampler(
                 "gradient_bounds_of: no clicked document differs from the rest of its list, so that nothing can be "
                 "learnt"
             )
-    return QuerySampler(mass, log.offsets, law=segment_sum(each, log.offsets))
+    law = segment_sum(each, log.offsets)
+    if uniform_share > 0:
+        law = _mixed(law, segment_sum(mass, log.offsets) > 0, uniform_share)
+    return QuerySampler(mass, log.offsets, law=law)

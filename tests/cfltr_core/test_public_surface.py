@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tokenize
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -48,6 +49,7 @@ COMPUTING += ("logs.homogeneity", "logs.model_tests", "logs.movement", "logs.ses
 LARGEST = 300
 
 
+@cache
 def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
@@ -157,7 +159,7 @@ def code_lines(path: Path) -> int:
     text = path.read_text(encoding="utf-8")
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
     prose: set[int] = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, documented) and ast.get_docstring(node) is not None:
             prose |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
     silent = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)

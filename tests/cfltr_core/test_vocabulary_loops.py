@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import oracles
@@ -12,15 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cfltr_core import ClickLog, LinearRanker, average_rank, clipped, dcg, ips, naive, rank_weights, self_normalised
+import cfltr_core as cf
 from cfltr_core import checks as package_checks
-from cfltr_core.learning.proprank import LinearFit
 from cfltr_core.ranking.ragged import query_of
 from cfltr_core.ranking.rank_weight import RankWeights
 
 SCORES = st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]), min_size=4, max_size=4)
 OFFSETS = [0, 3, 4]
-LOG = ClickLog(
+LOG = cf.ClickLog(
     document=[0, 1, 1, 3],
     rank=[1, 2, 3, 1],
     impressions=[9, 4, 5, 6],
@@ -30,7 +27,7 @@ LOG = ClickLog(
     offsets=OFFSETS,
 )
 # No click can be where nothing is examined.
-UNSEEN = ClickLog(
+UNSEEN = cf.ClickLog(
     document=[0, 1], rank=[1, 2], impressions=[3, 3], clicks=[1, 0], propensity=[0.5, 0.0], sessions=[3], offsets=[0, 2]
 )
 
@@ -38,14 +35,14 @@ UNSEEN = ClickLog(
 @pytest.mark.oracle("rank_weight.RankWeights", "rank_weight.RankWeights.__len__")
 @given(left=SCORES, right=SCORES)
 def test_a_difference_compares_two_rankers(left: list[float], right: list[float]) -> None:
-    one, other = (rank_weights(scores, OFFSETS, metric=dcg()) for scores in (left, right))
+    one, other = (cf.rank_weights(scores, OFFSETS, metric=cf.dcg()) for scores in (left, right))
     loops = [oracles.rank_weights(scores, OFFSETS, oracles.dcg) for scores in (left, right)]
     difference = one - other
     assert isinstance(difference, RankWeights)
     assert len(difference) == 4
     np.testing.assert_allclose(difference, oracles.rank_difference(*loops), rtol=0, atol=1e-14)
     assert repr(difference) == "RankWeights(DCG at the ranks of 4 documents)"
-    for estimate in (naive, ips, lambda log, given: clipped(log, given, cap=2.0)):
+    for estimate in (cf.naive, cf.ips, lambda log, given: cf.clipped(log, given, cap=2.0)):
         paired = estimate(LOG, difference)
         assert math.isclose(paired.value, estimate(LOG, one).value - estimate(LOG, other).value, abs_tol=1e-12)
         assert paired.metric is one.metric
@@ -53,23 +50,23 @@ def test_a_difference_compares_two_rankers(left: list[float], right: list[float]
 
 def test_other_numbers_are_no_difference() -> None:
     with pytest.raises(TypeError, match="unsupported operand"):
-        rank_weights([1.0], [0, 1], metric=dcg()) - 3  # type: ignore[operator]
+        cf.rank_weights([1.0], [0, 1], metric=cf.dcg()) - 3  # type: ignore[operator]
 
 
 @pytest.mark.oracle("estimates.Estimate.report")
-@pytest.mark.parametrize(("metric", "gain"), [(dcg(), True), (average_rank(), False)])
+@pytest.mark.parametrize(("metric", "gain"), [(cf.dcg(), True), (cf.average_rank(), False)])
 def test_an_estimate_reports_what_a_table_shows(metric, gain: bool) -> None:
-    lam = rank_weights([3.0, 2.0, 1.0, 0.0], OFFSETS, metric=metric)
-    for estimate in (naive, ips, self_normalised):
+    lam = cf.rank_weights([3.0, 2.0, 1.0, 0.0], OFFSETS, metric=metric)
+    for estimate in (cf.naive, cf.ips, cf.self_normalised):
         found = estimate(LOG, lam)
         assert found.report() == oracles.report(found.value, gain)
         assert found.value == estimate(LOG, lam=lam.lam).value
 
 
 @pytest.mark.oracle("estimates.Estimate.report_interval")
-@pytest.mark.parametrize(("metric", "gain"), [(dcg(), True), (average_rank(), False)])
+@pytest.mark.parametrize(("metric", "gain"), [(cf.dcg(), True), (cf.average_rank(), False)])
 def test_what_a_table_shows_lies_in_the_interval_that_it_shows(metric, gain: bool) -> None:
-    found = ips(LOG, rank_weights([3.0, 2.0, 1.0, 0.0], OFFSETS, metric=metric))
+    found = cf.ips(LOG, cf.rank_weights([3.0, 2.0, 1.0, 0.0], OFFSETS, metric=metric))
     for level in (0.5, 0.95):
         low, high = found.report_interval(level)
         reported = oracles.report(found.value, gain)
@@ -87,14 +84,14 @@ def test_query_of(sizes: list[int]) -> None:
 
 @pytest.mark.oracle("logs.ClickLog.weights", "logs.ClickLog.mass")
 @pytest.mark.parametrize("log", [LOG, UNSEEN])
-def test_weights_and_mass(log: ClickLog) -> None:
+def test_weights_and_mass(log: cf.ClickLog) -> None:
     propensity = log.propensity.tolist()
     np.testing.assert_allclose(log.weights, oracles.weights_of(propensity), rtol=1e-15)
     np.testing.assert_allclose(log.mass, oracles.masses_of(log.clicks.tolist(), propensity), rtol=1e-15)
 
 
 def test_a_log_without_clicks_has_no_mass() -> None:
-    silent = ClickLog(
+    silent = cf.ClickLog(
         document=[0], rank=[1], impressions=[2], clicks=[0], propensity=[1.0], sessions=[2], offsets=[0, 1]
     )
     with pytest.raises(ValueError, match="log: there is no click in the log"):
@@ -119,39 +116,3 @@ def test_one_of() -> None:
         else:
             with pytest.raises(ValueError, match=f"kind is {value!r}: choose one of 'a', 'b'"):
                 package_checks.one_of(value, "kind", ("a", "b"))
-
-
-@pytest.mark.oracle("linear.LinearRanker.save", "linear.LinearRanker.load")
-def test_a_ranker_comes_back_from_its_file(tmp_path: Path) -> None:
-    weights = [0.1, -1e-300, 3e17, 1 / 3]
-    x = np.random.default_rng(0).normal(size=(5, 4))
-    fit = LinearFit(np.array(weights), primal=5.0, dual=4.0, at_zero=9.0, least=0.5, passes=17.0, C=2.0)
-    for kept, kind in ((LinearRanker(np.array(weights)), LinearRanker), (fit, LinearFit), (fit, LinearRanker)):
-        kept.save(tmp_path / "ranker.json")
-        found = kind.load(tmp_path / "ranker.json")
-        assert type(found) is kind
-        assert found.weights.tolist() == weights
-        assert (found.decision_function(x) == kept.decision_function(x)).all()
-        np.testing.assert_allclose(found.decision_function(x), oracles.linear_scores(x.tolist(), weights), rtol=1e-12)
-    again = LinearFit.load(tmp_path / "ranker.json")
-    assert (again.C, again.primal, again.dual, again.passes, again.slopes) == (2.0, 5.0, 4.0, 17.0, None)
-    assert again.gap == fit.gap
-    assert json.loads((tmp_path / "ranker.json").read_text())["format"] == "cfltr linear fit 1"
-
-
-def test_files_that_are_no_ranker(tmp_path: Path) -> None:
-    file = tmp_path / "ranker.json"
-    with pytest.raises(FileNotFoundError):
-        LinearRanker.load(file)
-    file.write_text("weights")
-    with pytest.raises(ValueError, match=r"path: ranker.json is no JSON file .*give one that save\(\) wrote"):
-        LinearRanker.load(file)
-    for text in ("[]", "{}", '{"format": "cfltr linear ranker 99", "weights": [1]}'):
-        file.write_text(text)
-        with pytest.raises(ValueError, match=r"path: ranker.json has the format .*: expected one of 'cfltr|cfltr"):
-            LinearRanker.load(file)
-    LinearRanker(np.ones(2)).save(file)
-    with pytest.raises(
-        ValueError, match=r"path: ranker.json \(cfltr linear ranker 1\) lacks C, primal.*LinearFit needs"
-    ):
-        LinearFit.load(file)

@@ -6,12 +6,7 @@ import numpy as np
 import oracles
 import pytest
 
-from cfltr_core import (
-    PositionBasedUser,
-    RankingData,
-    dcg,
-    fit_linear_ranker,
-)
+import cfltr_core as cf
 
 
 def test_rank_0_means_not_shown() -> None:
@@ -22,9 +17,9 @@ def test_rank_0_means_not_shown() -> None:
         asked.extend(rank.tolist())
         return 1.0 / rank
 
-    assert PositionBasedUser(curve).propensity([0, 2, 1]).tolist() == [0.0, 0.5, 1.0]
+    assert cf.PositionBasedUser(curve).propensity([0, 2, 1]).tolist() == [0.0, 0.5, 1.0]
     assert min(asked) >= 1
-    table = PositionBasedUser([1.0, 0.25])
+    table = cf.PositionBasedUser([1.0, 0.25])
     assert table.propensity([0, 1, 2, 3, 100]).tolist() == [0.0, 1.0, 0.25, 0.0, 0.0]
     assert table.propensity(2) == 0.25
     assert table.examination == (1.0, 0.25)
@@ -41,8 +36,8 @@ def test_fit_linear_ranker(fraction: float, ridge: float, least: int, size: int)
     cuts = np.concatenate([[0], np.cumsum(rng.integers(1, 6, size=30))])
     features = rng.normal(size=(cuts[-1], 4)).astype(np.float32)
     features[:, 2] = 0.25
-    data = RankingData(features, rng.integers(0, 3, size=cuts[-1]), offsets=cuts, threshold=2)
-    found = fit_linear_ranker(data, fraction, rng=np.random.default_rng(5), ridge=ridge, min_queries=least).weights
+    data = cf.RankingData(features, rng.integers(0, 3, size=cuts[-1]), offsets=cuts, threshold=2)
+    found = cf.fit_linear_ranker(data, fraction, rng=np.random.default_rng(5), ridge=ridge, min_queries=least).weights
     chosen = sorted(np.random.default_rng(5).choice(30, size=size, replace=False).tolist())
     rows = oracles.document_index(chosen, cuts.tolist())
     loops = oracles.ridge_weights(features[rows].tolist(), [float(data.relevance[d] >= 2) for d in rows], ridge)
@@ -52,13 +47,13 @@ def test_fit_linear_ranker(fraction: float, ridge: float, least: int, size: int)
 
 def test_the_logger_of_the_experiments_has_ridge_1_and_at_least_20_queries() -> None:
     rng = np.random.default_rng(0)
-    data = RankingData(rng.normal(size=(120, 3)), rng.integers(0, 2, size=120), offsets=np.arange(41) * 3)
-    default = fit_linear_ranker(data, 0.01, rng=np.random.default_rng(1)).weights
-    stated = fit_linear_ranker(data, 0.5, rng=np.random.default_rng(1), ridge=1.0, min_queries=1).weights
+    data = cf.RankingData(rng.normal(size=(120, 3)), rng.integers(0, 2, size=120), offsets=np.arange(41) * 3)
+    default = cf.fit_linear_ranker(data, 0.01, rng=np.random.default_rng(1)).weights
+    stated = cf.fit_linear_ranker(data, 0.5, rng=np.random.default_rng(1), ridge=1.0, min_queries=1).weights
     np.testing.assert_array_equal(default, stated)
 
 
 def test_the_weight_of_dcg_as_two_lines_of_the_lecture_notes_print_it_is_right_at_rank_1_only() -> None:
     rank = np.arange(1, 6)
     printed = np.log2(1 + 1 / rank)
-    assert np.array_equal(np.isclose(-dcg()(rank), printed), rank == 1)
+    assert np.array_equal(np.isclose(-cf.dcg()(rank), printed), rank == 1)

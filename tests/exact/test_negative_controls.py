@@ -8,28 +8,20 @@ import math
 import numpy as np
 import oracles
 
-from cfltr_core import (
-    DeterministicPolicy,
-    PositionBasedUser,
-    average_rank,
-    dcg,
-    expectation,
-    ips,
-    naive,
-    power_examination,
-    rank_weights,
-)
+import cfltr_core as cf
 
 EXACT = 1e-12
 
 
 def test_dividing_by_clicks_is_biased() -> None:
     """Two relevant documents, p = 1 and ½, λ = 2 and 1: the risk is 3; per session 3, per click 2."""
-    policy, user = DeterministicPolicy([1, 2], [0, 2]), PositionBasedUser([1.0, 0.5])
+    policy, user = cf.DeterministicPolicy([1, 2], [0, 2]), cf.PositionBasedUser([1.0, 0.5])
     lam = np.array([2.0, 1.0])
-    per_session = expectation(lambda log: ips(log, lam=lam).value, policy, user=user, relevance=[1, 1], sessions=[1])
-    per_click = expectation(
-        lambda log: ips(log, lam=lam).value * log.n_sessions / log.n_clicks,
+    per_session = cf.expectation(
+        lambda log: cf.ips(log, lam=lam).value, policy, user=user, relevance=[1, 1], sessions=[1]
+    )
+    per_click = cf.expectation(
+        lambda log: cf.ips(log, lam=lam).value * log.n_sessions / log.n_clicks,
         policy,
         user=user,
         relevance=[1, 1],
@@ -48,17 +40,17 @@ def test_dividing_by_clicks_is_biased() -> None:
 
 def test_naive_estimate_prefers_the_wrong_ranking() -> None:
     """Relevant documents at displayed ranks 1, 2, 3 of 4: the naive estimate favours whoever keeps the first one up."""
-    policy, user = DeterministicPolicy([1, 2, 3, 4], [0, 4]), PositionBasedUser([1.0, 0.1, 0.1, 0.1])
+    policy, user = cf.DeterministicPolicy([1, 2, 3, 4], [0, 4]), cf.PositionBasedUser([1.0, 0.1, 0.1, 0.1])
     relevance = [1, 1, 1, 0]
     # Ranks (1, 3, 4, 2) and (3, 1, 2, 4); the second is better.
     rankers = ([4.0, 2.0, 1.0, 3.0], [2.0, 4.0, 3.0, 1.0])
-    lam = [rank_weights(scores, [0, 4], metric=average_rank()) for scores in rankers]
+    lam = [cf.rank_weights(scores, [0, 4], metric=cf.average_rank()) for scores in rankers]
     truth = [oracles.additive_metric(scores, relevance, [0, 4], oracles.average_rank)[0] for scores in rankers]
-    biased = expectation(
-        lambda log: [naive(log, lam=a).value for a in lam], policy, user=user, relevance=relevance, sessions=[1]
+    biased = cf.expectation(
+        lambda log: [cf.naive(log, lam=a).value for a in lam], policy, user=user, relevance=relevance, sessions=[1]
     )
-    repaired = expectation(
-        lambda log: [ips(log, lam=a).value for a in lam], policy, user=user, relevance=relevance, sessions=[1]
+    repaired = cf.expectation(
+        lambda log: [cf.ips(log, lam=a).value for a in lam], policy, user=user, relevance=relevance, sessions=[1]
     )
     assert truth == [8.0, 6.0]
     np.testing.assert_allclose(repaired, truth, rtol=0, atol=EXACT)
@@ -67,18 +59,20 @@ def test_naive_estimate_prefers_the_wrong_ranking() -> None:
 
 def test_a_relevant_document_that_is_never_examined_is_missing_from_the_estimate() -> None:
     relevance, scores = [1, 1, 0, 1], [1.0, 2.0, 3.0, 4.0]
-    lam = rank_weights(scores, [0, 4], metric=dcg())
+    lam = cf.rank_weights(scores, [0, 4], metric=cf.dcg())
     loops = oracles.rank_weights(scores, [0, 4], oracles.dcg)
     truth = math.fsum(v * r for v, r in zip(loops, relevance, strict=True))
     hidden = [
         # Not shown at all, or shown where nobody looks.
-        (DeterministicPolicy([3, 1, 2, 0], [0, 4]), PositionBasedUser(power_examination(1.0))),
-        (DeterministicPolicy([3, 1, 2, 4], [0, 4]), PositionBasedUser([1.0, 0.5, 0.25])),
-        (DeterministicPolicy([3, 1, 2, 4], [0, 4]), PositionBasedUser([1.0, 0.5, 0.25, 0.0])),
+        (cf.DeterministicPolicy([3, 1, 2, 0], [0, 4]), cf.PositionBasedUser(cf.power_examination(1.0))),
+        (cf.DeterministicPolicy([3, 1, 2, 4], [0, 4]), cf.PositionBasedUser([1.0, 0.5, 0.25])),
+        (cf.DeterministicPolicy([3, 1, 2, 4], [0, 4]), cf.PositionBasedUser([1.0, 0.5, 0.25, 0.0])),
     ]
     for policy, user in hidden:
         assert policy.exposure(user)[3] == 0.0
-        found = expectation(lambda log: ips(log, lam=lam).value, policy, user=user, relevance=relevance, sessions=[2])
+        found = cf.expectation(
+            lambda log: cf.ips(log, lam=lam).value, policy, user=user, relevance=relevance, sessions=[2]
+        )
         assert abs(found - (truth - loops[3])) <= EXACT
         assert abs(found - truth) > 0.5
 
@@ -86,11 +80,11 @@ def test_a_relevant_document_that_is_never_examined_is_missing_from_the_estimate
 def test_the_wrong_examination_curve_is_biased() -> None:
     """Clicks under eta = 1, weights under eta = ½: every document counts θ / θ̂ = rank^−½ times."""
     shown, relevance, scores = [2, 1, 3], [1, 1, 1], [3.0, 1.0, 2.0]
-    policy, user = DeterministicPolicy(shown, [0, 3]), PositionBasedUser(power_examination(1.0))
-    lam = rank_weights(scores, [0, 3], metric=average_rank())
-    assumed = PositionBasedUser(power_examination(0.5)).propensity(np.array(shown))
-    found = expectation(
-        lambda log: ips(dataclasses.replace(log, propensity=assumed), lam=lam).value,
+    policy, user = cf.DeterministicPolicy(shown, [0, 3]), cf.PositionBasedUser(cf.power_examination(1.0))
+    lam = cf.rank_weights(scores, [0, 3], metric=cf.average_rank())
+    assumed = cf.PositionBasedUser(cf.power_examination(0.5)).propensity(np.array(shown))
+    found = cf.expectation(
+        lambda log: cf.ips(dataclasses.replace(log, propensity=assumed), lam=lam).value,
         policy,
         user=user,
         relevance=relevance,
@@ -110,13 +104,13 @@ def test_the_wrong_examination_curve_is_biased() -> None:
 def test_noise_moves_the_value_but_not_the_order_of_two_rankings() -> None:
     """Binary relevance: the shift ε₋ Σ λ is the same for every permutation, so that the order stays."""
     policy, user = (
-        DeterministicPolicy([1, 2, 3], [0, 3]),
-        PositionBasedUser(power_examination(1.0), epsilon_plus=0.9, epsilon_minus=0.4),
+        cf.DeterministicPolicy([1, 2, 3], [0, 3]),
+        cf.PositionBasedUser(cf.power_examination(1.0), epsilon_plus=0.9, epsilon_minus=0.4),
     )
     better, worse = [1.0, 2.0, 3.0], [3.0, 2.0, 1.0]
-    lam = [rank_weights(scores, [0, 3], metric=dcg()) for scores in (better, worse)]
-    found = expectation(
-        lambda log: [ips(log, lam=a).value for a in lam], policy, user=user, relevance=[0, 0, 1], sessions=[1]
+    lam = [cf.rank_weights(scores, [0, 3], metric=cf.dcg()) for scores in (better, worse)]
+    found = cf.expectation(
+        lambda log: [cf.ips(log, lam=a).value for a in lam], policy, user=user, relevance=[0, 0, 1], sessions=[1]
     )
     truth = [oracles.additive_metric(s, [0, 0, 1], [0, 3], oracles.dcg)[0] for s in (better, worse)]
     assert abs((found[0] - found[1]) - 0.5 * (truth[0] - truth[1])) <= EXACT
@@ -128,13 +122,13 @@ def test_noise_moves_the_value_but_not_the_order_of_two_rankings() -> None:
 def test_noise_with_hidden_documents_can_turn_the_order_round() -> None:
     """Shown A (relevant) and B, hidden C: the shift ε₋ (λ_A + λ_B) is no longer the same for every permutation."""
     policy, user = (
-        DeterministicPolicy([1, 2, 0], [0, 3]),
-        PositionBasedUser([1.0, 0.5], epsilon_plus=0.9, epsilon_minus=0.6),
+        cf.DeterministicPolicy([1, 2, 0], [0, 3]),
+        cf.PositionBasedUser([1.0, 0.5], epsilon_plus=0.9, epsilon_minus=0.6),
     )
     # Ranks (A, B, C) = (1, 3, 2) and (2, 1, 3); the first is better: Δ = 1 against 2.
-    lam = [rank_weights(scores, [0, 3], metric=average_rank()) for scores in ([3.0, 1.0, 2.0], [2.0, 3.0, 1.0])]
-    found = expectation(
-        lambda log: [ips(log, lam=a).value for a in lam], policy, user=user, relevance=[1, 0, 0], sessions=[1]
+    lam = [cf.rank_weights(scores, [0, 3], metric=cf.average_rank()) for scores in ([3.0, 1.0, 2.0], [2.0, 3.0, 1.0])]
+    found = cf.expectation(
+        lambda log: [cf.ips(log, lam=a).value for a in lam], policy, user=user, relevance=[1, 0, 0], sessions=[1]
     )
     by_loops = [
         math.fsum(

@@ -8,15 +8,9 @@ from itertools import pairwise, product
 import numpy as np
 import oracles
 import pytest
+from strata_logs import of_rows
 
-from cfltr_core import (
-    DeterministicPolicy,
-    EpsilonGreedyPolicy,
-    MixturePolicy,
-    PositionBasedUser,
-    enumerate_logs,
-    simulate_clicks,
-)
+import cfltr_core as cf
 from cfltr_core.clicks.policies import LoggingPolicy
 from cfltr_core.propensity.all_pairs import all_pairs
 from cfltr_core.propensity.conditional_poisson import by_rank, conditional_poisson
@@ -24,17 +18,16 @@ from cfltr_core.propensity.halves import same_curve
 from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
 from cfltr_core.propensity.interventional_sets import pair_counts
 from cfltr_core.propensity.interventions import RandTopPolicy, SwapPolicy
-from cfltr_core.propensity.shrinkage import shrunk_power
 from cfltr_core.propensity.strata import DisplayCounts, display_counts
 
 EXACT = 1e-12
 OFFSETS = [0, 3]
 CURVE = [0.9, 0.5, 0.3]
 PLUS, MINUS = 0.8, 0.2
-USER = PositionBasedUser(CURVE, epsilon_plus=PLUS, epsilon_minus=MINUS)
+USER = cf.PositionBasedUser(CURVE, epsilon_plus=PLUS, epsilon_minus=MINUS)
 RELEVANCE = [1, 0, 1]
-BASE = DeterministicPolicy([1, 2, 3], OFFSETS)
-AB = MixturePolicy([BASE, DeterministicPolicy([3, 1, 2], OFFSETS)], [0.7, 0.3])
+BASE = cf.DeterministicPolicy([1, 2, 3], OFFSETS)
+AB = cf.MixturePolicy([BASE, cf.DeterministicPolicy([3, 1, 2], OFFSETS)], [0.7, 0.3])
 PAGE = (0, 1, 2)
 POLICIES: dict[str, tuple[LoggingPolicy, oracles.Pages]] = {
     "two rankers": (AB, {(0, 1, 2): 0.7, (1, 2, 0): 0.3}),
@@ -69,7 +62,7 @@ def test_the_score_of_the_conditional_likelihood_has_mean_zero_at_the_truth(name
     np.testing.assert_allclose(mean, 0, atol=EXACT)
     assert size > 0.01, "no mean of zeros"
     package = np.zeros(3)
-    for probability, log in enumerate_logs(policy, USER, relevance=RELEVANCE, sessions=[2]):
+    for probability, log in cf.enumerate_logs(policy, USER, relevance=RELEVANCE, sessions=[2]):
         terms = by_rank(display_counts(log), [1, 2, 3])
         if len(terms.column):
             package += probability * terms.likelihood(np.array(list(U.values())))[1]
@@ -124,25 +117,19 @@ def test_drift_needs_strata_by_period() -> None:
             for rank, n in ((1, 900), (2, 100)) if document == relevant else ((1, 100), (2, 900)):
                 attraction = PLUS if document == relevant else MINUS
                 rows.append((document, period, rank, n, round(n * CURVE[rank - 1] * attraction)))
-    document, period, rank, n, clicks = zip(*rows, strict=True)
-    with_period = DisplayCounts(
-        query=[0] * 8, document=document, period=period, rank=rank, impressions=n, clicks=clicks
-    )  # fmt: skip
+    with_period = of_rows((0, period, d, *rest) for d, period, *rest in rows)
     assert conditional_poisson(with_period).curve[1] == pytest.approx(CURVE[1] / CURVE[0], rel=EXACT)
     summed = {key: np.zeros(2, dtype=np.int64) for key in product((0, 1), (1, 2))}
     for d, _, k, *cell in rows:
         summed[d, k] += cell
-    without = DisplayCounts(
-        query=[0] * 4, document=[d for d, _ in summed], rank=[k for _, k in summed],
-        impressions=[n for n, _ in summed.values()], clicks=[c for _, c in summed.values()],
-    )  # fmt: skip
+    without = of_rows((0, *key, *cell) for key, cell in summed.items())
     assert conditional_poisson(without).curve[1] < 0.6 * CURVE[1] / CURVE[0]
 
 
 def expected_counts(policy: LoggingPolicy, relevance: list[int], sessions: list[int]) -> tuple[np.ndarray, np.ndarray]:
     """Mean impressions and clicks at each rank, over all logs."""
     shown, clicks = np.zeros(3), np.zeros(3)
-    for p, log in enumerate_logs(policy, USER, relevance=relevance, sessions=sessions):
+    for p, log in cf.enumerate_logs(policy, USER, relevance=relevance, sessions=sessions):
         np.add.at(shown, log.rank - 1, p * log.impressions)
         np.add.at(clicks, log.rank - 1, p * log.clicks)
     return shown, clicks
@@ -168,7 +155,7 @@ def test_click_rates_of_other_pages_are_not(name: str) -> None:
 
 def test_pages_shorter_than_n_mix_queries_and_whole_pages_do_not() -> None:
     offsets = [0, 3, 5]
-    policy = RandTopPolicy(DeterministicPolicy([1, 2, 3, 1, 2], offsets), n=3)
+    policy = RandTopPolicy(cf.DeterministicPolicy([1, 2, 3, 1, 2], offsets), n=3)
     shown, clicks = expected_counts(policy, [0, 0, 0, 1, 1], [1, 1])
     rate = clicks / shown
     assert abs(rate[2] / rate[0] * CURVE[0] / CURVE[2] - 1) > 0.1
@@ -180,8 +167,7 @@ def test_pages_shorter_than_n_mix_queries_and_whole_pages_do_not() -> None:
         for q, pages in enumerate(law) for d in range(3 - q) for k in range(1, 4 - q)
         if sum(p for page, p in pages.items() if page[k - 1] == d) > 0
     ]  # fmt: skip
-    query, document, rank, impressions, clicked = zip(*rows, strict=True)
-    counts = DisplayCounts(query=query, document=document, rank=rank, impressions=impressions, clicks=clicked)
+    counts = of_rows(rows)
     assert abs(click_rates(counts).curve[2] - CURVE[2] / CURVE[0]) > 0.05
     np.testing.assert_allclose(click_rates(counts, places=3).curve, np.array(CURVE) / CURVE[0], rtol=EXACT)
     np.testing.assert_allclose(conditional_poisson(counts).curve, np.array(CURVE) / CURVE[0], rtol=EXACT)
@@ -194,7 +180,7 @@ def test_means_over_interventional_sets_have_the_ratio_of_examinations(name: str
     policy, _ = POLICIES[name]
     design = {"design": policy} if weighting == "design" else {}
     means = np.zeros((3, 3))
-    for p, log in enumerate_logs(policy, USER, relevance=RELEVANCE, sessions=[2]):
+    for p, log in cf.enumerate_logs(policy, USER, relevance=RELEVANCE, sessions=[2]):
         found = pair_counts(display_counts(log), weighting=weighting, **design).clicks  # type: ignore[arg-type]
         means[: len(found), : len(found)] += p * found
     for k, j in ((0, 1), (1, 2), (0, 2)):
@@ -205,8 +191,8 @@ def test_means_over_interventional_sets_have_the_ratio_of_examinations(name: str
 def test_a_ranker_that_was_chosen_by_the_query_breaks_the_design_but_not_the_strata() -> None:
     """Query 0 is served by the first ranker nine times in ten, query 1 by the second; the design says half and half."""
     offsets = [0, 2, 4]
-    rankers = [DeterministicPolicy([1, 2, 1, 2], offsets), DeterministicPolicy([2, 1, 2, 1], offsets)]
-    half = MixturePolicy(rankers, [0.5, 0.5])
+    rankers = [cf.DeterministicPolicy([1, 2, 1, 2], offsets), cf.DeterministicPolicy([2, 1, 2, 1], offsets)]
+    half = cf.MixturePolicy(rankers, [0.5, 0.5])
     relevance = [1, 0, 0, 1]  # each ranker puts the relevant document of its own query on top
     rows = []
     for document, query in enumerate([0, 0, 1, 1]):
@@ -215,8 +201,7 @@ def test_a_ranker_that_was_chosen_by_the_query_breaks_the_design_but_not_the_str
             clicks = share * CURVE[rank - 1] * (PLUS if relevance[document] else MINUS)
             assert clicks == pytest.approx(round(clicks), abs=1e-9)
             rows.append((query, document, rank, share, round(clicks)))
-    query, documents, ranks, shown, clicked = zip(*rows, strict=True)
-    counts = DisplayCounts(query=query, document=documents, rank=ranks, impressions=shown, clicks=clicked)
+    counts = of_rows(rows)
     truth = np.array(CURVE[:2]) / CURVE[0]
     for estimate in (conditional_poisson, all_pairs, pivot):
         np.testing.assert_allclose(estimate(counts).curve, truth, rtol=EXACT)
@@ -232,8 +217,7 @@ def in_proportion(trust: float = 0.0) -> DisplayCounts:
             n = 1_000 * (document + 1) * k
             attraction = PLUS if document == 1 else MINUS + trust / k
             rows.append((document // 2, document, k, n, round(n * CURVE[k - 1] * attraction)))
-    query, documents, rank, impressions, clicks = zip(*rows, strict=True)
-    return DisplayCounts(query=query, document=documents, rank=rank, impressions=impressions, clicks=clicks)
+    return of_rows(rows)
 
 
 @pytest.mark.parametrize("estimate", [conditional_poisson, all_pairs, adjacent_chain, pivot])
@@ -255,10 +239,10 @@ def simulated(seed: int, n_queries: int = 40, curve: Sequence[float] = (1, 0.6, 
     offsets = np.arange(n_queries + 1) * 4
     relevance = (rng.random(4 * n_queries) < 0.4).astype(np.int64)
     scores = [relevance + rng.normal(size=4 * n_queries) * noise for noise in (0.5, 1.0, 2.0)]
-    rankers = [DeterministicPolicy.rank_by(s, offsets, rng=rng) for s in scores]
-    user = PositionBasedUser(curve, epsilon_plus=0.8, epsilon_minus=0.2)
-    policy = MixturePolicy(rankers, [0.4, 0.3, 0.3])
-    log = simulate_clicks(policy, user, relevance=relevance, sessions=rng.poisson(30, n_queries) + 1, rng=rng)
+    rankers = [cf.DeterministicPolicy.rank_by(s, offsets, rng=rng) for s in scores]
+    user = cf.PositionBasedUser(curve, epsilon_plus=0.8, epsilon_minus=0.2)
+    policy = cf.MixturePolicy(rankers, [0.4, 0.3, 0.3])
+    log = cf.simulate_clicks(policy, user, relevance=relevance, sessions=rng.poisson(30, n_queries) + 1, rng=rng)
     return display_counts(log)
 
 
@@ -288,12 +272,12 @@ def test_intervals_with_the_weights_of_the_design_cover_too() -> None:
     rng = np.random.default_rng(0)
     offsets = np.arange(101) * 4
     relevance = (rng.random(400) < 0.4).astype(np.int64)
-    rankers = [DeterministicPolicy.rank_by(relevance + rng.normal(size=400), offsets, rng=rng) for _ in range(2)]
-    policy, curve = MixturePolicy(rankers, [0.6, 0.4]), [1, 0.6, 0.4, 0.2]
-    user, found = PositionBasedUser(curve, epsilon_plus=0.8, epsilon_minus=0.2), []
+    rankers = [cf.DeterministicPolicy.rank_by(relevance + rng.normal(size=400), offsets, rng=rng) for _ in range(2)]
+    policy, curve = cf.MixturePolicy(rankers, [0.6, 0.4]), [1, 0.6, 0.4, 0.2]
+    user, found = cf.PositionBasedUser(curve, epsilon_plus=0.8, epsilon_minus=0.2), []
     for _ in range(200):
         sessions = rng.multinomial(400, np.full(100, 0.01))
-        log = simulate_clicks(policy, user, relevance=relevance, sessions=sessions, rng=rng)
+        log = cf.simulate_clicks(policy, user, relevance=relevance, sessions=sessions, rng=rng)
         fit = all_pairs(display_counts(log), weighting="design", design=policy)
         found.append(np.abs(fit.log_ratio - np.log(curve))[1:] < 1.959964 * fit.standard_error[1:])
     covered = np.mean(found, axis=0)
@@ -304,21 +288,6 @@ def test_naive_intervals_do_not(logs: list[DisplayCounts]) -> None:
     curves = [click_rates(counts) for counts in logs[:100]]
     covered = [abs(curve.log_ratio[3] - np.log(0.2)) < 1.96 * curve.standard_error[3] for curve in curves]
     assert np.mean(covered) < 0.5
-
-
-@pytest.mark.parametrize("curve", [[1, 1 / 2, 1 / 3, 1 / 4], [1, 0.6, 0.4, 0.2]], ids=["a power", "another curve"])
-def test_shrinking_helps_small_logs_if_the_curve_is_a_power_and_else_does_no_harm(curve: list[float]) -> None:
-    """Ten queries, some 300 sessions: mean gain over 40 logs, with its standard error."""
-    gain = []
-    for seed in range(40):
-        counts = simulated(seed, 10, curve)
-        free, drawn = (
-            float(np.abs(estimate(counts).log_ratio - np.log(curve)).mean())
-            for estimate in (conditional_poisson, shrunk_power)
-        )
-        gain.append(free - drawn)
-    error = float(np.std(gain) / np.sqrt(len(gain)))
-    assert np.mean(gain) > (4 * error if curve[1] == 1 / 2 else -4 * error)
 
 
 def share_of_rejections(logs: list[DisplayCounts], half: Callable[[DisplayCounts], np.ndarray]) -> float:
@@ -333,8 +302,7 @@ def trusting(seed: int, trust: float) -> DisplayCounts:
         attraction = 0.8 if document % 2 == 0 else 0.1 + trust / k
         n = int(rng.poisson(60)) + 1
         rows.append((document // 2, document, k, n, int(rng.binomial(n, CURVE[k - 1] * attraction))))
-    query, documents, rank, impressions, clicks = zip(*rows, strict=True)
-    return DisplayCounts(query=query, document=documents, rank=rank, impressions=impressions, clicks=clicks)
+    return of_rows(rows)
 
 
 def test_the_test_of_the_position_model_has_its_size_and_finds_trust(logs: list[DisplayCounts]) -> None:
@@ -350,14 +318,13 @@ def test_the_test_of_the_position_model_has_its_size_and_finds_trust(logs: list[
 
 def test_exploring_pages_are_fitted_too() -> None:
     """ε-greedy pages have unequal marginals: rates are wrong, the strata are not (in proportion to the means)."""
-    policy = EpsilonGreedyPolicy([1, 2, 3], OFFSETS, epsilon=[0.5, 0.5, 0.5])
+    policy = cf.EpsilonGreedyPolicy([1, 2, 3], OFFSETS, epsilon=[0.5, 0.5, 0.5])
     rows = []
     for document in range(3):
         for k in (1, 2, 3):
             n = round(1e6 * policy.display_mean(lambda rank, k=k: rank == k)[document]) * 10
-            rows.append((document, k, n, round(n * CURVE[k - 1] * (PLUS if RELEVANCE[document] else MINUS))))
-    document, rank, n, clicks = zip(*rows, strict=True)
-    counts = DisplayCounts(query=[0] * 9, document=document, rank=rank, impressions=n, clicks=clicks)
+            rows.append((0, document, k, n, round(n * CURVE[k - 1] * (PLUS if RELEVANCE[document] else MINUS))))
+    counts = of_rows(rows)
     truth = np.array(CURVE) / CURVE[0]
     np.testing.assert_allclose(conditional_poisson(counts).curve, truth, rtol=1e-5)
     assert np.abs(click_rates(counts).curve / truth - 1).max() > 0.02

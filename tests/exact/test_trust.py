@@ -2,50 +2,41 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
 import oracles
 import pytest
+from strata_logs import of_rows
 
-from cfltr_core import (
-    DeterministicPolicy,
-    DisplayCounts,
-    MixturePolicy,
-    TrustUser,
-    affine,
-    display_counts,
-    enumerate_logs,
-    expectation,
-    ips,
-    trust_bias,
-)
+import cfltr_core as cf
 from cfltr_core.propensity.trust_bias import trust_moments
 from cfltr_core.propensity.trust_curves import TrustCurve
 
 EXACT = 1e-12
 OFFSETS, RELEVANCE = [0, 3], [1, 0, 1]
 THETA, PLUS, MINUS = [1.0, 0.5, 0.4], [0.9, 0.85, 0.8], [0.6, 0.3, 0.2]
-USER = TrustUser(THETA, epsilon_plus=PLUS, epsilon_minus=MINUS)
+USER = cf.TrustUser(THETA, epsilon_plus=PLUS, epsilon_minus=MINUS)
 LAM = [0.3, 1.0, -2.0]
 PAGES = {(0, 1, 2): 0.7, (1, 2, 0): 0.3}
-ONE_PAGE = DeterministicPolicy([1, 2, 3], OFFSETS)
-TWO_PAGES = MixturePolicy([ONE_PAGE, DeterministicPolicy([3, 1, 2], OFFSETS)], [0.7, 0.3])
+ONE_PAGE = cf.DeterministicPolicy([1, 2, 3], OFFSETS)
+TWO_PAGES = cf.MixturePolicy([ONE_PAGE, cf.DeterministicPolicy([3, 1, 2], OFFSETS)], [0.7, 0.3])
 LINES = [oracles.trust_line(THETA, PLUS, MINUS, k) for k in (1, 2, 3)]
 RISK = math.fsum(v * y for v, y in zip(LAM, RELEVANCE, strict=True))
 
 
 @pytest.mark.parametrize(("policy", "pages"), [(ONE_PAGE, {(0, 1, 2): 1.0}), (TWO_PAGES, PAGES)])
-def test_affine_is_unbiased_and_ips_is_not(policy: DeterministicPolicy | MixturePolicy, pages: oracles.Pages) -> None:
+def test_affine_is_unbiased_and_ips_is_not(
+    policy: cf.DeterministicPolicy | cf.MixturePolicy, pages: oracles.Pages
+) -> None:
     case = {"user": USER, "relevance": RELEVANCE, "sessions": [2]}
-    assert abs(expectation(lambda log: affine(log, lam=LAM, trust=USER).value, policy, **case) - RISK) <= EXACT
+    assert abs(cf.expectation(lambda log: cf.affine(log, lam=LAM, trust=USER).value, policy, **case) - RISK) <= EXACT
     by_ips = math.fsum(
         share * LAM[d] * oracles.trusted(THETA, PLUS, MINUS, k, RELEVANCE[d]) / THETA[k - 1]
         for page, share in pages.items()
         for k, d in enumerate(page, start=1)
     )
-    assert abs(expectation(lambda log: ips(log, lam=LAM).value, policy, **case) - by_ips) <= EXACT
+    assert abs(cf.expectation(lambda log: cf.ips(log, lam=LAM).value, policy, **case) - by_ips) <= EXACT
     assert abs(by_ips - RISK) > 0.1
 
 
@@ -55,7 +46,7 @@ def test_from_what_a_log_identifies_it_is_unbiased_up_to_an_affine_map() -> None
     slope, intercept = (np.array(x) for x in zip(*[(s / a, i - b * s / a) for s, i in LINES], strict=True))
     curve = TrustCurve(slope=slope, intercept=intercept, covariance=np.zeros((6, 6)), strength=9.0)
     case = {"user": USER, "relevance": RELEVANCE, "sessions": [2]}
-    found = expectation(lambda log: affine(log, lam=LAM, trust=curve).value, TWO_PAGES, **case)
+    found = cf.expectation(lambda log: cf.affine(log, lam=LAM, trust=curve).value, TWO_PAGES, **case)
     assert abs(found - (a * RISK + b * math.fsum(LAM))) <= EXACT
 
 
@@ -65,13 +56,13 @@ def test_two_worlds_with_the_same_log() -> None:
     gamma = [0.9, 0.1, 0.5]
     other = [a * g + b for g in gamma]
     lines = [(s / a, i - s * b / a) for s, i in [(0.5, 0.4), (0.3, 0.3), (0.2, 0.15)]]
-    first = TrustUser([1.0] * 3, epsilon_plus=[0.9, 0.6, 0.35], epsilon_minus=[0.4, 0.3, 0.15])
-    second = TrustUser([1.0] * 3, epsilon_plus=[s + i for s, i in lines], epsilon_minus=[i for _, i in lines])
+    first = cf.TrustUser([1.0] * 3, epsilon_plus=[0.9, 0.6, 0.35], epsilon_minus=[0.4, 0.3, 0.15])
+    second = cf.TrustUser([1.0] * 3, epsilon_plus=[s + i for s, i in lines], epsilon_minus=[i for _, i in lines])
     assert np.abs(np.subtract(first.line([1, 2, 3]), second.line([1, 2, 3]))).min() > 0.02
     logs = [
         {(*log.document, *log.rank, *log.impressions, *log.clicks): p for p, log in worlds}
         for worlds in (
-            enumerate_logs(TWO_PAGES, user, relevance=rel, sessions=[2])
+            cf.enumerate_logs(TWO_PAGES, user, relevance=rel, sessions=[2])
             for user, rel in ((first, gamma), (second, other))
         )
     ]
@@ -82,61 +73,20 @@ def test_two_worlds_with_the_same_log() -> None:
 
 def test_one_document_does_not_link_two_ranks() -> None:
     """A at ranks 1 and 2, B at 2 and 3, C at 3 and 1: the line of rank 2 may turn about its one point."""
+    lines, gamma = {1: (1.0, 0.0), 2: (0.6, -0.1), 3: (0.4, -0.05)}, [0.8, 0.5, 0.35]
     cells = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 1)]
-    truth = {1: (1.0, 0.0), 2: (0.6, -0.1), 3: (0.4, -0.05)}
-    gamma = [0.8, 0.5, 0.35]
-    rates = {(s, k): truth[k][0] * gamma[s] + truth[k][1] for s, k in cells}
-    turned, moved = dict(truth), list(gamma)
-    turned[2] = (0.8, rates[0, 2] - 0.8 * gamma[0])  # through A's point
-    moved[1] = (rates[1, 2] - turned[2][1]) / turned[2][0]
-    # Rank 3 has B and C: a line through both.
-    slope = (rates[1, 3] - rates[2, 3]) / (moved[1] - moved[2])
-    turned[3] = (slope, rates[2, 3] - slope * moved[2])
-    for (s, k), rate in rates.items():
-        assert abs(turned[k][0] * moved[s] + turned[k][1] - rate) <= EXACT
-    assert abs(turned[2][0] - truth[2][0]) > 0.1
-    assert all(0 < g < 1 for g in moved)
-    assert turned[3][0] > 0
-    counts = DisplayCounts(
-        query=[0] * 6, document=[s for s, _ in cells], rank=[k for _, k in cells], impressions=[1000] * 6,
-        clicks=[round(1000 * rate) for rate in rates.values()],
-    )  # fmt: skip
+    counts = of_rows((0, s, k, 1000, round(1000 * (lines[k][0] * gamma[s] + lines[k][1]))) for s, k in cells)
     with pytest.raises(ValueError, match=r"^counts: no rank is linked with rank 1 by two documents"):
-        trust_bias(counts)
-
-
-def unknowns_left(cells: list[tuple[int, int]], gamma: list[float], lines: dict[int, tuple[float, float]]) -> int:
-    """Free directions of (p, q, γ) in p_k μ_sk − q_k = γ_s."""
-    n = len(lines)
-    rows = np.zeros((len(cells), 2 * n + len(gamma)))
-    for row, (s, k) in zip(rows, cells, strict=True):
-        a, b = lines[k]
-        row[k - 1], row[n + k - 1], row[2 * n + s] = a * gamma[s] + b, -1.0, -1.0
-    return rows.shape[1] - int(np.linalg.matrix_rank(rows, tol=1e-9))
-
-
-def test_what_is_left_free_by_the_links() -> None:
-    lines = {1: (1.0, 0.0), 2: (0.6, -0.1), 3: (0.4, -0.05), 4: (0.3, 0.02)}
-    three = {k: lines[k] for k in (1, 2, 3)}
-    pairs = list(itertools.combinations(lines, 2))
-    gamma = [0.8, 0.5, 0.6, 0.35, 0.72, 0.41]
-    # Scale and shift only: two documents of different attraction at ranks 1 and 2, and two at 2 and 3.
-    path = [(s, k) for s, ranks in enumerate([(1, 2), (1, 2), (2, 3), (2, 3)]) for k in ranks]
-    assert unknowns_left(path, gamma[:4], three) == 2
-    assert unknowns_left(path, [0.8, 0.8, 0.6, 0.35], three) == 3  # of one attraction
-    cycle = [(s, k) for s, ranks in enumerate([(1, 2), (2, 3), (1, 3)]) for k in ranks]
-    assert unknowns_left(cycle, gamma[:3], three) > 2
-    # Four ranks, and one document for each pair of them.
-    assert unknowns_left([(s, k) for s, pair in enumerate(pairs) for k in pair], gamma, lines) == 2
+        cf.trust_bias(counts)
 
 
 def test_the_equations_of_trust_have_mean_zero_at_the_truth() -> None:
     """Four sessions: E[A](p, q) = 0 with the noise taken off, and not with it, whatever weights the ranks have."""
-    policy = MixturePolicy([ONE_PAGE, DeterministicPolicy([3, 1, 2], OFFSETS)], [0.5, 0.5])
+    policy = cf.MixturePolicy([ONE_PAGE, cf.DeterministicPolicy([3, 1, 2], OFFSETS)], [0.5, 0.5])
     at = np.array([*[1 / s for s, _ in LINES], *[i / s for s, i in LINES]])
     mean, plain = np.zeros(6), np.zeros(6)
-    for probability, log in enumerate_logs(policy, USER, relevance=RELEVANCE, sessions=[4]):
-        moments = trust_moments(display_counts(log), [1.0, 2.0, 0.5])
+    for probability, log in cf.enumerate_logs(policy, USER, relevance=RELEVANCE, sessions=[4]):
+        moments = trust_moments(cf.display_counts(log), [1.0, 2.0, 0.5])
         mean += probability * moments.form @ at
         plain[:3] += probability * moments.noise * at[:3]
     np.testing.assert_allclose(mean, 0, atol=EXACT)
@@ -152,10 +102,7 @@ def test_without_noise_the_lines_come_back() -> None:
         for k, (s, i) in enumerate(LINES, start=1)
         if k != 1 + d
     ]
-    query, document, rank, impressions, clicks = zip(*rows, strict=True)
-    curve = trust_bias(
-        DisplayCounts(query=query, document=document, rank=rank, impressions=impressions, clicks=clicks)
-    )  # fmt: skip
+    curve = cf.trust_bias(of_rows(rows))
     (a, b), *_ = LINES
     np.testing.assert_allclose(curve.slope, [s / a for s, _ in LINES], atol=1e-8)
     np.testing.assert_allclose(curve.intercept, [i - b * s / a for s, i in LINES], atol=1e-8)

@@ -8,7 +8,7 @@ import numpy as np
 import oracles
 import pytest
 
-from cfltr_core import ClickLog, DeterministicPolicy, PositionBasedUser, clipped, ips, mean_and_variance, naive
+import cfltr_core as cf
 from cfltr_core.evaluation.variances import ips_variance
 
 EXACT = 1e-12
@@ -24,13 +24,13 @@ FLAT_RELEVANCE = [1, 0, 1, 1, 0]
 LAMBDA = [[1.0, -2.0], [3.0, 0.5, 2.0]]
 FLAT_LAMBDA = np.array([1.0, -2.0, 3.0, 0.5, 2.0])
 NOISES = [(1.0, 0.0), (0.9, 0.3)]
-POLICY = DeterministicPolicy(RANK, OFFSETS)
+POLICY = cf.DeterministicPolicy(RANK, OFFSETS)
 
 # Weight of a click on a document examined with probability θ, per estimator, and the package's estimator.
 LINEAR = {
-    "ips": (lambda p: 1 / p, lambda log, unit: ips(log, lam=FLAT_LAMBDA, unit=unit)),
-    "naive": (lambda p: 1.0, lambda log, unit: naive(log, lam=FLAT_LAMBDA, unit=unit)),
-    "clipped": (lambda p: min(1 / p, 1.6), lambda log, unit: clipped(log, lam=FLAT_LAMBDA, cap=1.6, unit=unit)),
+    "ips": (lambda p: 1 / p, lambda log, unit: cf.ips(log, lam=FLAT_LAMBDA, unit=unit)),
+    "naive": (lambda p: 1.0, lambda log, unit: cf.naive(log, lam=FLAT_LAMBDA, unit=unit)),
+    "clipped": (lambda p: min(1 / p, 1.6), lambda log, unit: cf.clipped(log, lam=FLAT_LAMBDA, cap=1.6, unit=unit)),
 }
 
 
@@ -46,10 +46,10 @@ def rho(plus: float, minus: float) -> list[float]:
     ]
 
 
-def log_of(sessions: tuple[int, ...], clicks: tuple[int, ...]) -> ClickLog:
+def log_of(sessions: tuple[int, ...], clicks: tuple[int, ...]) -> cf.ClickLog:
     impressions = [sessions[q] for q in oracles.query_index(OFFSETS)]
     propensity = [p for row in THETA for p in row]
-    return ClickLog(
+    return cf.ClickLog(
         document=range(5),
         rank=RANK,
         impressions=impressions,
@@ -64,7 +64,7 @@ def log_of(sessions: tuple[int, ...], clicks: tuple[int, ...]) -> ClickLog:
 @pytest.mark.parametrize(("plus", "minus"), NOISES)
 @pytest.mark.parametrize("sessions", [[1, 1], [2, 1], [0, 2], [3, 0]])
 def test_variance_with_fixed_sessions(plus: float, minus: float, sessions: list[int]) -> None:
-    user = PositionBasedUser(CURVE, epsilon_plus=plus, epsilon_minus=minus)
+    user = cf.PositionBasedUser(CURVE, epsilon_plus=plus, epsilon_minus=minus)
     for function, estimator in LINEAR.values():
         weight = weights(function)
         by_loops = oracles.moments(
@@ -74,10 +74,10 @@ def test_variance_with_fixed_sessions(plus: float, minus: float, sessions: list[
             ]
         )
 
-        def value(log: ClickLog, estimator=estimator) -> float:
+        def value(log: cf.ClickLog, estimator=estimator) -> float:
             return estimator(log, "query").value
 
-        package = mean_and_variance(value, POLICY, user=user, relevance=FLAT_RELEVANCE, sessions=sessions)
+        package = cf.mean_and_variance(value, POLICY, user=user, relevance=FLAT_RELEVANCE, sessions=sessions)
         np.testing.assert_allclose(package, by_loops, rtol=0, atol=EXACT)
         flat = [w for row in weight for w in row]
         formula = ips_variance(FLAT_LAMBDA, rho(plus, minus), weights=flat, offsets=OFFSETS, sessions=sessions)
@@ -131,7 +131,7 @@ def test_sessions_that_are_all_alike_have_no_spread() -> None:
     rng = np.random.default_rng(0)
     for n in range(2, 60):
         lam = rng.normal(size=3)
-        log = ClickLog(
+        log = cf.ClickLog(
             document=[0, 1, 2],
             rank=[1, 2, 3],
             impressions=[n] * 3,
@@ -140,6 +140,6 @@ def test_sessions_that_are_all_alike_have_no_spread() -> None:
             sessions=[n],
             offsets=[0, 3],
         )
-        for estimate in (ips(log, lam=lam, unit="session"), naive(log, lam=lam, unit="session")):
+        for estimate in (cf.ips(log, lam=lam, unit="session"), cf.naive(log, lam=lam, unit="session")):
             assert abs(estimate.value - lam.sum()) <= EXACT
             assert 0.0 <= estimate.standard_error <= EXACT

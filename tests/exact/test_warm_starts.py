@@ -121,7 +121,7 @@ def pairs_of_logs(draw: st.DrawFn) -> Pair:
     return Pair(*logs, draw(st.sampled_from([0.1, 1e-3, 1e-6])), draw(st.booleans()))
 
 
-@settings(derandomize=True, deadline=None, database=None, max_examples=200, print_blob=False)
+@settings(max_examples=100)
 @given(pair=pairs_of_logs())
 def test_any_fit_of_any_log_is_a_start(pair: Pair) -> None:
     learn = fit_propdcg if pair.rounds else fit_proprank

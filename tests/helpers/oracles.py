@@ -267,8 +267,7 @@ def click_log_fault(
     query = query_index(offsets)
     terms = range(len(document))
     rules = (
-        ("document", lambda t: document[t] >= 0),
-        ("document", lambda t: document[t] < len(query)),
+        ("document", lambda t: 0 <= document[t] < len(query)),
         ("rank", lambda t: rank[t] >= 1),
         ("impressions", lambda t: impressions[t] >= 0),
         ("clicks", lambda t: clicks[t] >= 0),
@@ -383,19 +382,6 @@ def per_session(
             if click:
                 total += rank_weight[query][d] * weight[query][d]
     return total / len(log)
-
-
-def self_normalised(
-    log: Sequence[Session], rank_weight: Sequence[Sequence[float]], weight: Sequence[Sequence[float]]
-) -> float:
-    """Σ click · λ · weight / Σ click · weight; NaN without a click."""
-    above = below = 0.0
-    for query, clicks in log:
-        for d, click in enumerate(clicks):
-            if click:
-                above += rank_weight[query][d] * weight[query][d]
-                below += weight[query][d]
-    return above / below if below > 0 else math.nan
 
 
 def tally(log: Sequence[Session], sizes: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -1864,18 +1850,6 @@ def far_apart(scores: Sequence[float], sigma: float) -> float:
     for s in scores:
         largest = max(largest, abs(s))
     return 2.0 * sigma * largest
-
-
-def frozen_loss(
-    scores: Sequence[float], rank: Sequence[int], gains: Sequence[float], k: int | None, truncation: str
-) -> float:
-    """The linear form of one list at ``scores``, with the pairs weighed by ranks that need not be theirs."""
-    return math.fsum(
-        gains[d] * pair_weight(rank[d], rank[e], k, truncation) * logistic_loss(scores[d] - scores[e], 1.0)[0]
-        for d in range(len(scores))
-        for e in range(len(scores))
-        if d != e
-    )
 
 
 def missed(k: int | None, truncation: str) -> Weight:

@@ -32,10 +32,7 @@ LOOK_UP = f"expected {ROW}; look names up in the order of the rows, as in pandas
         ([0, 2**70], f"documents[1] is {2**70}: {LOOK_UP}"),
         ([0.0, 1.5], f"documents[1] is 1.5: expected a whole number, {ROW}; drop missing ones"),
         (pd.Series([0, 2, None]), f"documents[2] is nan: expected a whole number, {ROW}; drop missing ones"),
-        (
-            [0, -1],
-            "documents[1] is -1.0, outside [0, 2]: no such document; −1 is what a look-up gives for a name that is ",
-        ),
+        ([0, -1], "documents[1] is -1.0, outside [0, 2]: no such document; −1 is what a look-up gives for a name"),
     ],
 )
 def test_a_click_on_what_is_no_row_is_named(documents: object, message: str) -> None:

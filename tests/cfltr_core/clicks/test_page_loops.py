@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cfltr_core import DeterministicPolicy, MixturePolicy, PositionBasedUser, count_pages, simulate_pages
+import cfltr_core as cf
 from cfltr_core.clicks import pages as pages_module
 from cfltr_core.clicks.other_users import CascadeUser
 from cfltr_core.clicks.pages import PageCounts
@@ -37,7 +37,7 @@ def sessions(draw: st.DrawFn, places: int = 3) -> list[Session]:
 def test_count_pages(log: list[Session]) -> None:
     query, shown, clicked = map(list, zip(*log, strict=True))
     table = oracles.page_table(query, shown, clicked)
-    found = count_pages(query, shown, clicked=clicked)
+    found = cf.count_pages(query, shown, clicked=clicked)
     assert isinstance(found, PageCounts)
     assert found.n_pages == len(table)
     seen = set()
@@ -63,14 +63,14 @@ def test_simulated_pages(user: CascadeUser | str, monkeypatch: pytest.MonkeyPatc
     """Rates of each document on each page within four standard errors; the second query is shorter than a page."""
     monkeypatch.setattr(pages_module, "BLOCK", 7_000)
     offsets, relevance = [0, 3, 5], [1, 0, 1, 0, 1]
-    rankers = [DeterministicPolicy(rank, offsets) for rank in ([1, 2, 3, 1, 2], [3, 1, 2, 2, 1])]
-    policy, n = MixturePolicy(rankers, [0.6, 0.4]), 40_000
+    rankers = [cf.DeterministicPolicy(rank, offsets) for rank in ([1, 2, 3, 1, 2], [3, 1, 2, 2, 1])]
+    policy, n = cf.MixturePolicy(rankers, [0.6, 0.4]), 40_000
     theta, attraction = [1.0, 0.5, 0.2], [0.8 * y + 0.2 * (1 - y) for y in relevance]
     if isinstance(user, CascadeUser):
-        someone: CascadeUser | PositionBasedUser = user
+        someone: CascadeUser | cf.PositionBasedUser = user
     else:
-        someone = PositionBasedUser(theta, epsilon_plus=0.8, epsilon_minus=0.2)
-    found = simulate_pages(policy, someone, relevance=relevance, sessions=[n, n], rng=np.random.default_rng(0))
+        someone = cf.PositionBasedUser(theta, epsilon_plus=0.8, epsilon_minus=0.2)
+    found = cf.simulate_pages(policy, someone, relevance=relevance, sessions=[n, n], rng=np.random.default_rng(0))
     assert found.impressions[found.rank == 1].sum() == 2 * n
     assert (np.abs(np.diff(found.impressions, axis=1)) <= 1).all(), "sessions go to the halves in turn"
     assert {tuple(found.document[found.page == i].tolist()) for i in range(4)} == {(0, 1, 2), (1, 2, 0), (3, 4), (4, 3)}

@@ -13,41 +13,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Problem, problems
 
-from cfltr_core import (
-    DeterministicPolicy,
-    EpsilonGreedyPolicy,
-    MixturePolicy,
-    PlackettLucePolicy,
-    PositionBasedUser,
-    ips,
-    naive,
-    policy_aware,
-    power_examination,
-    simulate_clicks,
-)
+import cfltr_core as cf
 from cfltr_core.clicks.simulation import sessions_for_clicks
 
-USER = PositionBasedUser(power_examination(0.8), epsilon_plus=0.9, epsilon_minus=0.3)
+USER = cf.PositionBasedUser(cf.power_examination(0.8), epsilon_plus=0.9, epsilon_minus=0.3)
 THETA = lambda rank: oracles.power(0.8, 0.0, rank)  # noqa: E731
 EPSILON = st.lists(st.sampled_from([0.0, 0.0, 0.1, 0.5, 1.0]), min_size=1, max_size=5)
 SCORES = st.floats(-3, 3, allow_nan=False)
 
 
 @st.composite
-def exploring(draw: st.DrawFn) -> tuple[EpsilonGreedyPolicy, list[oracles.Pages]]:
+def exploring(draw: st.DrawFn) -> tuple[cf.EpsilonGreedyPolicy, list[oracles.Pages]]:
     problem = draw(problems(longest=5))
     epsilon = draw(EPSILON)
-    policy = EpsilonGreedyPolicy.rank_by(problem.scores, problem.offsets, rng=np.random.default_rng(0), epsilon=epsilon)
+    policy = cf.EpsilonGreedyPolicy.rank_by(
+        problem.scores, problem.offsets, rng=np.random.default_rng(0), epsilon=epsilon
+    )
     rows = oracles.lists(problem.offsets)
     return policy, [oracles.exploring_pages([policy.greedy_rank[d] for d in row], epsilon) for row in rows]
 
 
 @st.composite
-def plackett_luce(draw: st.DrawFn) -> tuple[PlackettLucePolicy, list[oracles.Pages]]:
+def plackett_luce(draw: st.DrawFn) -> tuple[cf.PlackettLucePolicy, list[oracles.Pages]]:
     problem = draw(problems(longest=5))
     scores = draw(st.lists(SCORES, min_size=problem.offsets[-1], max_size=problem.offsets[-1]))
     places, temperature = draw(st.integers(1, 6)), draw(st.sampled_from([0.2, 1.0, 10.0]))
-    policy = PlackettLucePolicy(scores, problem.offsets, cutoff=places, temperature=temperature)
+    policy = cf.PlackettLucePolicy(scores, problem.offsets, cutoff=places, temperature=temperature)
     rows = oracles.lists(problem.offsets)
     return policy, [oracles.plackett_luce_pages([scores[d] for d in row], places, temperature) for row in rows]
 
@@ -60,15 +51,15 @@ def loops_of(pages: list[oracles.Pages], offsets: np.ndarray, value) -> list[flo
 @pytest.mark.oracle("epsilon_greedy.EpsilonGreedyPolicy", "epsilon_greedy.EpsilonGreedyPolicy.rank_by")
 @given(problem=problems(), epsilon=EPSILON, seed=st.integers(0, 99))
 def test_greedy_ranking_is_by_score(problem: Problem, epsilon: list[float], seed: int) -> None:
-    policy = EpsilonGreedyPolicy.rank_by(
+    policy = cf.EpsilonGreedyPolicy.rank_by(
         problem.scores, problem.offsets, rng=np.random.default_rng(seed), epsilon=epsilon
     )
     for documents in oracles.lists(problem.offsets):
         assert oracles.is_order([problem.scores[d] for d in documents], [policy.greedy_rank[d] for d in documents])
     assert policy.epsilon.tolist() == epsilon
-    never = EpsilonGreedyPolicy(policy.greedy_rank, problem.offsets, epsilon=np.zeros(len(epsilon)))
+    never = cf.EpsilonGreedyPolicy(policy.greedy_rank, problem.offsets, epsilon=np.zeros(len(epsilon)))
     cut = [r if r <= len(epsilon) else 0 for r in policy.greedy_rank.tolist()]
-    np.testing.assert_array_equal(never.exposure(USER), DeterministicPolicy(cut, problem.offsets).exposure(USER))
+    np.testing.assert_array_equal(never.exposure(USER), cf.DeterministicPolicy(cut, problem.offsets).exposure(USER))
 
 
 @given(made=st.one_of(exploring(), plackett_luce()))
@@ -86,8 +77,8 @@ def test_exposure_and_its_mass(made: tuple) -> None:
 def test_mixture(made: tuple, share: float, cutoff: int, seed: int) -> None:
     policy, pages = made
     scores = np.random.default_rng(seed).normal(size=policy.offsets[-1])
-    other = DeterministicPolicy.rank_by(scores, policy.offsets, rng=np.random.default_rng(seed), cutoff=cutoff)
-    mixed = MixturePolicy([policy, other], [share, 1 - share])
+    other = cf.DeterministicPolicy.rank_by(scores, policy.offsets, rng=np.random.default_rng(seed), cutoff=cutoff)
+    mixed = cf.MixturePolicy([policy, other], [share, 1 - share])
     rows = oracles.lists(policy.offsets.tolist())
     fixed = [oracles.fixed_page([other.displayed_rank[d] for d in row]) for row in rows]
     both = [oracles.mixed_pages(two, [share, 1 - share]) for two in zip(pages, fixed, strict=True)]
@@ -125,13 +116,13 @@ def test_simulated_logs_and_their_estimates(made: tuple, seed: int) -> None:
     rng = np.random.default_rng(seed)
     n_docs, n_queries = int(policy.offsets[-1]), len(policy.offsets) - 1
     relevance, lam = rng.integers(0, 2, size=n_docs), rng.normal(size=n_docs)
-    log = simulate_clicks(policy, USER, relevance=relevance, sessions=np.full(n_queries, 40), rng=rng)
+    log = cf.simulate_clicks(policy, USER, relevance=relevance, sessions=np.full(n_queries, 40), rng=rng)
     chance = loops_of(pages, policy.offsets, THETA)
-    aware = policy_aware(log, policy.exposure(USER))
+    aware = cf.policy_aware(log, policy.exposure(USER))
     for found, weight in (
-        (ips(aware, lam=lam), lambda d, r: 1 / chance[d]),
-        (ips(log, lam=lam), lambda d, r: 1 / THETA(r)),
-        (naive(aware, lam=lam), lambda d, r: 1.0),
+        (cf.ips(aware, lam=lam), lambda d, r: 1 / chance[d]),
+        (cf.ips(log, lam=lam), lambda d, r: 1 / THETA(r)),
+        (cf.naive(aware, lam=lam), lambda d, r: 1.0),
     ):
         terms = zip(log.document.tolist(), log.rank.tolist(), log.clicks.tolist(), strict=True)
         totals = [0.0] * n_queries
@@ -168,13 +159,13 @@ def test_ranks_that_start_at_0_are_noticed_and_cut_off_pages_are_not() -> None:
     from_0 = np.concatenate([np.arange(n)[::-1] for n in sizes])
     said = r"^displayed_rank is 0 for one document of each of 12 lists, .* 4 documents and the shortest 1: .*add 1 to"
     with pytest.warns(UserWarning, match=said):
-        DeterministicPolicy(from_0, offsets)
+        cf.DeterministicPolicy(from_0, offsets)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        DeterministicPolicy(from_0 + 1, offsets)
+        cf.DeterministicPolicy(from_0 + 1, offsets)
         # Each has one list in which nothing, or more than one document, is hidden; or nothing to tell it from a page
         # that is cut off, or too few lists.
         for cutoff in range(1, 5):
-            DeterministicPolicy(np.where(from_0 + 1 <= cutoff, from_0 + 1, 0), offsets)
-        DeterministicPolicy(np.tile([1, 2, 0], 12), np.arange(0, 37, 3))
-        DeterministicPolicy(from_0[: offsets[9]], offsets[:10])
+            cf.DeterministicPolicy(np.where(from_0 + 1 <= cutoff, from_0 + 1, 0), offsets)
+        cf.DeterministicPolicy(np.tile([1, 2, 0], 12), np.arange(0, 37, 3))
+        cf.DeterministicPolicy(from_0[: offsets[9]], offsets[:10])

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cfltr_core import DeterministicPolicy, MixturePolicy, PositionBasedUser, TrustUser, enumerate_logs, simulate_clicks
+import cfltr_core as cf
 from cfltr_core.clicks.other_users import CascadeUser
-from cfltr_core.clicks.simulation import sessions_for_clicks
 
 THETA = [1.0, 0.6, 0.3, 0.2]
 NOISES: list[tuple[oracles.Noise, oracles.Noise]] = [
@@ -38,7 +37,7 @@ NOISES: list[tuple[oracles.Noise, oracles.Noise]] = [
 def test_trust_user(plus: oracles.Noise, minus: oracles.Noise, rank: list[int], data: st.DataObject) -> None:
     """The table of examination ends at rank 4: below it nothing is asked of ε."""
     relevance = data.draw(st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=len(rank), max_size=len(rank)))
-    user = TrustUser(THETA, epsilon_plus=plus, epsilon_minus=minus)
+    user = cf.TrustUser(THETA, epsilon_plus=plus, epsilon_minus=minus)
     np.testing.assert_allclose(user.propensity(rank), [oracles.examined(THETA, r) for r in rank], rtol=1e-14)
     lines = [oracles.trust_line(THETA, plus, minus, r) for r in rank]
     np.testing.assert_allclose(np.transpose(user.line(rank)), lines, rtol=1e-13, atol=1e-16)
@@ -46,44 +45,6 @@ def test_trust_user(plus: oracles.Noise, minus: oracles.Noise, rank: list[int], 
     np.testing.assert_allclose(user.click_probability(rank, relevance), clicks, rtol=1e-13, atol=1e-16)
     square = user.click_probability(np.reshape(rank, (1, -1)), np.reshape(relevance, (1, -1)))
     np.testing.assert_array_equal(square, [user.click_probability(rank, relevance)])
-
-
-def test_without_trust_it_is_the_position_based_user() -> None:
-    noise = {"epsilon_plus": 0.9, "epsilon_minus": 0.2}
-    rank, relevance = np.arange(5), np.array([1, 0, 1, 1, 0])
-    np.testing.assert_allclose(
-        TrustUser(THETA, **noise).click_probability(rank, relevance),
-        PositionBasedUser(THETA, **noise).click_probability(rank, relevance),
-        rtol=1e-14,
-    )
-
-
-def test_a_log_of_a_trusting_user_has_its_click_probabilities() -> None:
-    """Exactly, over all logs; and a drawn one within four standard errors.  Its propensity is θ."""
-    user = TrustUser([1.0, 0.5], epsilon_plus=[0.9, 0.8], epsilon_minus=[0.6, 0.2])
-    offsets, relevance = [0, 2], [1, 0]
-    policy = MixturePolicy([DeterministicPolicy(rank, offsets) for rank in ([1, 2], [2, 1])], [0.7, 0.3])
-    rates = {
-        (d, k): oracles.trusted([1.0, 0.5], [0.9, 0.8], [0.6, 0.2], k, y) for d, y in ((0, 1), (1, 0)) for k in (1, 2)
-    }
-    clicks: Counter[tuple[int, int]] = Counter()
-    shown: Counter[tuple[int, int]] = Counter()
-    for probability, log in enumerate_logs(policy, user, relevance=relevance, sessions=[2]):
-        for d, k, n, c in zip(log.document, log.rank, log.impressions, log.clicks, strict=True):
-            clicks[d, k] += probability * c
-            shown[d, k] += probability * n
-    for cell, rate in rates.items():
-        assert clicks[cell] == pytest.approx(rate * shown[cell], rel=1e-12)
-    rng = np.random.default_rng(0)
-    log = simulate_clicks(policy, user, relevance=relevance, sessions=[40_000], rng=rng)
-    np.testing.assert_array_equal(log.propensity, [[1.0, 0.5][k - 1] for k in log.rank])
-    for d, k, n, c in zip(log.document, log.rank, log.impressions, log.clicks, strict=True):
-        assert abs(c / n - rates[d, k]) < 4 * math.sqrt(rates[d, k] * (1 - rates[d, k]) / n)
-    a_session = sum(
-        share * rates[d, k] for page, share in (((0, 1), 0.7), ((1, 0), 0.3)) for k, d in enumerate(page, 1)
-    )
-    found = sessions_for_clicks(policy, user, relevance=relevance, n_clicks=1e6)
-    assert found == round(1e6 / a_session)
 
 
 PROBABILITY = st.sampled_from([0.0, 0.3, 0.5, 1.0])

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,18 +17,15 @@ from torch import nn
 from cfltr_core import (
     ClickLog,
     EpsilonGreedyPolicy,
-    LinearRanker,
     PositionBasedUser,
     dcg,
     fit_deep,
     fit_lambdaloss,
     fit_propdcg,
     fit_proprank,
-    lambda_loss,
     ndcg,
     policy_aware,
     simulate_clicks,
-    two_layer,
 )
 from cfltr_core.learning.course import Plan, TrainingDiverged, validation_pair
 from cfltr_core.learning.lambdaloss_fit import LambdaFit, lambda_objective
@@ -125,16 +120,6 @@ def test_a_network_follows_the_same_gradient() -> None:
     assert np.sign(moved).tolist() == np.sign(X[[*range(4), *range(7, 13)]].sum(axis=0)).tolist()
 
 
-def test_batches_and_seeds_of_a_network() -> None:
-    fits = [
-        fit_lambdaloss(X, LOG, cutoff=2, module=lambda: two_layer(3, hidden=3), batch_documents=4, epochs=3, seed=s)
-        for s in (0, 0, 1)
-    ]
-    assert (np.diff(fits[0].history["steps"], prepend=0) > 1).all(), "three lists have a click, in two batches or three"
-    assert all((fits[0].weights[name] == fits[1].weights[name]).all() for name in fits[0].weights)
-    assert any((fits[0].weights[name] != fits[2].weights[name]).any() for name in fits[0].weights)
-
-
 @pytest.mark.oracle("course.Plan", "course.validation_pair")
 def test_lengths_and_validation_pairs() -> None:
     schedule = [(3, 0.2), (2, 0.05)]
@@ -185,16 +170,6 @@ def test_lightgbm_learns_from_clicks() -> None:
     assert found > shown + 0.1
 
 
-def test_learning_what_the_page_hides() -> None:
-    """The logger ranks by a feature of no use; policy-aware clicks correct that, oblivious ones half of it."""
-    x, relevance, policy, log = problem()
-    fits = [fit_lambdaloss(x, given, cutoff=2) for given in (log, policy_aware(log, policy.exposure(USER)))]
-    found = [ndcg(f.decision_function(x), log.offsets, relevance=relevance.astype(int), cutoff=2).mean for f in fits]
-    assert found[1] > found[0] + 0.01
-    angle = fits[1].weights / np.linalg.norm(fits[1].weights)
-    assert abs(angle[2]) < abs(fits[0].weights[2]) / np.linalg.norm(fits[0].weights)
-
-
 def test_every_learner_takes_exposure_in_place_of_propensity() -> None:
     """policy_aware(log, exposure) is one more log, and only clicks divided by exposure enter: two logs, one problem."""
     x, _, policy, log = problem(n_queries=12)
@@ -226,24 +201,6 @@ def test_every_learner_takes_exposure_in_place_of_propensity() -> None:
     assert np.abs(deep[0] - deep[2]).max() > 1e-6
 
 
-@pytest.mark.oracle("lambdaloss_fit.LambdaFit")
-def test_a_fit_comes_back_from_its_file(tmp_path: Path) -> None:
-    for validation in (None, (X, LOG)):
-        fit = fit_lambdaloss(X, LOG, cutoff=2, epochs=3, validation=validation)
-        fit.save(tmp_path / "fit.json")
-        again = LambdaFit.load(tmp_path / "fit.json")
-        assert again.weights.tolist() == fit.weights.tolist()
-        assert (again.best_epoch, repr(again)) == (fit.best_epoch, repr(fit))
-        for name, values in fit.history.items():
-            np.testing.assert_array_equal(again.history[name], values)
-        assert again.risk == fit.risk or math.isnan(again.risk) == math.isnan(fit.risk)
-        expected = oracles.linear_scores(X.tolist(), fit.weights.tolist())
-        np.testing.assert_allclose(again.decision_function(X), expected, rtol=1e-12)
-        assert LinearRanker.load(tmp_path / "fit.json").weights.tolist() == fit.weights.tolist()
-    assert json.loads((tmp_path / "fit.json").read_text())["format"] == "cfltr lambda fit 1"
-    assert repr(fit) == f"LambdaFit(3 weights, epoch {fit.best_epoch} of 3)"
-
-
 def test_defaults_units_and_patience() -> None:
     fit = fit_lambdaloss(X, LOG)
     assert fit.history["rate"].tolist() == [0.05] * 100
@@ -266,46 +223,7 @@ def test_a_constant_feature_keeps_its_weight_of_0(kind: type) -> None:
     np.testing.assert_allclose(fit.weights[:3], alone.weights, rtol=1e-4)
 
 
-def test_progress_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    fit_lambdaloss(X, LOG, epochs=2, progress=True)
-    assert "epoch 2" in capsys.readouterr().err
-    fit_lambdaloss(X, LOG, epochs=2)
-    assert capsys.readouterr() == ("", "")
-
-
 def test_a_training_that_diverges_keeps_what_was_good() -> None:
     with pytest.raises(TrainingDiverged, match=r"^scores are not finite in epoch 2, step 2: lower") as found:
         fit_lambdaloss(X, LOG, learning_rate=1e308, epochs=9)
     assert found.value.fit.weights.tolist() == [0.0, 0.0, 0.0]
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"features": X[:5]}, r"^features: expected shape \(13, n_features\), got \(5, "),
-        ({"log": replace(LOG, clicks=[0] * 7)}, "^log: there is no click in the log"),
-        ({"cutoff": 0}, "^cutoff is 0"),
-        ({"truncation": "top"}, "^truncation is 'top': choose one of"),
-        ({"form": "squared"}, "^form is 'squared': choose one of"),
-        ({"sigma": -1.0}, "^sigma is -1.0"),
-        ({"weight_decay": -1.0}, "^weight_decay is -1.0"),
-        ({"learning_rate": 0.0}, "^learning_rate is 0.0"),
-        ({"learning_rate": []}, "^learning_rate: expected a rate"),
-        ({"epochs": 0}, "^epochs is 0"),
-        ({"batch_documents": 0}, "^batch_documents is 0"),
-        ({"patience": 3}, "^patience: there is no validation to watch"),
-        ({"patience": 0, "validation": (X, LOG)}, "^patience is 0"),
-        ({"validation": X}, r"^validation: expected \(features, log\)"),
-        ({"validation": (X[:, :2], LOG)}, "^validation: has 2 features"),
-    ],
-)
-def test_bad_input(changes: dict[str, Any], message: str) -> None:
-    given = {"features": X, "log": LOG, **changes}
-    with pytest.raises(ValueError, match=message):
-        fit_lambdaloss(given.pop("features"), given.pop("log"), **given)
-
-
-def test_the_objective_is_the_loss_of_the_gains() -> None:
-    fit = fit_lambdaloss(X, LOG, cutoff=2, epochs=1)
-    found = lambda_loss(np.zeros(13), CUTS, gains=GAINS, cutoff=2)
-    assert fit.history["objective"].tolist() == [found.value]

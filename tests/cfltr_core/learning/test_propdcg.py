@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import math
+import re
 from dataclasses import dataclass, field, replace
 from functools import cache
+from unittest.mock import patch
 
 import cvxpy as cp
 import numpy as np
@@ -176,11 +177,6 @@ def test_a_plateau_is_no_edge() -> None:
     assert not chosen.at_edge
 
 
-def test_labels_play_no_part() -> None:
-    arguments = set(inspect.signature(select_C).parameters)
-    assert arguments == {"fit", "grid", "features", "log", "metric", "extend"}
-
-
 def test_every_value_of_the_objective_is_that_of_its_weights() -> None:
     """Stopped after 1, 2, … rounds, the procedure shows the weights of that round."""
     rounds = 0
@@ -217,25 +213,25 @@ def test_it_starts_where_it_is_told() -> None:
         assert again.objective[-1] <= found.objective[-1]
 
 
+def with_clumsy_rounds(worse: set[int], problem: Machine, **changes) -> tuple[CCPFit, list[LinearFit]]:
+    """A fit for DCG whose solver of the surrogates goes astray in some rounds, and what it would have found."""
+    usual, calls = propdcg.minimise, []
+
+    def clumsy(*given) -> LinearFit:
+        calls.append(usual(*given))
+        return replace(calls[-1], weights=calls[-1].weights + (100.0 if len(calls) in worse else 0.0))
+
+    with patch.object(propdcg, "minimise", clumsy):
+        return fit(problem, dcg(), **changes), calls
+
+
 def test_weights_that_are_worse_are_never_taken() -> None:
-    """A clumsy solver of the surrogates, once at the third round and once at the first from a given start."""
-    usual = propdcg.minimise
+    """Once at the third round and once at the first from a given start."""
     for seed in range(0, 24, 2):
         problem = moderate(seed)
         start = fit(problem, dcg())
-        for begin, clumsy_round in ((None, 3), (start, 1)):
-            calls = []
-
-            def clumsy(*given, calls: list = calls, clumsy_round: int = clumsy_round) -> LinearFit:
-                calls.append(usual(*given))
-                away = 100.0 if len(calls) == clumsy_round else 0.0
-                return replace(calls[-1], weights=calls[-1].weights + away)
-
-            propdcg.minimise = clumsy
-            try:
-                found = fit(problem, dcg(), start=begin, decrease=1e-9, max_rounds=4)
-            finally:
-                propdcg.minimise = usual
+        for begin, worse in ((None, {3}), (start, {1})):
+            found, _ = with_clumsy_rounds(worse, problem, start=begin, decrease=1e-9, max_rounds=4)
             assert (np.diff(found.objective) <= 0).all()
             here = literal_objective(problem, found.weights, oracles.dcg)
             np.testing.assert_allclose(found.objective[-1], here, rtol=1e-10, atol=1e-12)
@@ -246,7 +242,7 @@ def test_single_precision_never_increases_it_either() -> None:
 
     Problem 91 is one where a round was seen to lower the surrogate and, by rounding, to raise F.
     """
-    for seed in (91, *range(0, 60, 4)):
+    for seed in (91, *range(0, 60, 10)):
         problem = moderate(seed)
         x = problem.features.astype(np.float32)
         found = fit(problem, dcg(), features=x, decrease=1e-12, gap=1e-4)
@@ -259,7 +255,7 @@ def test_single_precision_never_increases_it_either() -> None:
 
 def test_the_first_weights_are_the_slopes_at_the_length_of_the_list() -> None:
     """At w = 0 every rival is at z = 1, so that 1 + S = m, and the surrogate is a PropRank of weights c λ′(m)."""
-    for seed in range(40):
+    for seed in range(24):
         weight, _, slope = list(CONCAVE.values())[seed % 3]
         problem = moderate(seed)
         found = fit(problem, weight, max_rounds=1, gap=1e-8)
@@ -312,7 +308,7 @@ def test_a_convex_weight_is_solved_directly() -> None:
 @pytest.mark.oracle("propdcg.fit_propdcg")
 def test_the_objective_never_increases_however_loose_the_inner_solver() -> None:
     rounds = []
-    for seed in range(210):
+    for seed in range(90):
         weight, literal, _ = list(CONCAVE.values())[seed % 3]
         gap = (0.3, 0.1, 1e-3)[seed // 3 % 3]
         problem = machine(seed) if seed % 2 else moderate(seed)
@@ -379,21 +375,10 @@ def test_a_linear_weight_is_proprank() -> None:
 
 def test_a_start_that_is_not_improved_is_certified_by_the_surrogate_there() -> None:
     """What stays are its weights, with the dual bound of the round and the surrogate's own value, not the old one's."""
-    usual = propdcg.minimise
     for seed in range(0, 24, 4):
         problem = moderate(seed)
         start = replace(fit_proprank(problem.features, log_of(problem), C=problem.C), passes=123.0)
-        solved = []
-
-        def clumsy(*given, solved: list = solved) -> LinearFit:
-            solved.append(usual(*given))
-            return replace(solved[-1], weights=solved[-1].weights + 100.0)
-
-        propdcg.minimise = clumsy
-        try:
-            found = fit(problem, dcg(), start=start, max_rounds=1)
-        finally:
-            propdcg.minimise = usual
+        found, solved = with_clumsy_rounds({1}, problem, start=start, max_rounds=1)
         assert found.weights.tolist() == start.weights.tolist()
         scores = oracles.linear_scores(problem.features, start.weights)
         sums = oracles.surrogate_sums(scores, problem.offsets, found.documents)
@@ -406,3 +391,33 @@ def test_a_start_that_is_not_improved_is_certified_by_the_surrogate_there() -> N
         assert found.primal >= found.dual
         assert found.passes == solved[0].passes + 1
         assert found.objective.tolist() == [found.objective[0]] * 2
+
+
+def grid(longest: int) -> list[float]:
+    """Half ranks to 64, then 200 in equal ratios to four times the longest list, at least to 68."""
+    end = 4 * max(17, longest)
+    return [1 + i / 2 for i in range(126)] + [64 * (end / 64) ** (i / 199) for i in range(200)]
+
+
+@pytest.mark.parametrize(("longest", "from_rank"), [(1, 5.0), (17, 66.0), (100, 63.4), (1000, 3000.0), (20, 64.0)])
+def test_messages_name_the_ranks_where_a_weight_turns(longest: int, from_rank: float) -> None:
+    r = grid(longest)
+    falling = RankWeight("falling", lambda rank: rank - 3 * np.maximum(0, rank - from_rank))
+    i = next(
+        i for i in range(len(r)) if r[i + 1] - 3 * max(0, r[i + 1] - from_rank) < r[i] - 3 * max(0, r[i] - from_rank)
+    )
+    with pytest.raises(ValueError, match=re.escape(f"decreases between ranks {r[i]:g} and {r[i + 1]:g}: a bound")):
+        curvature(falling, longest)
+    bent = RankWeight("bent", lambda rank: rank + np.maximum(0, rank - 3) - np.maximum(0, rank - from_rank))
+    above = next(i for i in range(len(r)) if r[i] < from_rank < r[i + 2])
+    message = (
+        f"it lies above its chord between ranks {r[above]:g} and {r[above + 2]:g}, and below it between 2.5 and 3.5."
+    )
+    with pytest.raises(ValueError, match=re.escape(message)):
+        curvature(bent, longest)
+
+
+def test_a_bend_that_rounding_could_make_is_none() -> None:
+    for slope, kind in ((1e-8, "convex"), (1e-13, "linear"), (-1e-8, "concave")):
+        bent = RankWeight("bent", lambda r, slope=slope: (r - 1) + slope * 67 * np.maximum(0, r - 30.0))
+        assert curvature(bent, 1) == kind

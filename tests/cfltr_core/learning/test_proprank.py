@@ -10,17 +10,12 @@ import cvxpy as cp
 import numpy as np
 import oracles
 import pytest
-from ranking_problems import KINDS, PROBLEMS, Machine, interesting, log_of, machine, optimum, solve
+from ranking_problems import PROBLEMS, Machine, interesting, log_of, machine, optimum, solve
 
-from cfltr_book import load_corpus
 from cfltr_core import (
     ClickLog,
-    DeterministicPolicy,
     LinearRanker,
-    PositionBasedUser,
     fit_proprank,
-    power_examination,
-    simulate_clicks,
 )
 from cfltr_core.learning import hinge_solver
 from cfltr_core.learning.enclosure import Slopes, gap_unit
@@ -229,34 +224,6 @@ def test_the_optimum_is_that_of_a_quadratic_program() -> None:
     assert len(undecided) <= MOST_UNDECIDED, undecided
 
 
-def test_the_problems_have_every_edge_case() -> None:
-    problems = [machine(seed) for seed in PROBLEMS]
-    assert {p.kind for p in problems} == set(KINDS)
-    scale = [float(p.features.std()) for p in problems if p.kind == "plain"]
-    assert min(scale) < 0.03
-    assert max(scale) > 30
-    assert min(p.C for p in problems) < 1e-2
-    assert max(p.C for p in problems) > 1e4
-    assert any((p.clicks[p.propensity == 1e-4] > 0).any() for p in problems)
-    assert all((p.clicks == 0).any() for p in problems if p.kind == "plain" and len(p.clicks) > 9)
-
-
-def test_the_program_is_the_one_that_cvxpy_solves() -> None:
-    """The reference itself, stated once more in another language."""
-    for seed in interesting(8):
-        problem = machine(seed)
-        pairs = oracles.svm_pairs(problem.features, problem.offsets, problem.masses)
-        d, c = np.array([x for x, _, _ in pairs]), np.array([c for _, c, _ in pairs])
-        scale = 1 / np.abs(d).max()
-        u, xi = cp.Variable(d.shape[1]), cp.Variable(len(c), nonneg=True)
-        objective = cp.sum_squares(u) / 2 + (c / scale**2) @ xi
-        program = cp.Problem(cp.Minimize(objective), [scale * d @ u >= 1 - xi])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "may be inaccurate": the comparison decides
-            program.solve(solver=cp.CLARABEL)
-        assert abs(problem.primal(scale * u.value) - optimum(seed).upper) <= 1e-5 * optimum(seed).upper
-
-
 def test_a_warm_start_changes_the_way_and_not_the_end() -> None:
     for seed in interesting(25):
         problem, best = machine(seed), optimum(seed)
@@ -317,43 +284,6 @@ def test_where_nothing_can_be_gained_the_gap_is_0() -> None:
     alone = machine(5)
     assert alone.kind == "only candidates"
     assert (fit(alone).gap, fit(alone).primal, fit(alone).dual) == (0, 0, 0)
-
-
-def test_a_small_c_on_a_corpus() -> None:
-    """As chapter 5 reaches it: on the way down a grid, and again from nothing."""
-    rng = np.random.default_rng(0)
-    corpus = load_corpus("yahoo-like", "smoke", seed=0).train
-    policy = DeterministicPolicy.rank_by(rng.normal(size=len(corpus.features)), corpus.offsets, rng=rng)
-    user = PositionBasedUser(power_examination(1.0))
-    sessions = np.full(len(corpus.offsets) - 1, 20)
-    log = simulate_clicks(policy, user, relevance=corpus.relevance >= corpus.threshold, sessions=sessions, rng=rng)
-    fits: list[LinearFit | None] = [None]
-    for C in (1e-2, 1e-3, 1e-4):
-        fits.append(fit_proprank(corpus.features, log, C=C, start=fits[-1]))
-    fine = fit_proprank(corpus.features, log, C=1e-4, gap=1e-8)
-    for found in (fits[-1], fit_proprank(corpus.features, log, C=1e-4)):
-        assert found is not None
-        assert found.at_zero - found.primal >= 0.999 * (fine.at_zero - fine.primal)
-        assert fine.weights @ found.weights >= 0.99 * np.linalg.norm(fine.weights) * np.linalg.norm(found.weights)
-
-
-def test_expanded_clicks_have_the_optimum_of_the_counts() -> None:
-    for seed in interesting(12):
-        problem = machine(seed)
-        row = np.repeat(problem.document, problem.clicks)
-        ones = np.ones(len(row), dtype=int)
-        sessions = np.full(len(problem.offsets) - 1, 999)
-        log = ClickLog(
-            document=row,
-            rank=nth_of_its_kind(row),
-            impressions=ones,
-            clicks=ones,
-            propensity=problem.propensity[row],
-            sessions=sessions,
-            offsets=problem.offsets,
-        )
-        whole = fit_proprank(problem.features, log, C=problem.C, gap=1e-8)
-        np.testing.assert_allclose(whole.primal, fit(problem).primal, rtol=1e-7)
 
 
 def test_too_few_passes_are_an_error_with_the_gap_reached() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
 import oracles
@@ -40,9 +42,12 @@ class Fixed:
 
     sequence: Sequence[int] | np.ndarray = ()
 
+    def __init__(self, law: Sequence[float]) -> None:
+        self.keep = np.ones(len(law))
+
     @classmethod
     def build(cls, law):
-        return cls()
+        return cls(law)
 
     def draw(self, size, rng) -> np.ndarray:
         return np.resize(self.sequence, size)
@@ -97,152 +102,139 @@ def test_the_gradient_is_unbiased_and_bounded(monkeypatch: pytest.MonkeyPatch, c
         np.testing.assert_allclose(mean, risk, rtol=0, atol=EXACT * max(1, np.abs(risk).max()))
 
 
+@pytest.mark.oracle("sgd.train_sgd")
 @pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad"])
-@pytest.mark.parametrize(("runs", "batch", "pairs"), [(1, 1, sgd.PAIRS), (1, 3, 0), (2, 2, 0)])
-def test_training_follows_the_algorithm(
-    monkeypatch: pytest.MonkeyPatch, optimizer: str, runs: int, batch: int, pairs: int
-) -> None:
-    monkeypatch.setattr(sgd, "PAIRS", pairs)
-    steps, rates = 12, [0.001, 0.02, 0.3]
-    sequence = np.random.default_rng(7).choice([0, 2, 3], size=(steps, runs, batch))
+@pytest.mark.parametrize(("runs", "batch"), [(1, 1), (1, 3), (2, 1), (2, 2)])
+@pytest.mark.parametrize("kind", ["clicks", "deck", "queries", "queries, sorted"])
+@patch.object(samplers, "AliasTable", Fixed)
+def test_training_follows_the_algorithm(kind: str, optimizer: str, runs: int, batch: int) -> None:
+    """By single clicks, with and without replacement, and by whole queries: what is drawn, step by step, in a loop."""
+    steps, rates, shape = 12, [0.001, 0.02, 0.3], (12, runs, batch)
+    clicked = [t for t, c in enumerate(CLICKS) if c]
+    if "queries" in kind:
+        sampler = query_sampler(LOG, gradient_bounds_of=X)
+        law = oracles.query_law(X.tolist(), OFFSETS, DOCUMENT, CLICKS, PROPENSITY)
+        drawn = np.random.default_rng(7).choice([0, 2, 3], size=shape)
+        lists, terms = range(len(law)), {
+            q: [(d, m * math.fsum(law) / law[q]) for d, m in zip(DOCUMENT, MASS, strict=True) if low <= d < high]
+            for q, (low, high) in enumerate(pairwise(OFFSETS)) if law[q]
+        }  # fmt: skip
+    else:
+        sampler = click_sampler(LOG, "ips", replacement=kind == "clicks")
+        drawn = np.random.default_rng(7).integers(len(clicked), size=shape)
+        if kind == "deck":
+            drawn = np.array(oracles.dealt([CLICKS[t] for t in clicked], runs, batch, steps, 9))
+        lists = [oracles.list_of(DOCUMENT[t], OFFSETS) for t in clicked]
+        terms = {i: [(DOCUMENT[t], 1 / PROPENSITY[t])] for i, t in enumerate(clicked)}
+    pairs = 0 if "sorted" in kind else sgd.PAIRS
+    with patch.object(Fixed, "sequence", drawn), patch.object(sgd, "PAIRS", pairs):
+        path = train_sgd(X, sampler, learning_rates=rates, steps=steps, rng=np.random.default_rng(9), batch=batch,
+                         runs=runs, optimizer=optimizer, record=[0, 5, 12])  # fmt: skip
+    assert path.steps.tolist() == [0, 5, 12]
+    for of_path in (path.last, path.average, path.documents):  # before the first step
+        assert not of_path[0].any()
+    for (k, stop), run in itertools.product(((1, 5), (2, 12)), range(runs)):
+        # The oracle averages over the clicks of a step, the step over what it drew.
+        batches = [[term for item in row for term in terms[item]] for row in drawn[:stop, run].tolist()]
+        batches = [[(d, scale * len(row) / batch) for d, scale in row] for row in batches]
+        items = drawn[:stop, run].ravel().tolist()
+        assert path.documents[k, run] == sum(OFFSETS[lists[i] + 1] - OFFSETS[lists[i]] for i in items)
+        for j, rate in enumerate(rates):
+            last, average, _ = oracles.sgd(X.tolist(), OFFSETS, batches, rate, optimizer)
+            np.testing.assert_allclose(path.last[k, run, j], last, rtol=1e-9, atol=1e-11)
+            np.testing.assert_allclose(path.average[k, run, j], average, rtol=1e-9, atol=1e-11)
 
-    monkeypatch.setattr(Fixed, "sequence", sequence)
-    monkeypatch.setattr(samplers, "AliasTable", Fixed)
-    sampler = query_sampler(LOG, gradient_bounds_of=X)
-    path = train_sgd(
-        X,
-        sampler,
-        learning_rates=rates,
-        steps=steps,
-        rng=np.random.default_rng(0),
-        batch=batch,
-        runs=runs,
-        optimizer=optimizer,
-        record=[5, 12],
-    )
-    law = oracles.query_law(X.tolist(), OFFSETS, DOCUMENT, CLICKS, PROPENSITY)
 
-    def terms(query: int) -> list[tuple[int, float]]:
-        members = range(OFFSETS[query], OFFSETS[query + 1])
-        scale = math.fsum(law) / law[query]
-        return [(d, m * scale) for d, m in zip(DOCUMENT, MASS, strict=True) if d in members]
+def test_a_grid_equals_single_runs_and_a_longer_run_begins_as_a_shorter() -> None:
+    rates = [0.01, 0.1, 1.0]
+    for sampler in (click_sampler(LOG, "countersample"), click_sampler(LOG, "ips", replacement=False),
+                    query_sampler(LOG, gradient_bounds_of=X)):  # fmt: skip
+        for runs, batch in ((1, 1), (3, 2)):
 
-    for k, stop in enumerate((5, 12)):
-        for run in range(runs):
-            batches = [[term for q in row for term in terms(q)] for row in sequence[:stop, run].tolist()]
-            # The oracle averages over the clicks of a step, the step over its queries.
-            batches = [[(d, scale * len(row) / batch) for d, scale in row] for row in batches]
-            scored = sum(OFFSETS[q + 1] - OFFSETS[q] for q in sequence[:stop, run].ravel().tolist())
-            assert path.documents[k, run] == scored
+            def train(rates, steps, features=X, sampler=sampler, runs=runs, batch=batch, **more):
+                rng = np.random.default_rng(8)
+                return train_sgd(
+                    features, sampler, learning_rates=rates, steps=steps, rng=rng, runs=runs, batch=batch, **more
+                )
+
+            grid = train(rates, 60, record=[15, 60])
             for j, rate in enumerate(rates):
-                last, average, _ = oracles.sgd(X.tolist(), OFFSETS, batches, rate, optimizer)
-                np.testing.assert_allclose(path.last[k, run, j], last, rtol=1e-9, atol=1e-11)
-                np.testing.assert_allclose(path.average[k, run, j], average, rtol=1e-9, atol=1e-11)
+                single = train(rate, 60)
+                np.testing.assert_allclose(single.average[0, :, 0], grid.average[1, :, j], rtol=1e-9, atol=1e-12)
+            np.testing.assert_array_equal(train(rates, 15).last[0], grid.last[0])
+            assert not np.allclose(grid.last[1, 0], grid.last[0, 0])
+            short = X.astype(np.float32)
+            np.testing.assert_array_equal(train(0.1, 9, short).last, train(0.1, 9, short.astype(float)).last)
 
 
-def test_a_longer_run_begins_as_a_shorter_and_draws_follow_the_law() -> None:
-    sampler = query_sampler(LOG, gradient_bounds_of=X)
-
-    def train(steps, **more):
-        rng = np.random.default_rng(8)
-        return train_sgd(X, sampler, learning_rates=[0.01, 0.1], steps=steps, rng=rng, **more)
-
-    for batch in (1, 3):
-        np.testing.assert_array_equal(train(20, batch=batch).last[0], train(100, batch=batch, record=[20, 100]).last[0])
-    steps = 20_000
-    mean = train(steps).documents[0, 0] / steps
+def test_draws_follow_the_law() -> None:
+    sampler, steps = query_sampler(LOG, gradient_bounds_of=X), 20_000
+    path = train_sgd(X, sampler, learning_rates=0.1, steps=steps, rng=np.random.default_rng(8))
     width = np.diff(OFFSETS)
     wanted = sampler.probability @ width
     spread = math.sqrt(sampler.probability @ (width - wanted) ** 2 / steps)
-    assert abs(mean - wanted) < 4 * spread
+    assert abs(path.documents[0, 0] / steps - wanted) < 4 * spread
     assert repr(sampler) == "QuerySampler(5 queries)"
 
 
-SILENT = ClickLog(document=[0], rank=[1], impressions=[4], clicks=[0], propensity=[1.0], sessions=[4], offsets=[0, 2])
-CLICKED = ClickLog(document=[0], rank=[1], impressions=[4], clicks=[1], propensity=[1.0], sessions=[4], offsets=[0, 2])
-CASES: dict[str, tuple[Callable[[], object], str]] = {
-    "features": (
-        lambda: query_sampler(CLICKED, gradient_bounds_of=[1.0, 2.0]),
-        r"gradient_bounds_of: expected shape \(n_docs, n_features\)",
-    ),
-    "NaN": (
-        lambda: query_sampler(CLICKED, gradient_bounds_of=[[1.0], [math.nan]]),
-        r"gradient_bounds_of\[1, 0\] is nan: replace",
-    ),
-    "lists": (
-        lambda: query_sampler(CLICKED, gradient_bounds_of=[[1.0]]),
-        r"log.offsets\[-1\] is 2 but there are 1 documents",
-    ),
-    "no clicks": (lambda: query_sampler(SILENT), "log: there is no click in the log"),
-    "all alike": (
-        lambda: query_sampler(CLICKED, gradient_bounds_of=[[1.0], [1.0]]),
-        "gradient_bounds_of: no clicked document differs from the rest",
-    ),
-    "mass": (lambda: QuerySampler([1.0], [0, 2], law=[1.0]), r"mass: expected shape \(2,\)"),
-    "negative mass": (lambda: QuerySampler([1.0, -1.0], [0, 2], law=[1.0]), r"mass\[1\] is -1\.0, outside \[0, inf\]"),
-    "law": (lambda: QuerySampler([1.0, 0.0], [0, 2], law=[1.0, 1.0]), r"law: expected shape \(1,\)"),
-    "negative law": (lambda: QuerySampler([1.0, 0.0], [0, 2], law=[-1.0]), r"law\[0\] is -1\.0, outside \[0, inf\]"),
-    "law of 0": (lambda: QuerySampler([1.0, 0.0], [0, 2], law=[0.0]), "law: it is 0 for every query"),
-    "offsets": (
-        lambda: train_sgd(
-            [[1.0]],
-            QuerySampler([1.0, 0.0], [0, 2], law=[1.0]),
-            learning_rates=0.1,
-            steps=1,
-            rng=np.random.default_rng(0),
-        ),
-        r"sampler.offsets\[-1\] is 2 but there are 1 documents",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_message(case: str) -> None:
-    call, message = CASES[case]
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
-def literal_step(w: list[float]) -> np.ndarray:
-    """(1/n) Σ ∇f / p over single clicks: the mean of a step, whatever it draws."""
+def literal_step(w: list[float], cap: float) -> np.ndarray:
+    """(1/n) Σ min(1/p, cap) ∇f over single clicks: the mean of a step, whatever it draws."""
     out = np.zeros(6)
     for d, c, p in zip(DOCUMENT, CLICKS, PROPENSITY, strict=True):
         for _ in range(c):
-            out += np.array(oracles.hinge_gradient(X.tolist(), OFFSETS, d, w)) / (p * sum(CLICKS))
+            out += min(1 / p, cap) * np.array(oracles.hinge_gradient(X.tolist(), OFFSETS, d, w)) / sum(CLICKS)
     return out
 
 
 @pytest.mark.oracle("samplers.click_sampler", "samplers.query_sampler")
+@pytest.mark.parametrize("cap", [math.inf, 3.0])
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("method", ["ips", "countersample", "queries", "queries by length"])
-def test_steps_have_the_mean_gradient(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+def test_capped_and_mixed_steps_have_the_mean_gradient(
+    monkeypatch: pytest.MonkeyPatch, method: str, share: float, cap: float
+) -> None:
     """All draws of a step, at the weights where another step leads, with their probabilities."""
+    options = {"cap": cap, "uniform_share": share}
     if "queries" in method:
-        sampler = query_sampler(LOG, gradient_bounds_of=X if "length" in method else None)
+        sampler = query_sampler(LOG, gradient_bounds_of=X if "length" in method else None, **options)
     else:
-        sampler = click_sampler(LOG, method)
+        sampler = click_sampler(LOG, method, **options)
     chance = sampler.draws.table.probabilities()
-    n, weight = sum(CLICKS), [1 / p for p in PROPENSITY]
+    n, weight = sum(CLICKS), [min(1 / p, cap) for p in PROPENSITY]
     if "queries" in method:
         law = [sum(c * w for d, c, w in zip(DOCUMENT, CLICKS, weight, strict=True) if low <= d < high)
                for low, high in pairwise(OFFSETS)]  # fmt: skip
         if "length" in method:
             law = oracles.query_law(X.tolist(), OFFSETS, DOCUMENT, CLICKS, [1 / w for w in weight])
-        wanted = [v / math.fsum(law) for v in law]
+        clicked = [any(low <= d < high for d, c in zip(DOCUMENT, CLICKS, strict=True) if c) for low, high in
+                   pairwise(OFFSETS)]  # fmt: skip
+        wanted = [
+            (1 - share) * v / math.fsum(law) + share * k / sum(clicked) for v, k in zip(law, clicked, strict=True)
+        ]
     else:
         total = math.fsum(c * w for c, w in zip(CLICKS, weight, strict=True))
         laws = [c * w / total if method == "countersample" else c / n for c, w in zip(CLICKS, weight, strict=True)]
-        wanted = [p for p, c in zip(laws, CLICKS, strict=True) if c]
+        mixed = [(1 - share) * p + share * c / n for p, c in zip(laws, CLICKS, strict=True)]
+        wanted = [p for p, c in zip(mixed, CLICKS, strict=True) if c]
+        # No factor is larger than that of the law alone over 1 − u, nor than w / u.
+        clicked_weight = np.array([w for w, c in zip(weight, CLICKS, strict=True) if c])
+        most = clicked_weight if method == "ips" else np.full(len(wanted), total / n)
+        with np.errstate(divide="ignore"):
+            bound = np.minimum(most / (1 - share), clicked_weight / share)
+        assert np.all(sampler.factor <= bound * (1 + EXACT))
     np.testing.assert_allclose(chance, wanted, rtol=0, atol=EXACT)
     monkeypatch.setattr(samplers, "AliasTable", Fixed)
     if "queries" not in method:
-        object.__setattr__(sampler, "table", Fixed())
+        object.__setattr__(sampler, "table", Fixed(sampler.factor))
     for first in (0, 2):
         mean = np.zeros(6)
         for item in np.flatnonzero(chance):
             w, found = gradient_after(sampler, first, int(item))
             mean += chance[item] * found
-        risk = literal_step(w.tolist())
+        risk = literal_step(w.tolist(), cap)
         np.testing.assert_allclose(mean, risk, rtol=0, atol=EXACT * max(1, np.abs(risk).max()))
+        if cap < math.inf:  # the cap is no detail
+            assert np.abs(mean - literal_step(w.tolist(), math.inf)).max() > 0.01
 
 
 @pytest.mark.oracle(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import oracles
@@ -10,7 +12,7 @@ import pytest
 from ragged_logs import CLICKS, DOCUMENT, OFFSETS, PROPENSITY, clicks_in
 
 from cfltr_book.experiments.ch13 import proof_steps
-from cfltr_core import click_sampler, exact_runs, train_sgd, weight_summary
+from cfltr_core import click_sampler, exact_runs, weight_summary
 from cfltr_core.learning.convergence import (
     click_gradients,
     convergence_bound,
@@ -102,6 +104,14 @@ def test_an_alias_table_implies_its_weights(case: int) -> None:
     assert np.all((table.probabilities() == 0) == (weights == 0))
 
 
+def test_every_small_list_of_weights() -> None:
+    """Columns that are exactly full, light and heavy ones in every order."""
+    for weights in (w for n in range(1, 6) for w in itertools.product(range(4), repeat=n) if sum(w)):
+        table, law = AliasTable.build(weights), [float(Fraction(weight, sum(weights))) for weight in weights]
+        found = oracles.implied(table.keep.tolist(), table.alias.tolist())
+        np.testing.assert_allclose([found, table.probabilities()], [law, law], rtol=0, atol=1e-15)
+
+
 def test_weights_in_single_precision_give_a_table_in_double() -> None:
     weights = np.array([0.1, 0.7, 0.3, 1e-6], dtype=np.float32)
     single, double = AliasTable.build(weights), AliasTable.build(weights.astype(np.float64))
@@ -118,7 +128,11 @@ def test_draws_follow_the_table() -> None:
     share = np.bincount(drawn, minlength=3) / 2_000
     wanted = np.array(oracles.implied(keep, alias))
     assert np.all(np.abs(share - wanted) < 4 * np.sqrt(wanted * (1 - wanted) / 2_000))
-    assert table.draw((3, 4), np.random.default_rng(0)).shape == (3, 4)
+    for size in ((3, 4), (2, 3), 0):
+        found = table.draw(size, np.random.default_rng(7))
+        assert found.shape == np.empty(size).shape
+        assert found.ravel().tolist() == oracles.alias_draws(keep, alias, found.size, 7)
+    assert repr(table) == "AliasTable(3 categories)"
 
 
 @pytest.mark.oracle("samplers.click_sampler", "samplers.ClickSampler")
@@ -136,68 +150,6 @@ def test_samplers_have_their_laws_and_factors(method: str) -> None:
     assert np.allclose(sampler.table.probabilities() * sampler.factor, wanted, rtol=0, atol=EXACT) == (
         method != "biased"
     )
-
-
-class Fixed:
-    """Stands for an alias table whose draws are known."""
-
-    def __init__(self, n: int, sequence: list[int]) -> None:
-        self.keep, self.sequence = np.ones(n), sequence
-
-    def draw(self, size, rng) -> np.ndarray:
-        return np.resize(self.sequence, size)
-
-
-@pytest.mark.oracle("sgd.train_sgd")
-@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad"])
-@pytest.mark.parametrize(("runs", "batch"), [(1, 1), (1, 3), (2, 1), (2, 2)])
-def test_training_follows_the_algorithm(optimizer: str, runs: int, batch: int) -> None:
-    steps, rates = 12, [0.001, 0.02, 0.3]
-    sequence = np.random.default_rng(7).integers(8, size=steps * runs * batch)
-    scale = np.array([1.0, 4.0, 1.0, 2.0, 5.0, 10.0, 2.0, 7.0])
-    sampler = ClickSampler(DOCUMENT, Fixed(8, sequence.tolist()), factor=scale, offsets=OFFSETS)
-    rng = np.random.default_rng(0)
-    path = train_sgd(
-        X,
-        sampler,
-        learning_rates=rates,
-        steps=steps,
-        rng=rng,
-        batch=batch,
-        runs=runs,
-        optimizer=optimizer,
-        record=[5, 12],
-    )
-    assert path.steps.tolist() == [5, 12]
-    drawn = sequence.reshape(steps, runs, batch)
-    for k, stop in enumerate((5, 12)):
-        for run in range(runs):
-            batches = [[(DOCUMENT[t], scale[t]) for t in row] for row in drawn[:stop, run].tolist()]
-            for j, rate in enumerate(rates):
-                last, average, scored = oracles.sgd(X.tolist(), OFFSETS, batches, rate, optimizer)
-                np.testing.assert_allclose(path.last[k, run, j], last, rtol=1e-10, atol=1e-12)
-                np.testing.assert_allclose(path.average[k, run, j], average, rtol=1e-10, atol=1e-12)
-                assert path.documents[k, run] == scored
-
-
-def test_a_grid_equals_single_runs_and_a_longer_run_begins_as_a_shorter() -> None:
-    sampler = click_sampler(LOG, "countersample")
-    for runs, batch in ((1, 1), (3, 2)):
-
-        def train(rates, steps, runs=runs, batch=batch, **more):
-            rng = np.random.default_rng(8)
-            return train_sgd(X, sampler, learning_rates=rates, steps=steps, rng=rng, runs=runs, batch=batch, **more)
-
-        grid = train([0.01, 0.1, 1.0], 100, record=[20, 100])
-        for j, rate in enumerate((0.01, 0.1, 1.0)):
-            np.testing.assert_allclose(train(rate, 100).average[0, :, 0], grid.average[1, :, j], rtol=1e-9, atol=1e-12)
-        np.testing.assert_array_equal(train([0.01, 0.1, 1.0], 20).last[0], grid.last[0])
-        assert not np.allclose(grid.last[1, 0], grid.last[0, 0])
-    single = train_sgd(X.astype(np.float32), sampler, learning_rates=0.1, steps=50, rng=np.random.default_rng(8))
-    double = train_sgd(
-        X.astype(np.float32).astype(float), sampler, learning_rates=0.1, steps=50, rng=np.random.default_rng(8)
-    )
-    np.testing.assert_array_equal(single.last, double.last)
 
 
 def small_problem(seed: int, n: int = 3, d: int = 2):
@@ -239,7 +191,7 @@ def test_all_sequences_are_followed() -> None:
     assert math.isclose(runs.probability.sum(), 1, rel_tol=EXACT)
 
 
-@pytest.mark.oracle("ch13.proof_steps", "ch13.ProofSteps.ladder")
+@pytest.mark.oracle("proofs.proof_steps", "proofs.ProofSteps.ladder")
 @pytest.mark.parametrize("method", ["ips", "countersample"])
 def test_every_step_of_the_proof(method: str) -> None:
     for seed in range(5):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from itertools import pairwise
+import re
 
 import numpy as np
 import oracles
@@ -15,7 +14,7 @@ from small_logs import CUTS, X
 from small_logs import LOG as SMALL
 from torch.utils.data import DataLoader, Sampler
 
-from cfltr_core import click_sampler, query_sampler, train_sgd, two_layer
+from cfltr_core import click_sampler, query_sampler, train_sgd
 from cfltr_core.learning.samplers import ClickSampler, QuerySampler
 from cfltr_core.learning.torch_sampler import ClickLists, ClickStep, torch_sampler
 
@@ -105,6 +104,8 @@ def test_the_loss_of_a_step() -> None:
     single = lists[3]
     torch.testing.assert_close(single.rows, lists[[3]].rows)
     assert len(lists) == len(clicked)
+    assert repr(lists[[0, 1]]).startswith("ClickStep(2 clicked of ")
+    assert ClickLists(FEATURES.astype(np.float32), SAMPLERS["ips"])[0].rows.dtype == torch.float32
 
 
 @pytest.mark.oracle("torch_sampler.ClickLists.__len__", "torch_sampler.ClickStep.loss")
@@ -144,58 +145,16 @@ def test_what_a_sampler_draws() -> None:
         assert list(torch_sampler(sampler, steps=7, seed=1)) == list(torch_sampler(sampler, steps=5_000, seed=1))[:7]
 
 
-def test_any_module_learns_what_was_clicked() -> None:
-    """A network in single precision: the objective of the log falls."""
-    sampler = SAMPLERS["countersample"]
-    torch.manual_seed(0)
-    net = two_layer(6, 8)
-    x = FEATURES.astype(np.float32)
-    lists = ClickLists(x, sampler)
-    moves = torch.optim.Adam(net.parameters(), lr=0.01)
-
-    def objective() -> float:
-        with torch.no_grad():
-            scores = net(torch.from_numpy(x)).double().numpy().ravel()
-        total = 0.0
-        for d, m in zip(DOCUMENT, [c / p for c, p in zip(CLICKS, PROPENSITY, strict=True)], strict=True):
-            low, high = next((low, high) for low, high in pairwise(OFFSETS) if low <= d < high)
-            total += m * np.maximum(0, 1 - scores[d] + scores[low:high]).sum()
-        return total / sum(CLICKS)
-
-    before = objective()
-    for step in DataLoader(lists, batch_size=None, sampler=torch_sampler(sampler, steps=200, batch=4, seed=3)):
-        assert step.rows.dtype == torch.float32
-        moves.zero_grad()
-        step.loss(net(step.rows)).backward()
-        moves.step()
-    assert objective() < 0.7 * before
-    assert repr(lists[[0, 1]]).startswith("ClickStep(2 clicked of ")
-
-
 SAMPLER = click_sampler(SMALL, "ips")
-CASES: dict[str, tuple[type[Exception], Callable[[], object], str]] = {
-    "steps": (ValueError, lambda: torch_sampler(SAMPLER, steps=0), "^steps is 0: expected a whole number"),
-    "batch": (ValueError, lambda: torch_sampler(SAMPLER, steps=1, batch=0), "^batch is 0: expected a whole number"),
-    "seed": (ValueError, lambda: torch_sampler(SAMPLER, steps=1, seed=-1), "^seed is -1: expected a whole number"),
-    "features": (ValueError, lambda: ClickLists(X[0], SAMPLER), r"^features: expected shape \(n_docs, n_features\)"),
-    "NaN": (ValueError, lambda: ClickLists(X * math.nan, SAMPLER), r"^features\[0, 0\] is nan: replace"),
-    "lists": (ValueError, lambda: ClickLists(X[:2], SAMPLER), r"^sampler.offsets\[-1\] is 3 but there are 2"),
-    "no such term": (IndexError, lambda: ClickLists(X, SAMPLER)[[0, 3]], r"^items are \[0, 3\]: expected at least one"),
-    "below 0": (IndexError, lambda: ClickLists(X, SAMPLER)[-1], r"^items are \[-1\]: expected at least one of 0 … 2"),
-    "nothing": (IndexError, lambda: ClickLists(X, SAMPLER)[[]], r"^items are \[\]: expected at least one"),
-    "scores": (
-        ValueError,
-        lambda: ClickLists(X, SAMPLER)[0].loss(torch.zeros(3)),
-        r"^scores: expected one number for each of 2 documents, got shape \(3,\)",
-    ),
-}
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_message(case: str) -> None:
-    kind, call, message = CASES[case]
-    with pytest.raises(kind, match=message):
-        call()
+def test_there_is_no_such_step() -> None:
+    lists = ClickLists(X, SAMPLER)
+    for items in ([0, 3], -1, []):
+        with pytest.raises(IndexError, match=rf"^items are {re.escape(str(np.atleast_1d(items).tolist()))}: expected"):
+            lists[items]
+    with pytest.raises(ValueError, match=r"^scores: expected one number for each of 2 documents, got shape \(3,\)"):
+        lists[0].loss(torch.zeros(3))
 
 
 def test_whole_numbers_as_features_become_double_precision() -> None:

@@ -125,47 +125,8 @@ def test_whole_epochs_of_a_log(method: str, runs: int, batch: int) -> None:
     assert not np.allclose(with_replacement.last[0, 0, 0], -rate * epoch * gradient, rtol=1e-3)
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad"])
-@pytest.mark.parametrize(("runs", "batch"), [(1, 1), (1, 3), (2, 1), (2, 2)])
-def test_training_follows_the_algorithm(optimizer: str, runs: int, batch: int) -> None:
-    steps, rates = 30, [0.001, 0.02, 0.3]
-    sampler = click_sampler(LOG, "ips", replacement=False)
-    path = train_sgd(
-        X,
-        sampler,
-        learning_rates=rates,
-        steps=steps,
-        rng=np.random.default_rng(9),
-        batch=batch,
-        runs=runs,
-        optimizer=optimizer,
-        record=[0, 7, 30],
-    )
-    clicked = [t for t, c in enumerate(CLICKS) if c]
-    drawn = oracles.dealt([CLICKS[t] for t in clicked], runs, batch, steps, 9)
-    for k, stop in ((1, 7), (2, 30)):
-        for run, (j, rate) in itertools.product(range(runs), enumerate(rates)):
-            batches = [[(DOCUMENT[clicked[t]], 1 / PROPENSITY[clicked[t]]) for t in row[run]] for row in drawn[:stop]]
-            last, average, scored = oracles.sgd(X.tolist(), OFFSETS, batches, rate, optimizer)
-            np.testing.assert_allclose(path.last[k, run, j], last, rtol=1e-10, atol=1e-12)
-            np.testing.assert_allclose(path.average[k, run, j], average, rtol=1e-10, atol=1e-12)
-            assert path.documents[k, run] == scored
-    for of_path in (path.last, path.average, path.documents):  # before the first step
-        assert not of_path[0].any()
-    assert path.steps.tolist() == [0, 7, 30]
-
-
-def test_same_seed_same_numbers_and_a_longer_run_begins_as_a_shorter() -> None:
-    sampler = click_sampler(LOG, "ips", replacement=False)
-
-    def train(steps: int, seed: int = 2, **more: object) -> np.ndarray:
-        rng = np.random.default_rng(seed)
-        return train_sgd(X, sampler, learning_rates=[0.01, 0.1], steps=steps, rng=rng, runs=2, batch=3, **more).last
-
-    np.testing.assert_array_equal(train(15), train(60, record=[15, 60])[:1])
-    assert not np.array_equal(train(15), train(15, seed=3))
-    assert repr(sampler.table) == "Deck(20 cards of 7 categories)"
-    np.testing.assert_array_equal(sampler.factor, click_sampler(LOG, "ips").factor)
-    np.testing.assert_allclose(
-        sampler.table.probabilities(), click_sampler(LOG, "ips").table.probabilities(), rtol=0, atol=EXACT
-    )
+def test_a_deck_is_another_table_of_the_same_sampler() -> None:
+    deck, table = (click_sampler(LOG, "ips", replacement=replacement) for replacement in (False, True))
+    assert repr(deck.table) == "Deck(20 cards of 7 categories)"
+    np.testing.assert_array_equal(deck.factor, table.factor)
+    np.testing.assert_allclose(deck.table.probabilities(), table.table.probabilities(), rtol=0, atol=EXACT)

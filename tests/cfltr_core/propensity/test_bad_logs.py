@@ -1,4 +1,4 @@
-"""Logs as they come: what each public estimator says of one ranker, missing ranks, missing clicks, short pages."""
+"""Every estimator on logs as they come: what it may not depend on, and what it says of ranks that are missing."""
 
 from __future__ import annotations
 
@@ -65,6 +65,39 @@ def said(name: str, counts: cf.DisplayCounts) -> str:
         return str(getattr(ESTIMATORS[name](counts), "diagnosis", ""))
     except ValueError as error:
         return str(error)
+
+
+def numbers_of(name: str, counts: cf.DisplayCounts) -> np.ndarray:
+    """The curve that an estimator finds, and its covariance where it has one."""
+    found = ESTIMATORS[name](counts)
+    if name == "same_curve":
+        return np.array([found.statistic, found.p_value])
+    return np.concatenate([found.log_ratio, found.covariance.ravel()])
+
+
+# To trust_bias the documents of these logs are too much alike.
+CURVES = [name for name in ESTIMATORS if name != "trust_bias"]
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_neither_the_order_of_the_rows_nor_numbers_of_queries_matter(name: str) -> None:
+    """Nor does a query of which nothing is known but one display at one rank, unless a model shares what it says."""
+    counts = cf.DisplayCounts(**TWO)
+    found, order = numbers_of(name, counts), np.random.default_rng(2).permutation(len(TWO["rank"]))
+    np.testing.assert_array_equal(numbers_of(name, cf.DisplayCounts(**{k: v[order] for k, v in TWO.items()})), found)
+    single = {"query": [40], "document": [120], "rank": [2], "impressions": [1], "clicks": [0]}
+    if name in WITHIN:
+        more = cf.DisplayCounts(**{k: np.append(v, single[k]) for k, v in TWO.items()})
+        np.testing.assert_allclose(numbers_of(name, more), found, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_twice_the_displays_with_twice_the_clicks_have_the_same_curve(name: str) -> None:
+    """And the same spread between queries; a prior does count them."""
+    doubled = cf.DisplayCounts(**{**TWO, "impressions": 2 * TWO["impressions"], "clicks": 2 * TWO["clicks"]})
+    one, two = (numbers_of(name, counts) for counts in (cf.DisplayCounts(**TWO), doubled))
+    exact = name != "shrunk_power"
+    np.testing.assert_allclose(two, one, rtol=1e-6 if exact else 0.05, atol=1e-9 if exact else 1e-3)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -134,24 +167,6 @@ def test_unequal_page_lengths() -> None:
         assert "ranks from 1 to 3" in said(name, short) or name in ("regression_em", "two_towers")
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_a_log_in_place_of_its_counts(name: str) -> None:
-    log = cf.ClickLog(
-        document=[0], rank=[1], impressions=[1], clicks=[0], propensity=[1.0], sessions=[1], offsets=[0, 1]
-    )
-    if name == "same_curve":
-        return  # it is asked for halves of the counts first
-    with pytest.raises(TypeError, match=r"^counts is ClickLog: expected DisplayCounts, from display_counts"):
-        ESTIMATORS[name](log)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("half", [[True], [True] * 200, [1, 0] * 100])
-def test_halves_that_are_none(half: list) -> None:
-    counts = cf.DisplayCounts(**TWO).subset(np.arange(240) < 200)
-    with pytest.raises(ValueError, match=r"^half: expected True or False for each of 200 terms, some of either kind"):
-        cf.same_curve(counts, half)
-
-
 def test_two_documents_at_one_rank_of_a_page() -> None:
     fields = {"document": [0, 1, 2], "rank": [1, 1, 2], "impressions": [6] * 3, "clicks": [4, 1, 2]}
     log = cf.ClickLog(**fields, propensity=[1.0, 1.0, 0.5], sessions=[6], offsets=[0, 3])
@@ -169,10 +184,7 @@ def logs_of(*clicks: list[int]) -> list[cf.ClickLog]:
     ("clicks", "words"),
     [
         ([0, 0, 0], r"^logs: there is no click, so .*; collect more sessions$"),
-        (
-            [0, 4, 0],
-            r"^logs: clicks are at rank 2 only, .*; keep the rows of the other ranks, or collect more sessions$",
-        ),
+        ([0, 4, 0], r"^logs: clicks are at rank 2 only, .*; keep the rows of the other ranks, or collect more"),
     ],
 )
 def test_dual_learning_without_clicks_to_compare(clicks: list[int], words: str) -> None:
@@ -195,52 +207,6 @@ def test_a_context_with_clicks_on_one_side_names_the_rank() -> None:
     words = r"^counts: the likelihood has no finite maximum: with this context rank 3 has clicks in one kind of query "
     with pytest.raises(ValueError, match=words + r"only; use fewer features, or collect more sessions\. "):
         cf.contextual_curve(counts, context)
-
-
-BAD_ROWS = [
-    ("rank", [0, 1, 1, 0], r"^rank\[0\] is 0: ranks start at 1; add 1 to positions that start at 0$"),
-    ("clicked", [1, 0, 2, 1], r"^clicked\[2\] is 2: expected 1 for a click and 0 for none; count a second click"),
-]
-BAD_TERMS = [
-    ("rank", [0, 1, 0, 1], r"^rank\[0\] is 0, outside \[1, inf\]: ranks start at 1; add 1 to positions"),
-    ("clicks", [1, 0, 4, 1], r"^clicks\[2\] is 4: more clicks than impressions; count a display at most once"),
-    ("document", [0] * 4, r"^rank\[2\] is 1, but row 0 is of the same query, .*: add up impressions and clicks"),
-]
-
-
-@pytest.mark.parametrize(("column", "values", "words"), BAD_ROWS)
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_rows_that_no_estimator_sees(name: str, column: str, values: list[int], words: str) -> None:
-    """Positions from 0 and clicks outside {0, 1} are refused, with the row, on the way to each estimator."""
-    rows = {"query": [0, 0, 0, 0], "document": [0, 1, 0, 1], "rank": [1, 2, 2, 1], "clicked": [1, 0, 0, 1]}
-    with pytest.raises(ValueError, match=words):
-        ESTIMATORS[name](cf.count_rows(**{**rows, column: values}))
-
-
-@pytest.mark.parametrize(("column", "values", "words"), BAD_TERMS)
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_terms_that_no_estimator_sees(name: str, column: str, values: list[int], words: str) -> None:
-    """So are positions from 0, more clicks than displays, and a term that is there twice."""
-    terms = {"query": [0] * 4, "document": [0, 0, 1, 1], "rank": [1, 2, 1, 2], "impressions": [3] * 4}
-    with pytest.raises(ValueError, match=words):
-        ESTIMATORS[name](cf.DisplayCounts(**{**terms, "clicks": [1, 0, 1, 1], column: values}))
-
-
-@pytest.mark.parametrize(
-    ("shown", "clicked", "words"),
-    [
-        (
-            [[0, 1], [1, 1]],
-            [[1, 0], [0, 0]],
-            r"^shown\[1, 1\] is 1: the document stands on this page already; keep one",
-        ),
-        ([[0, 1], [1, 0]], [[1, 0], [0, 2]], r"^clicked\[1, 1\] is 2: expected 1 for a click and 0 for none; count"),
-        ([[0, 1], [1]], [[1, 0], [0]], r"^shown: the rows have different lengths; fill shorter pages up, with −1"),
-    ],
-)
-def test_pages_that_the_test_of_clicks_above_does_not_see(shown: list, clicked: list, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        cf.clicks_above_test(cf.count_pages([0, 0], shown, clicked=clicked))
 
 
 def test_clicks_above_of_one_ranker_and_of_pages_that_are_shown_once() -> None:

@@ -11,6 +11,7 @@ import oracles
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from strata_logs import drawn, of_groups
 
 from cfltr_core.propensity import conditional_poisson as conditional
 from cfltr_core.propensity.concave import maximise
@@ -31,25 +32,9 @@ GROUPS = st.dictionaries(
 )
 
 
-def of_groups(groups: Groups) -> DisplayCounts:
-    rows = [(*key, rank, n, c) for key, group in groups.items() for rank, (n, c) in group.items()]
-    query, period, document, rank, impressions, clicks = zip(*rows, strict=True)
-    return DisplayCounts(
-        query=query, period=period, document=document, rank=rank, impressions=impressions, clicks=clicks
-    )  # fmt: skip
-
-
-def simulated(seed: int, n_queries: int = 12, n_ranks: int = 4, theta: list[float] | None = None) -> Groups:
-    """Two documents a query, each seen at some of the ranks, with clicks of a position-based user."""
-    rng, groups = np.random.default_rng(seed), {}
-    curve = theta or [1 / k for k in range(1, n_ranks + 1)]
-    for query, document in itertools.product(range(n_queries), range(2)):
-        rho, group = rng.uniform(0.2, 1), {}
-        for k in sorted(rng.choice(n_ranks, size=rng.integers(2, n_ranks + 1), replace=False) + 1):
-            n = int(rng.integers(5, 60))
-            group[int(k)] = (n, int(rng.binomial(n, curve[k - 1] * rho)))
-        groups[query, 0, 2 * query + document] = group
-    return groups
+def simulated(seed: int, n_queries: int = 12, theta: tuple[float, ...] = (1, 1 / 2, 1 / 3, 1 / 4)) -> Groups:
+    law = lambda k, attraction: attraction * theta[k - 1]  # noqa: E731
+    return drawn(seed, n_queries=n_queries, n_ranks=len(theta), law=law)
 
 
 @pytest.mark.oracle("conditional_poisson.by_rank", "conditional_poisson.StratifiedPoisson.sums",
@@ -171,22 +156,6 @@ def test_estimate_and_covariance(seed: int) -> None:
     assert np.isnan(clustered_covariance(rows, 1)).all()
 
 
-def test_the_order_of_the_rows_does_not_matter() -> None:
-    groups = simulated(0)
-    shuffled = dict(sorted(groups.items(), key=lambda item: (item[0][2] * 7) % 11))
-    one, other = (conditional_poisson(of_groups(each)) for each in (groups, shuffled))
-    np.testing.assert_array_equal(one.log_ratio, other.log_ratio)
-    np.testing.assert_array_equal(one.covariance, other.covariance)
-
-
-def test_equal_shares_of_ranks_make_it_the_ratio_of_click_rates() -> None:
-    """n_sk = n_s in every stratum: θ_k/θ_1 = Σ c_sk / Σ c_s1, by hand."""
-    groups = {key: {k: (40, c) for k, (_, c) in group.items()} for key, group in simulated(1, theta=[0.5] * 4).items()}
-    groups = {key: {k: group.get(k, (40, 7)) for k in range(1, 5)} for key, group in groups.items()}
-    clicks = np.array([[group[k][1] for k in range(1, 5)] for group in groups.values()]).sum(axis=0)
-    np.testing.assert_allclose(conditional_poisson(of_groups(groups)).curve, clicks / clicks[0], rtol=1e-12)
-
-
 @pytest.mark.oracle("concave.maximise")
 def test_newton_from_afar_and_when_there_is_no_maximum() -> None:
     a, b = np.array([3.0, 30.0, 0.5]), np.array([7.0, 1.0, 900.0])
@@ -209,7 +178,7 @@ def test_newton_from_afar_and_when_there_is_no_maximum() -> None:
 @pytest.mark.oracle("halves.same_curve", "conditional_poisson.wald_tail")
 @pytest.mark.parametrize("n_ranks", [3, 4])
 def test_two_halves(n_ranks: int) -> None:
-    groups, ranks = simulated(3, n_ranks=n_ranks), list(range(1, n_ranks + 1))
+    groups, ranks = simulated(3, theta=tuple(1 / k for k in range(1, n_ranks + 1))), list(range(1, n_ranks + 1))
     counts = of_groups(groups)
     test = same_curve(counts, counts.document % 2 == 0)
     sides = [{key: group for key, group in groups.items() if key[2] % 2 == side} for side in (0, 1)]
@@ -252,8 +221,8 @@ def test_two_halves(n_ranks: int) -> None:
 
 
 @pytest.mark.oracle("shrinkage.shrunk_power")
-@pytest.mark.parametrize("theta", [[1, 1 / 2, 1 / 3, 1 / 4], [1.0, 0.9, 0.2, 0.1]], ids=["a power", "a fold"])
-def test_shrunk(theta: list[float]) -> None:
+@pytest.mark.parametrize("theta", [(1, 1 / 2, 1 / 3, 1 / 4), (1.0, 0.9, 0.2, 0.1)], ids=["a power", "a fold"])
+def test_shrunk(theta: tuple[float, ...]) -> None:
     groups, ranks = simulated(5, theta=theta), [1, 2, 3, 4]
     counts, speaking = of_groups(groups), oracles.speaking(list(groups.values()), ranks)
     curve = shrunk_power(counts)

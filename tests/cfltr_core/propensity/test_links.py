@@ -9,6 +9,7 @@ import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strata_logs import of_groups
 
 from cfltr_core.propensity import identifiability
 from cfltr_core.propensity.all_pairs import all_pairs
@@ -25,16 +26,14 @@ from cfltr_core.propensity.identifiability import (
     words_for,
 )
 from cfltr_core.propensity.shrinkage import shrunk_power
-from cfltr_core.propensity.strata import DisplayCounts, count_rows
+from cfltr_core.propensity.strata import DisplayCounts
 
 ESTIMATORS = (conditional_poisson, all_pairs, pivot, adjacent_chain)
 
 
 def of_strata(*groups: dict[int, tuple[int, int]]) -> DisplayCounts:
     """A document, and a query, for each of some {rank: (impressions, clicks)}."""
-    rows = [(i, rank, n, c) for i, group in enumerate(groups) for rank, (n, c) in group.items()]
-    query, rank, impressions, clicks = zip(*rows, strict=True)
-    return DisplayCounts(query=query, document=query, rank=rank, impressions=impressions, clicks=clicks)
+    return of_groups({(i, i): group for i, group in enumerate(groups)})
 
 
 GROUP = st.dictionaries(st.integers(1, 5), st.tuples(st.just(3), st.integers(0, 3)), min_size=1, max_size=3)
@@ -138,13 +137,6 @@ def test_sentences() -> None:
         require_comparable(silent, silent.log)
     with pytest.raises(TypeError, match=r"^counts is list: expected DisplayCounts"):
         rank_links([1, 2])  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("estimate", ESTIMATORS)
-def test_one_ranker_gives_no_number_but_a_remedy(estimate: object) -> None:
-    counts = count_rows(query=[0, 0, 1, 1], document=[0, 1, 2, 3], rank=[1, 2, 1, 2], clicked=[1, 0, 1, 1])
-    with pytest.raises(ValueError, match=r"every document was shown at one rank only.*ranks 1 and 2 swapped"):
-        estimate(counts)  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("estimate", [conditional_poisson, all_pairs])

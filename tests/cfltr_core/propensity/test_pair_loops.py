@@ -8,6 +8,7 @@ import math
 import numpy as np
 import oracles
 import pytest
+from strata_logs import drawn, of_groups
 
 from cfltr_core import DeterministicPolicy, EpsilonGreedyPolicy, MixturePolicy, PositionBasedUser, simulate_clicks
 from cfltr_core.propensity.all_pairs import all_pairs, all_pairs_likelihood
@@ -32,17 +33,8 @@ def groups_of(counts: DisplayCounts) -> Groups:
     return oracles.strata([tuple(map(int, row)) for row in zip(*columns, strict=True)])  # type: ignore[misc]
 
 
-def simulated(seed: int, n_queries: int = 10) -> DisplayCounts:
-    """Three documents a query at two to four of the ranks each."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for query, document in itertools.product(range(n_queries), range(3)):
-        rho = rng.uniform(0.1, 0.9)
-        for k in rng.choice(4, size=rng.integers(2, 5), replace=False) + 1:
-            n = int(rng.integers(5, 60))
-            rows.append((query, 0, 3 * query + document, int(k), n, int(rng.binomial(n, rho / k))))
-    query, _, document, rank, impressions, clicks = zip(*rows, strict=True)
-    return DisplayCounts(query=query, document=document, rank=rank, impressions=impressions, clicks=clicks)
+def simulated(seed: int) -> DisplayCounts:
+    return of_groups(drawn(seed, n_queries=10, documents=3))
 
 
 @pytest.mark.oracle("interventional_sets.pair_counts", "interventional_sets.summed_pairs")
@@ -140,43 +132,30 @@ def test_the_weights_of_the_design() -> None:
         pivot(display_counts(log), weighting="even")  # type: ignore[arg-type]
 
 
-@pytest.mark.oracle("harvesting.pivot")
+@pytest.mark.oracle("harvesting.pivot", "harvesting.adjacent_chain")
 @pytest.mark.parametrize("weighting", WEIGHTS)
-@pytest.mark.parametrize("rank", RANKS)
-def test_pivot(weighting: str, rank: int) -> None:
-    counts, weight = simulated(1), WEIGHTS[weighting]
+@pytest.mark.parametrize("rank", [*RANKS, None])
+def test_pivot_and_chain(weighting: str, rank: int | None) -> None:
+    """Each rank against the pivot, or against the one above it: then what is above moves all that is below."""
+    counts, weight = simulated(1 if rank else 2), WEIGHTS[weighting]
     groups = groups_of(counts)
-    curve = pivot(counts, rank, weighting=weighting)  # type: ignore[arg-type]
-    logs: list[float] = []
-    moves: dict[int, list[float]] = {}
+    curve = pivot(counts, rank, weighting=weighting) if rank else adjacent_chain(counts, weighting=weighting)  # type: ignore[arg-type]
+    logs, moves = np.zeros(4), np.zeros((10, 4))
     for k in RANKS:
-        above, below = (oracles.pair_sums(list(groups.values()), *pair, weight) for pair in ((k, rank), (rank, k)))
-        logs.append(math.log(above[0] / below[0]) if k != rank else 0.0)
-        for query, move in (oracles.ratio_influence(groups, k, rank, weight) if k != rank else {}).items():
-            moves.setdefault(query, [0.0] * 4)[k - 1] = move
-    ratio, spread = oracles.relative(logs, oracles.outer_sum(list(moves.values()), len(moves)))
+        other, touched = (rank, slice(k - 1, k)) if rank else (k - 1, slice(k - 1, 4))
+        if other and other != k:
+            above, below = (
+                oracles.pair_sums(list(groups.values()), *pair, weight) for pair in ((k, other), (other, k))
+            )
+            logs[touched] += math.log(above[0] / below[0])
+            for query, move in oracles.ratio_influence(groups, k, other, weight).items():
+                moves[query, touched] += move
+    spread = oracles.outer_sum(moves.tolist(), int(moves.any(axis=1).sum()))
+    ratio, covariance = oracles.relative(logs.tolist(), spread)
     np.testing.assert_allclose(curve.log_ratio, ratio, atol=1e-12)
-    np.testing.assert_allclose(curve.covariance, spread, rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(curve.covariance, covariance, rtol=1e-9, atol=1e-13)
     with pytest.raises(ValueError, match=r"^rank is 5\.0, outside \[1, 4\]"):
         pivot(counts, 5)
-
-
-@pytest.mark.oracle("harvesting.adjacent_chain")
-@pytest.mark.parametrize("weighting", WEIGHTS)
-def test_chain(weighting: str) -> None:
-    counts, weight = simulated(2), WEIGHTS[weighting]
-    groups = groups_of(counts)
-    curve = adjacent_chain(counts, weighting=weighting)  # type: ignore[arg-type]
-    logs: list[float] = [0.0]
-    moves: dict[int, list[float]] = {}
-    for k in RANKS[1:]:
-        above, below = (oracles.pair_sums(list(groups.values()), *pair, weight) for pair in ((k, k - 1), (k - 1, k)))
-        logs.append(logs[-1] + math.log(above[0] / below[0]))
-        for query, move in oracles.ratio_influence(groups, k, k - 1, weight).items():
-            for deeper in range(k - 1, 4):
-                moves.setdefault(query, [0.0] * 4)[deeper] += move
-    np.testing.assert_allclose(curve.log_ratio, logs, atol=1e-12)
-    np.testing.assert_allclose(curve.covariance, oracles.outer_sum(list(moves.values()), len(moves)), rtol=1e-9)
 
 
 def test_what_pivot_and_chain_cannot_compare_but_the_log_can() -> None:

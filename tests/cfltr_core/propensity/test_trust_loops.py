@@ -10,14 +10,11 @@ import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strata_logs import drawn, of_groups
 
 from cfltr_core import (
-    DeterministicPolicy,
     DisplayCounts,
-    MixturePolicy,
     TrustUser,
-    display_counts,
-    simulate_clicks,
     trust_bias,
 )
 from cfltr_core.propensity import trust_bias as module
@@ -35,22 +32,11 @@ GROUPS = st.dictionaries(
 SLOPE, INTERCEPT = [1.0, 0.7, 0.5, 0.3], [0.0, -0.1, -0.1, -0.05]
 
 
-def of_groups(groups: Groups) -> DisplayCounts:
-    rows = [(*key, rank, n, c) for key, group in groups.items() for rank, (n, c) in group.items()]
-    query, document, rank, impressions, clicks = zip(*rows, strict=True)
-    return DisplayCounts(query=query, document=document, rank=rank, impressions=impressions, clicks=clicks)
-
-
-def simulated(seed: int, n_queries: int = 10, n_ranks: int = 3, most: int = 900) -> Groups:
+def simulated(seed: int, n_queries: int = 10, n_ranks: int = 3) -> Groups:
     """Two documents a query, seen at two ranks or more, with clicks on the lines of each rank."""
-    rng, groups = np.random.default_rng(seed), {}
-    for query, document in itertools.product(range(n_queries), range(2)):
-        gamma, group = rng.uniform(0.2, 1), {}
-        for k in sorted(rng.choice(n_ranks, size=rng.integers(2, n_ranks + 1), replace=False).tolist()):
-            n = int(rng.integers(most // 3, most))
-            group[k + 1] = (n, int(rng.binomial(n, SLOPE[k] * gamma + INTERCEPT[k])))
-        groups[query, document] = group
-    return groups
+    law = lambda k, attraction: SLOPE[k - 1] * attraction + INTERCEPT[k - 1]  # noqa: E731
+    found = drawn(seed, n_queries=n_queries, n_ranks=n_ranks, least=300, most=900, law=law)
+    return {(query, document): group for (query, _, document), group in found.items()}
 
 
 @pytest.mark.oracle("trust_bias.trust_moments")
@@ -175,27 +161,3 @@ def test_logs_that_are_refused() -> None:
         trust_bias(DisplayCounts(query=[0, 0, 1, 1], **rows, clicks=[450, 200, 450, 200]))
     with pytest.raises(ValueError, match=r"^counts: at rank 2 what is clicked more at rank 1 seems to be clicked less"):
         trust_bias(DisplayCounts(query=[0] * 4, **rows, clicks=[810, 100, 100, 810]))
-
-
-def test_many_strata_of_few_impressions() -> None:
-    """Five sessions a query: the plain slope is far too small, this one is right within four standard errors."""
-    rng, n = np.random.default_rng(0), 6_000
-    offsets, relevance = np.arange(n + 1) * 3, rng.integers(2, size=3 * n)
-    rankers = [DeterministicPolicy(np.tile(rank, n), offsets) for rank in ([1, 2, 3], [2, 3, 1])]
-    user = TrustUser([1.0, 0.6, 0.4], epsilon_plus=0.95, epsilon_minus=[0.5, 0.3, 0.2])
-    policy = MixturePolicy(rankers, [0.5, 0.5])
-    log = simulate_clicks(policy, user, relevance=relevance, sessions=[5] * n, rng=rng)
-    curve = trust_bias(display_counts(log))
-    slope, intercept = user.line([1, 2, 3])
-    slope, intercept = slope / slope[0], intercept - intercept[0] * slope / slope[0]
-    assert (np.abs(curve.slope - slope)[1:] < 4 * curve.slope_error[1:]).all()
-    assert (np.abs(curve.intercept - intercept)[1:] < 4 * curve.intercept_error[1:]).all()
-    assert (curve.slope_error < 0.1).all()
-    # First documents, at ranks 1 and 2: the regression of one rate on the other.
-    first = log.document % 3 == 0
-    pairs = {d: {} for d in log.document[first].tolist()}
-    for d, k, rate in zip(log.document[first], log.rank[first], (log.clicks / log.impressions)[first], strict=True):
-        pairs[int(d)][int(k)] = float(rate)
-    both = [(pair[1], pair[2]) for pair in pairs.values() if len(pair) == 2]
-    plain = np.polyfit(*np.transpose(both), 1)[0]
-    assert plain < slope[1] - 0.2

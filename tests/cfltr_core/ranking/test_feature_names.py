@@ -44,14 +44,8 @@ def test_columns_are_taken_by_name_in_any_order() -> None:
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
-        (
-            FRAME.rename(columns={"price": "cost"}),
-            "features: weights[1] is that of 'price', and the data frame has 'clicks last year', 'cost', 'age': give",
-        ),
-        (
-            pd.concat([FRAME, FRAME[["age"]]], axis=1),
-            "features: weights[2] is that of 'age', and the data frame has it twice: give each feature",
-        ),
+        (FRAME.rename(columns={"price": "cost"}), "features: weights[1] is that of 'price', and the data frame has"),
+        (pd.concat([FRAME, FRAME[["age"]]], axis=1), "features: weights[2] is that of 'age', and the data frame has"),
     ],
     ids=["another name", "twice"],
 )
