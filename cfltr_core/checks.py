@@ -60,7 +60,9 @@ BOUNDS = {
     **dict.fromkeys(("extend", "seed"), Bounds(0, whole=True)),
     **dict.fromkeys(("folds", "n", "n_displays", "redraws"), Bounds(2, whole=True)),
     **dict.fromkeys(("decay", "eta", "shift", "tolerance", "weight_decay"), Bounds(0)),
-    **dict.fromkeys(("epsilon_minus", "epsilon_plus", "fraction", "give_up", "stop", "uniform_share"), Bounds(0, 1, "[]")),
+    **dict.fromkeys(
+        ("epsilon_minus", "epsilon_plus", "fraction", "give_up", "stop", "uniform_share"), Bounds(0, 1, "[]")
+    ),
     **dict.fromkeys(("gap", "level", "persistence"), Bounds(0, 1, "()")),
     "cap": Bounds(1, ends="[]"),
     "smoothing": Bounds(0, 2, "[]"),

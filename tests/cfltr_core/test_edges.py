@@ -13,9 +13,9 @@ from small_logs import CUTS, POLICY, SILENT, X
 import cfltr_core as cf
 from cfltr_book import mean_interval
 from cfltr_book.data.letor import ReaderOptions
-from cfltr_book.experiments.ch13 import proof_steps
 from cfltr_core.evaluation import exact
 from cfltr_core.learning.convergence import click_gradients, convergence_bound, gradient_bounds, second_moment
+from cfltr_core.learning.proofs import proof_steps
 from cfltr_core.learning.samplers import ClickSampler, QuerySampler
 from cfltr_core.sampling import AliasTable
 

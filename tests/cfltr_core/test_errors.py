@@ -24,7 +24,6 @@ from cfltr_book import Run, load_corpus
 from cfltr_book.data.corpora import units_of
 from cfltr_book.data.letor import ReaderOptions, read_collection, read_svmlight
 from cfltr_book.data.letor.folders import fold_of
-from cfltr_book.experiments.ch13 import proof_steps
 from cfltr_core import checks
 from cfltr_core.clicks.other_users import CascadeUser
 from cfltr_core.clicks.simulation import sessions_for_clicks
@@ -39,6 +38,7 @@ from cfltr_core.learning.convergence import (
     steps_for_accuracy,
 )
 from cfltr_core.learning.lambdaloss_fit import lambda_objective
+from cfltr_core.learning.proofs import proof_steps
 from cfltr_core.learning.proprank import LinearFit
 from cfltr_core.learning.samplers import ClickSampler, QuerySampler
 from cfltr_core.learning.torch_sampler import ClickLists, torch_sampler

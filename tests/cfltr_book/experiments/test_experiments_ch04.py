@@ -55,6 +55,25 @@ def test_the_month_holds_clicks_of_two_sets_of_queries() -> None:
         assert np.asarray(queries.binary)[log.document[log.clicks > 0]].all()
 
 
+def test_labels_teach_more_than_a_random_order() -> None:
+    """The mean over seeds of a regression on all labels, judged by a loop over lists; equal scores are the rival."""
+    found, equal = [], []
+    for seed in RUN.seeds:
+        w = ch04.world(RUN, seed)
+        scores = cf.fit_linear_ranker(w.queries, 1.0, rng=RUN.rng(seed, 408)).decision_function(w.later.features)
+        lists = list(zip(w.later.offsets, w.later.offsets[1:]))
+        gains = [0.0, 0.0]
+        for start, stop in lists:
+            relevant = np.asarray(w.later.binary)[start:stop]
+            gain = 1 / np.log2(1 + np.arange(1, stop - start + 1))
+            gains[0] += gain[np.flatnonzero(relevant[np.argsort(-scores[start:stop], kind="stable")])].sum()
+            gains[1] += gain.mean() * relevant.sum()
+        found.append(gains[0] / len(lists))
+        equal.append(gains[1] / len(lists))
+    assert ch04.taught_by_labels(RUN) == pytest.approx(np.mean(found), abs=1e-3)
+    assert np.mean(found) > np.mean(equal)
+
+
 def test_descents_begin_where_all_documents_tie() -> None:
     frame = ch04.descents(RUN)
     assert len(frame) == len(frame[["seed", "shuffle", "step"]].drop_duplicates()) == 2 * 3 * len(ch04.MARKS)

@@ -248,8 +248,9 @@ def test_the_sessions_of_the_curve_are_refused_and_those_of_learning_are_named()
     case: dict[str, Any] = {"shares": PARTED, "smallest": 0.1, "curve": curve}
     for log in (PARTED, PARTED.part("train"), PARTED.part("train").log()):
         message = "curve: it was estimated from sessions of part 'train', which are judged here"
+        shares = PARTED if isinstance(log, type(PARTED)) else PARTED.displays()
         with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
-            cf.decide(NEW, OLD, log=log, **case)
+            cf.decide(NEW, OLD, log=log, **case | {"shares": shares})
     (note,) = cf.decide(NEW, OLD, log=PARTED.part("test"), **case).notes
     assert note == "If the new ranker learnt from clicks on these queries, the answer is for these queries alone."
     user = cf.PositionBasedUser(SLOPE.tolist())

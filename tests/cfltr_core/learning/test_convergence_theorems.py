@@ -16,10 +16,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from cfltr_book.experiments.ch13 import proof_steps
 from cfltr_core import exact_runs
 from cfltr_core.learning.convergence import convergence_bound, learning_rate_for, second_moment
-from cfltr_core.learning.proofs import Runs
+from cfltr_core.learning.proofs import Runs, proof_steps
 
 ROUNDING = 1e-9
 STEPS = 5

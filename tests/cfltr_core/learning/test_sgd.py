@@ -11,7 +11,6 @@ import oracles
 import pytest
 from ragged_logs import CLICKS, DOCUMENT, OFFSETS, PROPENSITY, clicks_in
 
-from cfltr_book.experiments.ch13 import proof_steps
 from cfltr_core import click_sampler, exact_runs, weight_summary
 from cfltr_core.learning.convergence import (
     click_gradients,
@@ -21,7 +20,7 @@ from cfltr_core.learning.convergence import (
     second_moment,
     steps_for_accuracy,
 )
-from cfltr_core.learning.proofs import Runs
+from cfltr_core.learning.proofs import Runs, proof_steps
 from cfltr_core.learning.samplers import ClickSampler
 from cfltr_core.sampling import AliasTable
 
