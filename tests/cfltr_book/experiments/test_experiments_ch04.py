@@ -61,7 +61,7 @@ def test_labels_teach_more_than_a_random_order() -> None:
     for seed in RUN.seeds:
         w = ch04.world(RUN, seed)
         scores = cf.fit_linear_ranker(w.queries, 1.0, rng=RUN.rng(seed, 408)).decision_function(w.later.features)
-        lists = list(zip(w.later.offsets, w.later.offsets[1:]))
+        lists = list(zip(w.later.offsets[:-1], w.later.offsets[1:], strict=True))
         gains = [0.0, 0.0]
         for start, stop in lists:
             relevant = np.asarray(w.later.binary)[start:stop]
