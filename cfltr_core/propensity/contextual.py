@@ -67,6 +67,15 @@ class ContextualCurve:
             notes=self.notes,
         )
 
+    def depends(self) -> tuple[float, int, float]:
+        """Wald test that no v_k differs from 0: (W, degrees of freedom, p-value)."""
+        from scipy.special import gammaincc
+
+        slopes = np.arange(self.coefficients.size).reshape(self.coefficients.shape)[1:, 1:].ravel()
+        v = self.coefficients.ravel()[slopes]
+        statistic = float(v @ np.linalg.solve(self.covariance[np.ix_(slopes, slopes)], v))
+        return statistic, len(slopes), float(gammaincc(len(slopes) / 2, statistic / 2))
+
 
 def contextual_curve(counts: DisplayCounts, context: ArrayLike) -> ContextualCurve:
     """Examination that depends on the query, log θ_k(q)/θ₁(q) = u_k + v_k · x_q, from the log of any intervention.
@@ -99,6 +108,8 @@ def contextual_curve(counts: DisplayCounts, context: ArrayLike) -> ContextualCur
     >>> fit = contextual_curve(DisplayCounts(**terms, clicks=[8, 4, 6, 6, 6, 4, 7, 7]), [[0], [1], [0], [1]])
     >>> fit, fit.at([0]).curve.round(2), fit.at([1]).curve.round(2)
     (ContextualCurve(2 ranks, 1 features of the query), array([1.  , 0.57]), array([1., 1.]))
+    >>> [round(x, 2) for x in fit.depends()]  # W, degrees of freedom, p-value
+    [23.02, 1, 0.0]
     """
     links = rank_links(counts)
     require_comparable(links, links.log)

@@ -32,7 +32,7 @@ systems" (product); Yan et al. 2022, "Revisiting Two-tower Models for Unbiased L
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,12 +43,15 @@ from cfltr_core.propensity.identifiability import RankLinks
 from cfltr_core.propensity.joint_fits import JointFit, joint_fit, joint_links
 from cfltr_core.propensity.score_models import LinearScores, shown_features
 from cfltr_core.propensity.strata import DisplayCounts
+from cfltr_core.ranking.linear import LinearRanker
 
 Combine = Literal["product", "additive"]
 TINY = np.finfo(float).tiny
 # An iteration of EM that moves no log θ by more has settled.
 SETTLED = 1e-7
-# Steps that the scorer takes up its concave bound in an iteration.
+# Attractions that a scorer of the user predicts are kept this far from 0 and 1, where no step could lead back.
+EDGE = 1e-6
+# Steps that the linear scorer takes up its concave bound in an iteration.
 SCORER_STEPS = 3
 
 
@@ -218,27 +221,31 @@ def regression_em(
     counts: DisplayCounts,
     features: ArrayLike,
     *,
+    scorer: Any = None,
     iterations: int = 200,
     tolerance: float = 0.0,
 ) -> JointFit:
     """EM for P(click) = θ_k γ(x_s), where a scorer gives the attraction γ of a document from its features x_s.
 
     The M-step for γ fits the scorer to the shares r_s of attractive displays, each document with the weight of its
-    displays: it climbs Σ_s n_s [r_s log γ(x_s) + (1 − r_s) log(1 − γ(x_s))], which is concave for γ(x) = σ(b + w·x).
-    So the likelihood never falls, and the fit ends where that of :func:`two_towers` does, after many more steps;
-    ``two_towers`` takes a network, too.
+    displays: it maximises Σ_s n_s [r_s log γ(x_s) + (1 − r_s) log(1 − γ(x_s))].  With the scorer of this package,
+    γ(x) = σ(b + w·x), each M-step climbs a concave function, so the likelihood never falls, and the fit ends where that
+    of :func:`two_towers` does, after many more steps.  Any other scorer makes it a generalised EM only if its ``fit``
+    improves its own part: ``history`` shows whether the likelihood rose.
 
     Because γ is a function of the features, ranks are compared also where no document was shown at two of them: these
     ratios are right only if the scorer can be, and a note says so.
 
-    Source: Wang et al. 2018, who draw the labels and fit boosted trees; here the labels are weights, their mean, and γ
-    is linear but for σ.  The steps up the concave function: Böhning & Lindsay 1988.
+    Source: Wang et al. 2018, who draw the labels and fit boosted trees; here the labels are weights, their mean.
 
     Parameters
     ----------
     counts : DisplayCounts
     features : (n_rows, n_features)
         Row d are the features of the documents with number d.
+    scorer : object with ``fit(X, y, sample_weight=…)`` and ``predict(X)`` or ``predict_proba(X)``
+        As in scikit-learn; it is fitted anew in every iteration.  With ``predict_proba`` it gets every document twice,
+        as attractive and as not, with the weights of both; else a share to regress on.  None: a linear one.
     iterations, tolerance
         As for :func:`expectation_maximisation`.
 
@@ -246,7 +253,9 @@ def regression_em(
     ------
     ValueError
         For counts without clicks at two ranks, or settings out of range; for features without a row for each document,
-        or that are not finite.
+        or that are not finite; for predictions that are no numbers.
+    TypeError
+        For a ``scorer`` that cannot be fitted.
 
     Examples
     --------
@@ -261,37 +270,93 @@ def regression_em(
     >>> fit.notes[0]  # doctest: +ELLIPSIS
     "Between the groups rank 1 | rank 2 these ratios are the model's, not the log's: no document was shown in two ..."
     """
-    from scipy.special import expit
-
     checks.arguments(regression_em, locals())
     links = joint_links(counts)
     documents, of = _documents(counts)
-    model, displays = LinearScores(shown_features(features, documents)), _displays(counts)
+    x, displays = shown_features(features, documents), _displays(counts)
     weight = np.bincount(of, displays).astype(np.float64)
-    # The curvature of −log-likelihood is Σ N γ(1−γ) z zᵀ, at most ¼ Σ N z zᵀ, which is factored once: each step raises
-    # the likelihood, and needs no length.
-    inverse = np.linalg.pinv(0.25 * (model.design * weight[:, None]).T @ model.design, hermitian=True)
-    parameters = model.start()
-
-    def fitted(share: FloatArray) -> FloatArray:
-        nonlocal parameters
-        of_document = np.bincount(of, share * displays) / weight
-        for _ in range(SCORER_STEPS):
-            residual = weight * (of_document - expit(model.of(parameters)))
-            parameters = parameters + inverse @ model.pulled_back(residual)
-        return np.asarray(expit(model.of(parameters))[of])
-
-    start = np.full(counts.n_ranks, 0.5), np.full(len(of), 0.5)
+    model = _Linear(x, weight) if scorer is None else _Fitted(x, weight, scorer)
     theta, gamma, history, unsettled = _em(
-        counts, links, start, m_step=fitted, iterations=iterations, tolerance=tolerance
+        counts,
+        links,
+        (np.full(counts.n_ranks, 0.5), np.full(len(of), 0.5)),
+        m_step=lambda share: model.fitted(np.bincount(of, share * displays) / weight)[of],
+        iterations=iterations,
+        tolerance=tolerance,
     )
+    falls = np.flatnonzero(np.diff(history) < -1e-9 * np.abs(history[:-1]))
+    if len(falls):
+        fell = f"The likelihood fell in {len(falls)} iterations, first in {falls[0] + 1}: this fit is no M-step."
+        unsettled = (fell, *unsettled)
     return joint_fit(
         "regression-EM",
         links,
         theta=theta,
         attraction=gamma,
         history=history,
-        assumption="attraction is σ(b + w·x), linear in the features but for the link",
+        assumption=model.assumption,
         notes=unsettled,
-        ranker=model.finish(parameters),
+        ranker=model.ranker(),
     )
+
+
+class _Linear:
+    """γ(x) = σ(b + w·x), improved by steps up a concave quadratic that lies below the weighted log-likelihood.
+
+    The curvature of −log-likelihood is Σ N γ(1−γ) z zᵀ, at most ¼ Σ N z zᵀ, which is factored once (Böhning & Lindsay
+    1988): each step raises the likelihood, and needs no length.
+    """
+
+    assumption = "attraction is σ(b + w·x), linear in the features but for the link"
+
+    def __init__(self, x: FloatArray, weight: FloatArray) -> None:
+        self.model, self.weight = LinearScores(x), weight
+        design = self.model.design
+        self.inverse = np.linalg.pinv(0.25 * (design * weight[:, None]).T @ design, hermitian=True)
+        self.parameters = self.model.start()
+
+    def fitted(self, share: FloatArray) -> FloatArray:
+        from scipy.special import expit
+
+        for _ in range(SCORER_STEPS):
+            residual = self.weight * (share - expit(self.model.of(self.parameters)))
+            self.parameters = self.parameters + self.inverse @ self.model.pulled_back(residual)
+        return np.asarray(expit(self.model.of(self.parameters)))
+
+    def ranker(self) -> LinearRanker | None:
+        return self.model.finish(self.parameters)
+
+
+class _Fitted:
+    """A scorer of the user, as in scikit-learn."""
+
+    def __init__(self, x: FloatArray, weight: FloatArray, scorer: Any) -> None:
+        self.classes = callable(getattr(scorer, "predict_proba", None))
+        predicts = self.classes or callable(getattr(scorer, "predict", None))
+        if not (callable(getattr(scorer, "fit", None)) and predicts):
+            raise TypeError(
+                f"scorer is {type(scorer).__name__}: expected an object with fit(X, y, sample_weight=…) and predict(X) "
+                "or predict_proba(X), as in scikit-learn"
+            )
+        self.x, self.weight, self.scorer = x, weight, scorer
+        self.assumption = f"attraction is what {type(scorer).__name__} can make of the features"
+
+    def fitted(self, share: FloatArray) -> FloatArray:
+        if self.classes:
+            weight = np.concatenate([self.weight * share, self.weight * (1 - share)])
+            used = np.flatnonzero(weight > 0)
+            y = (used < len(share)).astype(np.int64)
+            self.scorer.fit(self.x[used % len(share)], y, sample_weight=weight[used])
+            found = np.asarray(self.scorer.predict_proba(self.x), dtype=np.float64)
+            found = found[:, -1] if found.ndim == 2 else found
+        else:
+            self.scorer.fit(self.x, share, sample_weight=self.weight)
+            found = np.asarray(self.scorer.predict(self.x), dtype=np.float64)
+        if found.shape != (len(self.x),) or not np.isfinite(found).all():
+            raise ValueError(
+                f"scorer: predicted {found.shape}, expected finite numbers, one for each of {len(self.x)} rows"
+            )
+        return np.clip(found, EDGE, 1 - EDGE)
+
+    def ranker(self) -> LinearRanker | None:
+        return None

@@ -79,7 +79,7 @@ DEFAULTS = {
     "lambda_loss": {**LAMBDA, "hessian": False},
     "dual_learning": {"module": None, "decay": 0.0, "steps": 500, "batch": 256, "learning_rate": 1.0},
     "expectation_maximisation": {"iterations": 200, "tolerance": 0.0, "start": None},
-    "regression_em": {"iterations": 200, "tolerance": 0.0},
+    "regression_em": {"scorer": None, "iterations": 200, "tolerance": 0.0},
     "two_towers": {"combine": "product", "module": None, "decay": 0.0, "steps": 500, "seed": 0},
     "DisplayCounts": {"period": None, "origin": None},
     "SwapPolicy": {"swap": 0.5},

@@ -246,7 +246,8 @@ def test_shrunk(theta: tuple[float, ...]) -> None:
         shrunk_power(counts, tau=0)
 
 
-@pytest.mark.oracle("contextual.contextual_curve", "contextual.ContextualCurve.at")
+@pytest.mark.oracle("contextual.contextual_curve", "contextual.ContextualCurve.at",
+                    "contextual.ContextualCurve.depends")  # fmt: skip
 def test_contextual() -> None:
     groups, ranks = simulated(7, n_queries=30), [1, 2, 3, 4]
     counts, context = of_groups(groups), np.random.default_rng(1).normal(size=(30, 2))
@@ -266,6 +267,11 @@ def test_contextual() -> None:
     np.testing.assert_allclose(curve.log_ratio, fit.coefficients @ design, rtol=1e-12)
     blocks = fit.covariance.reshape(4, 3, 4, 3)
     np.testing.assert_allclose(curve.covariance, np.einsum("f,kfjg,g->kj", design, blocks, design), atol=1e-12)
+    v = fit.coefficients[1:, 1:].ravel()
+    keep = [3 * k + f for k in (1, 2, 3) for f in (1, 2)]
+    statistic, df, p_value = fit.depends()
+    assert statistic == pytest.approx(oracles.quadratic(v.tolist(), fit.covariance[np.ix_(keep, keep)].tolist()))
+    assert (df, p_value) == (6, pytest.approx(oracles.chi_square_tail(statistic, 6)))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import oracles
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression, Ridge
 
 from cfltr_core.propensity.conditional_poisson import conditional_poisson
 from cfltr_core.propensity.curves import PropensityCurve
@@ -220,6 +221,29 @@ def test_regression_em_and_the_product_of_towers_rest_where_the_likelihood_is_fl
     np.testing.assert_allclose(np.array(oracles.differences(value, at)) / displays, 0, atol=1e-6)
 
 
+def test_a_scorer_of_your_own() -> None:
+    terms = simulated(2, at_three, n_strata=12)
+    counts, x = counts_of(terms), features_of(2, 12)
+    linear = regression_em(counts, x, iterations=150)
+    classes = regression_em(counts, x, iterations=150, scorer=LogisticRegression(C=1e6, max_iter=500, tol=1e-8))
+    np.testing.assert_allclose(classes.curve, linear.curve, rtol=1e-2)
+    assert classes.ranker is None
+    assert "LogisticRegression" in classes.assumption
+    shares = regression_em(counts, x, iterations=50, scorer=Ridge())
+    assert np.isfinite(shares.curve).all()
+
+    class Wrong:
+        def fit(self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray) -> None:
+            self.called = getattr(self, "called", 0) + 1
+
+        def predict(self, X: np.ndarray) -> np.ndarray:
+            return np.full(len(X), 0.3 + 0.4 * (self.called % 2))
+
+    noisy = regression_em(counts, x, iterations=9, scorer=Wrong())
+    assert any(note.startswith("The likelihood fell in") for note in noisy.notes)
+    assert noisy.notes[-1].startswith("Not converged: iteration 9 still moved a ratio by")
+
+
 @pytest.mark.parametrize("fit", [expectation_maximisation, lambda c: regression_em(c, features_of(3, 8), iterations=40),
                                  lambda c: two_towers(c, features_of(3, 8))])  # fmt: skip
 def test_the_order_of_the_rows_does_not_matter(fit: Callable[[DisplayCounts], JointFit]) -> None:
@@ -328,6 +352,15 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         lambda: regression_em(COUNTS, X[:7]), ValueError, r"^features: there are 7 rows, but document 7 was shown"
     ),
     "features with NaN": (lambda: regression_em(COUNTS, NAN), ValueError, r"^features\[5, 1\] is nan: replace"),
+    "a scorer that is none": (lambda: regression_em(COUNTS, X, scorer=3), TypeError, r"^scorer is int: expected"),
+    "a scorer without predict": (
+        lambda: regression_em(COUNTS, X, scorer=type("Half", (), {"fit": print})()), TypeError, r"^scorer is Half: "
+    ),
+    "a scorer of another shape": (
+        lambda: regression_em(COUNTS, X, scorer=type(
+            "Odd", (), {"fit": lambda *a, **k: None, "predict": lambda s, x: x})()), ValueError,
+        r"^scorer: predicted \(8, 2\), expected finite numbers",
+    ),
 }  # fmt: skip
 
 
