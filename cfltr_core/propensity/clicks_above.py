@@ -118,6 +118,8 @@ def clicks_above_test(pages: PageCounts) -> ClicksAboveTest:
     rows = np.flatnonzero(use & np.isin(pages.rank, part))
     rows = rows[np.lexsort((pages.page[rows], pages.document[rows], pages.query[rows]))]
     place = np.searchsorted(part, pages.rank[rows])
+    # A stratum here is a document with all its pages: the number of the page stands in the place of the rank, so that
+    # the terms are (document, page).  DisplayCounts sorts as the line above did, and `place` has their true ranks.
     each_page = DisplayCounts(
         query=pages.query[rows],
         document=pages.document[rows],

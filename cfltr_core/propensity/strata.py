@@ -1,9 +1,9 @@
 """Strata of a log: how often each document of each query was shown, and clicked, at each rank.
 
 A *stratum* is a (query, document), or a (query, document, period) when the log covers several periods.  What
-distinguishes two ranks of one stratum is examination alone, if relevance does not change inside the stratum: every
-estimator of this folder compares ranks within strata.  The strata that were shown at both of two ranks are the
-*interventional set* of these ranks.
+distinguishes two ranks of one stratum is examination alone, if relevance does not change inside the stratum.  So the
+estimators that assume nothing of relevance compare ranks within strata.  The strata that were shown at both of two
+ranks are the *interventional set* of these ranks.
 
 Source: Agarwal et al. 2019, "Estimating Position Bias without Intrusive Interventions", which the notes cite.
 """
