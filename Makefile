@@ -69,7 +69,7 @@ help:
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 12
 	@echo "seldom needed, and explained in the Makefile: tables, accept, judges, mutants, lock, publish"
 	@echo "variables: SCALE=$(SCALE) CORPUS=$(CORPUS) SEED=$(SEED) JOBS=$(JOBS) PYTHON=$(PYTHON) VENV=$(VENV)"
-	@echo "corpora: yahoo-like, istella-like, yahoo-like:conflict, istella-like:conflict, digits, and letor:FOLDER[@OPTION,…],"
+	@echo "corpora: yahoo-like, istella-like, yahoo-like:mixed, istella-like:mixed, digits, and letor:FOLDER[@OPTION,…],"
 	@echo "a folder below the one that the environment variable CFLTR_DATA names: CFLTR_DATA=~/collections make …"
 
 setup: $(WHOLE) ## make the environment with the exact versions

@@ -2,8 +2,8 @@
 
     python -m benchmarks.corpus_knobs
 
-The knobs of the aligned profile are turned on yahoo-like, the two that only the conflict profile has on
-yahoo-like:conflict.  The same seeds serve every row, so that rows are compared on equal populations as far as a knob
+The knobs of the aligned profile are turned on yahoo-like, the two that only the mixed profile has on
+yahoo-like:mixed.  The same seeds serve every row, so that rows are compared on equal populations as far as a knob
 lets them be: a knob that changes how many numbers are drawn (factors, nuisance, shape, mean_length) changes the rest
 of the population too.
 """
@@ -35,7 +35,7 @@ TURNED = {
         "query_level",
         "redundancy",
     ),
-    "yahoo-like:conflict": ("minority", "angle"),
+    "yahoo-like:mixed": ("minority", "angle"),
 }
 
 

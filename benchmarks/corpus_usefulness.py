@@ -1,6 +1,6 @@
 """Are the corpora useful?  Random, two loggers, a linear ranker and a small network on seeds 0–9, in nDCG@10.
 
-    python -m benchmarks.corpus_usefulness [yahoo-like] [istella-like] [yahoo-like:conflict] … [digits]
+    python -m benchmarks.corpus_usefulness [yahoo-like] [istella-like] [yahoo-like:mixed] … [digits]
 
 For each seed: the test nDCG@10 of random scores, of linear rankers fitted to 1 % and 0.1 % of the training queries (at
 least 20), of the linear ranker on all labels, and of a network with one hidden layer trained on all grades.  A corpus

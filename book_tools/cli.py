@@ -18,7 +18,7 @@ from book_tools.parameters import Parameters
 HERE = Path(__file__).resolve().parent.parent
 # Written out, because the package that knows them takes a while to import; a test compares.
 CORPORA = (
-    "yahoo-like, istella-like, yahoo-like:conflict, istella-like:conflict, digits, or letor:<folder>[@<option>,…], a "
+    "yahoo-like, istella-like, yahoo-like:mixed, istella-like:mixed, digits, or letor:<folder>[@<option>,…], a "
     "folder of LETOR files below the one that the environment variable CFLTR_DATA names"
 )
 ON_WINDOWS = (

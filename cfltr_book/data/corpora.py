@@ -22,7 +22,7 @@ from cfltr_core.ranking.ragged import RankingData
 
 _CHOICES = (
     "choose yahoo-like, digits or letor:<folder>, a folder below the one that CFLTR_DATA names; "
-    "or istella-like, yahoo-like:conflict, istella-like:conflict"
+    "or istella-like, yahoo-like:mixed, istella-like:mixed"
 )
 _OPTIONS = (
     "after the @ stand, with commas between them, the lowest relevant grade (a whole number from 1), normalise, log1p, "
@@ -137,7 +137,7 @@ def load_corpus(corpus: str, scale: str, *, seed: int, options: ReaderOptions | 
     Parameters
     ----------
     corpus : "yahoo-like", "istella-like", "digits" or "letor:<folder>"
-        A generated name may carry the profile, as in "yahoo-like:conflict"; the plain name is the aligned profile.
+        A generated name may carry the profile, as in "yahoo-like:mixed"; the plain name is the aligned profile.
         Of ``letor:`` the ``seed`` chooses the fold or the random split; of a collection that is too large for the
         ``scale`` it also draws whole queries, the same share of each part (:class:`cfltr_book.data.scales.Scale`).
         After an @ stand options of the reader, as in "letor:mslr@2,normalise,drop=134+135+136": the lowest relevant

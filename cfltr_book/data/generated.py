@@ -50,11 +50,11 @@ class Knobs:
     angle: float = 70.0
 
 
-def _conflict(aligned: Knobs) -> Knobs:
-    """The profile *conflict*: one query in three wants something else, labels are noisier, lists twice as long."""
+def _mixed(aligned: Knobs) -> Knobs:
+    """The profile *mixed*: one query in three wants something else, labels are noisier, lists twice as long."""
     return replace(
         aligned,
-        name=f"{aligned.name}:conflict",
+        name=f"{aligned.name}:mixed",
         mean_length=2 * aligned.mean_length,
         longest=2 * aligned.longest,
         noise=1.5 * aligned.noise,
@@ -67,7 +67,7 @@ ISTELLA_LIKE = Knobs(
     "istella-like", mean_length=103, shape=2.0, longest=182, shares=(0.89, 0.02, 0.04, 0.03, 0.02), lengths="beta"
 )
 GENERATED: Mapping[str, Knobs] = MappingProxyType(
-    {knobs.name: knobs for base in (YAHOO_LIKE, ISTELLA_LIKE) for knobs in (base, _conflict(base))}
+    {knobs.name: knobs for base in (YAHOO_LIKE, ISTELLA_LIKE) for knobs in (base, _mixed(base))}
 )
 
 

@@ -47,8 +47,8 @@ def place_of(folder: Path, scale: str, corpus: str, *, seed: int = 0) -> Path:
     Examples
     --------
     >>> from pathlib import Path
-    >>> place_of(Path("07"), "ci", "yahoo-like:conflict").as_posix()
-    '07/ci/yahoo-like.conflict'
+    >>> place_of(Path("07"), "ci", "yahoo-like:mixed").as_posix()
+    '07/ci/yahoo-like.mixed'
     >>> place_of(Path("07"), "ci", "letor:mq2008", seed=5).as_posix()
     '07/ci/letor.mq2008,seed=5'
     """

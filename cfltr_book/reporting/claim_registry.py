@@ -54,8 +54,8 @@ MATHEMATICAL = ("identity", "inequality", "limit")
 # The fields of an entry that its measurement depends on: another value, and the chapter must run again.
 MEASURED_BY = ("id", "kind", "chapter", "margin", "tolerance", "value")
 SCALE_ORDER = ("smoke", "ci", "paper")
-# ``letor`` stands for every collection of the user; a conflict profile is a corpus of its own.
-CORPORA = ("yahoo-like", "yahoo-like:conflict", "istella-like", "istella-like:conflict", "digits", "letor")
+# ``letor`` stands for every collection of the user; a mixed profile is a corpus of its own.
+CORPORA = ("yahoo-like", "yahoo-like:mixed", "istella-like", "istella-like:mixed", "digits", "letor")
 FAMILY_ALPHA = 0.05
 
 

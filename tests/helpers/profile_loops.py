@@ -15,12 +15,12 @@ from oracles import SCALES, warped
 YAHOO = {"law": "gamma", "mean": 23.0, "longest": 139, "shares": (0.26, 0.36, 0.28, 0.08, 0.02)}
 ISTELLA = {"law": "beta", "mean": 103.0, "longest": 182, "shares": (0.89, 0.02, 0.04, 0.03, 0.02)}
 ALIGNED = {"noise": 0.7, "minority": 0.0, "longer": 1}
-CONFLICT = {"noise": 1.05, "minority": 1 / 3, "longer": 2}
+MIXED = {"noise": 1.05, "minority": 1 / 3, "longer": 2}
 CORPORA = {
     "yahoo-like": {**YAHOO, **ALIGNED},
-    "yahoo-like:conflict": {**YAHOO, **CONFLICT},
+    "yahoo-like:mixed": {**YAHOO, **MIXED},
     "istella-like": {**ISTELLA, **ALIGNED},
-    "istella-like:conflict": {**ISTELLA, **CONFLICT},
+    "istella-like:mixed": {**ISTELLA, **MIXED},
 }
 
 FACTORS, NUISANCE, SHAPE = 8, 12, 2.0

@@ -43,7 +43,7 @@ def test_scales_are_those_of_the_design() -> None:
     assert SCALES.get("medium") is None
 
 
-@pytest.mark.parametrize("name", ["yahoo-like", "yahoo-like:conflict", "istella-like", "digits"])
+@pytest.mark.parametrize("name", ["yahoo-like", "yahoo-like:mixed", "istella-like", "digits"])
 def test_a_corpus_and_its_parts_bear_its_name(name: str) -> None:
     corpus = load_corpus(name, "smoke", seed=0)
     assert [corpus.name, *(part.name for part in parts_of(corpus))] == [name] * 4
@@ -169,7 +169,7 @@ def test_seeds_that_read_the_same_fold_are_one_unit(
         assert {fold_of(str(tmp_path / "mine"), seed) for seed in SEEDS} == {None}
 
 
-@pytest.mark.parametrize("corpus", ["yahoo-like", "istella-like:conflict", "digits"])
+@pytest.mark.parametrize("corpus", ["yahoo-like", "istella-like:mixed", "digits"])
 def test_other_seeds_are_other_populations_or_splits(corpus: str) -> None:
     assert units_of(corpus, SEEDS).tolist() == SEEDS
     assert units_of(corpus, iter(range(3))).tolist() == [0, 1, 2]

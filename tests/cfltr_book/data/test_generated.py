@@ -1,4 +1,4 @@
-"""Every generated corpus against loops; what the conflict profile is; bit for bit what one block gives, in little more
+"""Every generated corpus against loops; what the mixed profile is; bit for bit what one block gives, in little more
 memory than the features.
 """
 
@@ -23,7 +23,7 @@ from cfltr_book.data.scales import Corpus
 from cfltr_core import RankingData
 
 PARTS = ("train", "validation", "test")
-CONFLICTS = ("yahoo-like:conflict", "istella-like:conflict")
+MIXED = ("yahoo-like:mixed", "istella-like:mixed")
 
 
 @pytest.mark.oracle("generated.generate")
@@ -71,7 +71,7 @@ def test_lists_and_labels(name: str) -> None:
     assert (corpus.train.features.std(axis=0) > 0.01).all()
 
 
-@pytest.mark.parametrize("name", ["istella-like", "istella-like:conflict"])
+@pytest.mark.parametrize("name", ["istella-like", "istella-like:mixed"])
 def test_the_longest_list_is_reached_and_never_passed(name: str) -> None:
     knobs = GENERATED[name]
     rng = np.random.default_rng(0)
@@ -85,11 +85,11 @@ def _small(knobs, rng):
     return _population(dataclasses.replace(knobs, factors=2, nuisance=2), 1, rng)
 
 
-@pytest.mark.parametrize("name", CONFLICTS)
-def test_what_the_conflict_is(name: str) -> None:
+@pytest.mark.parametrize("name", MIXED)
+def test_what_the_mixed_is(name: str) -> None:
     """70° between unit utilities, a third of the queries turned, labels noisier, lists longer; nothing else changed."""
-    aligned, conflict = GENERATED[name.partition(":")[0]], GENERATED[name]
-    before, after = dataclasses.asdict(aligned), dataclasses.asdict(conflict)
+    aligned, mixed = GENERATED[name.partition(":")[0]], GENERATED[name]
+    before, after = dataclasses.asdict(aligned), dataclasses.asdict(mixed)
     changed = {key: (before[key], after[key]) for key in before if before[key] != after[key]}
     assert changed == {
         "name": (aligned.name, name),
@@ -99,11 +99,11 @@ def test_what_the_conflict_is(name: str) -> None:
         "minority": (0.0, 1 / 3),
     }
     for seed in range(20):
-        population = _population(conflict, 5, np.random.default_rng(seed))
+        population = _population(mixed, 5, np.random.default_rng(seed))
         assert np.linalg.norm(population.other) == pytest.approx(1.0)
         assert math.degrees(math.acos(population.utility @ population.other)) == pytest.approx(70.0)
     # Without noise, interaction, saturation and shift the utility is linear: each query obeys one of two directions.
-    plain = dataclasses.replace(conflict, noise=0.0, interaction=0.0, saturation=0.0, query_shift=0.0)
+    plain = dataclasses.replace(mixed, noise=0.0, interaction=0.0, saturation=0.0, query_shift=0.0)
     straight = dataclasses.replace(plain, minority=0.0)
     population = _population(plain, 5, np.random.default_rng(0))
     _, turned, offsets = _draw(plain, population, 400, np.random.default_rng(1))
@@ -114,10 +114,10 @@ def test_what_the_conflict_is(name: str) -> None:
     assert abs((moved > 0).sum() - 400 / 3) <= 5 * 9.4
 
 
-def test_conflict_without_its_minority_is_the_aligned_law() -> None:
+def test_mixed_without_its_minority_is_the_aligned_law() -> None:
     """Drawing who is turned comes last: no other number depends on it."""
     back = dataclasses.replace(
-        GENERATED["yahoo-like:conflict"],
+        GENERATED["yahoo-like:mixed"],
         name="yahoo-like",
         mean_length=23,
         longest=139,
@@ -138,9 +138,9 @@ def test_conflict_without_its_minority_is_the_aligned_law() -> None:
 # no digest of features: another libm may round an exponential otherwise.
 DIGESTS = {
     ("smoke", "yahoo-like"): "29d1a225cbfffd50a643de3d0c145420d821f896cf88d434179aeb54be0bddb0",
-    ("smoke", "yahoo-like:conflict"): "0be4d3db5aad27da86fade3303b41ddb7388c113da9d216170c88b8ee92744fc",
+    ("smoke", "yahoo-like:mixed"): "0be4d3db5aad27da86fade3303b41ddb7388c113da9d216170c88b8ee92744fc",
     ("smoke", "istella-like"): "60b272abf2cb9b1bd6c5c5d6e681988ccd614cabbd33e165040906a44b687027",
-    ("smoke", "istella-like:conflict"): "2b26d0a46f51efbdcd9eb1a6828f2faad6d2524d675f0e960c23de94bd94bf85",
+    ("smoke", "istella-like:mixed"): "2b26d0a46f51efbdcd9eb1a6828f2faad6d2524d675f0e960c23de94bd94bf85",
     ("ci", "yahoo-like"): "bd4ee13a543745b09e6462bdf197f13e20cc460c03d119bc1f251eaf5ab0c78c",
     ("ci", "istella-like"): "dc82f282d9bf0a0e1da3f72219382406c16308e482b9f74957ec9eb111d7396f",
 }

@@ -143,12 +143,12 @@ def test_only_a_verdict_sharper_than_inconclusive_may_differ(expected: str, verd
 def test_accepted_verdicts_are_read_as_they_were_written() -> None:
     rows = [
         Accepted("one", "digits", "ci", "supported", 0.125, -math.inf, math.inf),
-        Accepted("two", "yahoo-like:conflict", "paper", "contradicted"),
+        Accepted("two", "yahoo-like:mixed", "paper", "contradicted"),
         Accepted("three", "letor", "smoke", "supported", 0.0),
     ]
     text = accepted_text(rows)
     assert text == HEAD + (
-        "one,digits,ci,supported,0.125,-inf,inf\ntwo,yahoo-like:conflict,paper,contradicted,,,\n"
+        "one,digits,ci,supported,0.125,-inf,inf\ntwo,yahoo-like:mixed,paper,contradicted,,,\n"
         "three,letor,smoke,supported,0,,\n"
     )
     assert parse_accepted(text) == rows

@@ -69,7 +69,7 @@ def test_verdicts_in_words(known: dict[str, Claim]) -> None:
         ("holds", "inconclusive", "digits", "smoke"): f"undecided {there} (on record: seen)",
         ("holds", "contradicted", "letor:mine", "ci"): f"opposite seen {there} (on record: seen)",
         # The name of a profile begins like that of its corpus; the words say that it is another.
-        ("holds", "contradicted", "yahoo-like:conflict", "ci"): f"opposite seen {there} (on record: seen)",
+        ("holds", "contradicted", "yahoo-like:mixed", "ci"): f"opposite seen {there} (on record: seen)",
         ("control-one", "supported", "digits", "ci"): "held",
         ("control-one", "contradicted", "digits", "ci"): "did not hold (on record: held)",
         # From the smallest scale on is always.
