@@ -12,7 +12,7 @@ import pandas as pd
 import cfltr_core as cf
 from cfltr_book import Run
 from cfltr_book.evidence import measures
-from cfltr_book.experiments.ch02 import ENOUGH, by_seed, coec_in_the_long_run, coverage, errors, world
+from cfltr_book.experiments.ch02 import ENOUGH, REGIMES, by_seed, coec_in_the_long_run, coverage, errors, world
 from cfltr_core.checks import FloatArray
 from cfltr_core.evaluation import variances
 
@@ -130,6 +130,14 @@ def _covered(frame: pd.DataFrame) -> float:
 def gate_expected(run: Run) -> Arrays:
     """The coverage of all logs in which enough effective clicks were to be expected, seed by seed."""
     return {"values": by_seed(coverage(run), lambda rows: _covered(rows[rows["expected"] >= ENOUGH]))}
+
+
+@measures("B-gate-traffic", section="intervals")
+def gate_traffic(run: Run) -> Arrays:
+    """The same where few queries have most of the traffic, and what is promised."""
+    popular = coverage(run, REGIMES[2:])
+    smaller = by_seed(popular, lambda rows: _covered(rows[rows["expected"] >= ENOUGH]))
+    return {"larger": np.full(len(smaller), 0.95), "smaller": smaller}
 
 
 @measures("B-effective-clicks-that-came", section="intervals")

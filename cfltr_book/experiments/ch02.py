@@ -19,7 +19,8 @@ from cfltr_core.ranking.rank_weight import RankWeights
 
 SEVERITIES = (1.0, 1.5, 2.0)
 # How the sessions of a log are divided among its queries.
-REGIMES = ("queries come back", "one session a query")
+REGIMES = ("queries come back", "one session a query", "popular queries")
+EQUAL = REGIMES[:2]
 # From so many expected effective clicks on the chapter trusts a normal interval.
 ENOUGH = 400
 
@@ -168,7 +169,8 @@ def asked_queries(
         shape = n_logs, total
         return rng.integers(w.queries.n_queries, size=shape), np.ones(shape, dtype=np.int64)
     n = w.queries.n_queries
-    sessions = rng.multinomial(total, np.full(n, 1 / n), size=n_logs)
+    popularity = 1 / np.arange(1, n + 1) if regime == "popular queries" else np.ones(n)
+    sessions = rng.multinomial(total, popularity / popularity.sum(), size=n_logs)
     return rng.integers(n, size=sessions.shape), sessions
 
 
@@ -197,11 +199,11 @@ def covers(logs: Logs, values: FloatArray, truth: float) -> BoolArray:
 
 
 @cache
-def coverage(run: book.Run) -> pd.DataFrame:
+def coverage(run: book.Run, regimes: tuple[str, ...] = EQUAL) -> pd.DataFrame:
     """How often the interval of the difference new − logger keeps its promise, where each log draws its queries.
 
-    A row for each seed, ``regime``, ``eta``, ``clicks`` and log: ``came`` and ``expected`` are its effective clicks,
-    ``covered`` says whether the interval covers the true difference.
+    A row for each seed, regime of ``regimes``, ``eta``, ``clicks`` and log: ``came`` and ``expected`` are its effective
+    clicks, ``covered`` says whether the interval covers the true difference.
     """
     small, n_logs = run.size.clicks[0] // 10, max(10, run.size.repetitions // 2)
     sizes = (small, 4 * small, *run.size.clicks[:2])
@@ -209,9 +211,11 @@ def coverage(run: book.Run) -> pd.DataFrame:
     for seed in run.seeds:
         w = world(run, seed)
         change, truth = (w.old - w.new).lam, w.truth(w.new - w.old)
-        for at, regime in enumerate(REGIMES):
+        for regime in regimes:
+            at = REGIMES.index(regime)
+            shorter = sizes[:-1] if regime == "one session a query" else sizes  # it has a row for each session
             for eta in SEVERITIES:
-                for index, clicks in enumerate(sizes[: len(sizes) - at]):  # one session a query: many rows
+                for index, clicks in enumerate(shorter):
                     rng = run.rng(seed, [221, at, index, round(2 * eta)])
                     queries, sessions = asked_queries(w, regime, sessions_for(w, eta, clicks), n_logs, rng)
                     logs = Logs(w, eta, queries, sessions, rng)
@@ -229,13 +233,13 @@ def coverage(run: book.Run) -> pd.DataFrame:
 def coverage_groups(run: book.Run) -> pd.DataFrame:
     """The logs of :func:`coverage` in groups: a row for each panel of the figure, regime and group of 20 logs or more.
 
-    They are sorted by the effective clicks *expected*; and, those with fewer than :data:`ENOUGH`, by how many times as
-    many *came*.  Each group goes from its ``start`` to that of the next.
+    They are sorted by the effective clicks *expected*; and, those of equal traffic with fewer than :data:`ENOUGH`, by
+    how many times as many *came*.  Each group goes from its ``start`` to that of the next.
     """
-    frame = coverage(run)
+    frame, every = coverage(run), coverage(run, REGIMES)
     short = frame[frame["expected"] < ENOUGH]
     panels = (
-        ("expected", frame, frame["expected"], (0, 25, 50, 100, 200, 400, 800, 1600)),
+        ("expected", every, every["expected"], (0, 25, 50, 100, 200, 400, 800, 1600)),
         ("came", short, short["came"] / short["expected"], (0, 0.5, 0.7, 1, 1.4, 2, 2.8)),
     )
     rows = []

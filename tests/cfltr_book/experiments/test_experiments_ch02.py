@@ -137,6 +137,13 @@ def test_one_session_a_query_where_queries_do_not_come_back() -> None:
     assert frame.groupby(["seed", "regime", "eta", "clicks"]).size().tolist() == [20] * (2 * 3 * (4 + 3))
 
 
+def test_popular_queries_are_asked_as_often_as_zipf_says() -> None:
+    n = W.queries.n_queries
+    sessions = ch02.asked_queries(W, "popular queries", 10**6, 1, RUN.rng(3, 293))[1][0]
+    expected = 10**6 / (np.arange(1, n + 1) * sum(1 / k for k in range(1, n + 1)))
+    assert np.abs(sessions - expected).max() < 5 * np.sqrt(expected.max())
+
+
 def test_groups_hold_the_logs_between_two_marks() -> None:
     frame, groups = ch02.coverage(RUN), ch02.coverage_groups(RUN)
     row = groups[(groups["sorted_by"] == "expected") & (groups["start"] == 25)].iloc[0]
