@@ -311,10 +311,6 @@ def without_part(sign: str) -> Change:
     return lambda cells: [replace(cell, text=re.sub(sign, "Gone", cell.text, flags=re.MULTILINE)) for cell in cells]
 
 
-def kept(*names: str) -> str:
-    return "\n".join(f"run.kept({name}, f, settings=[{{}}], stream=1)" for name in names)
-
-
 LONG = "x = 1\n"
 NUMBERS = " ".join(f"{{glue:text}}`size-{number}`" for number in range(1, 12))
 RECORDS = "\n".join(f'run.record("size-{number}", {number})' for number in range(2, 12))
@@ -340,14 +336,6 @@ DEPARTURES: list[tuple[Change, str | None]] = [
     (edited(LONG * 16, LONG * 17), "has 17 lines: a solution's cell has at most 16"),
     (with_code("x = " + "1" * 85), "has a line of 89 columns, more than 88"),
     (with_code(EVIDENCE + "x = " + "1" * 85, "hide-input"), "has a line of 89 columns, more than 88"),
-    (with_code(kept("'a'")), "calls run.kept without the tag 'kept'"),
-    (with_code(kept("name"), "kept"), "with a name that is no literal"),
-    (with_code(kept("'a'", "'a'"), "kept"), "two kept tables are called 'a'"),
-    (with_code("z = eta", "kept"), "is tagged 'kept' and reads eta, which cell 2 defines without the tag"),
-    (with_code("def f(a):\n    return [a + y for a in range(3)]", "kept"), "reads y, which cell 2 defines without the"),
-    # Kept cells may read what they define themselves, also under a name of others, and what the parameters say.
-    (both(with_code("y = 1\nz = y", "kept"), with_code(f"run = scale\n{kept('z')}", "kept")), "no literal text"),
-    (both(with_code("y = 1\nz = y", "kept"), with_code("f = (scale, z, print)", "kept")), None),
     *((with_code("x = 1", tag), "is folded, and nothing says what is in it") for tag in ("hide-input", "hide-cell")),
     (with_code("# @title E\nx = 1"), "has a title, but no tag folds it"),
     (with_code("x = 1\n# @title E"), "has a title that is not its first line"),
