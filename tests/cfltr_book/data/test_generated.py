@@ -114,25 +114,6 @@ def test_what_the_conflict_is(name: str) -> None:
     assert abs((moved > 0).sum() - 400 / 3) <= 5 * 9.4
 
 
-def test_conflict_without_its_minority_is_the_aligned_law() -> None:
-    """Drawing who is turned comes last: no other number depends on it."""
-    back = dataclasses.replace(
-        GENERATED["yahoo-like:conflict"],
-        name="yahoo-like",
-        mean_length=23,
-        longest=139,
-        noise=0.7,
-        minority=0.0,
-    )
-    assert back == YAHOO_LIKE
-    for minority in (0.0, 0.5):
-        knobs = dataclasses.replace(YAHOO_LIKE, minority=minority)
-        corpus = generate(knobs, (30, 10, 10), n_features=20, seed=3)
-        np.testing.assert_array_equal(
-            corpus.train.features, generate(YAHOO_LIKE, (30, 10, 10), n_features=20, seed=3).train.features
-        )
-
-
 # A SHA-256 of the offsets (int64) of train, validation and test, and one of the grades (int8), for seeds 0 and 1; here
 # stands one of these four, written in hexadecimal.  Taken from the generator while it computed whole arrays.  There is
 # no digest of features: another libm may round an exponential otherwise.
@@ -199,18 +180,12 @@ def test_grades_and_lists_are_those_that_were_published(scale: str, name: str) -
     assert digest.hexdigest() == DIGESTS[scale, name]
 
 
-@pytest.mark.parametrize(
-    ("name", "sizes", "n_features"),
-    [
-        ("yahoo-like", (3000, 700, 1500), 60),
-        ("yahoo-like", (500, 60, 140), 700),
-    ],
-)
-def test_memory_at_the_peak(name: str, sizes: tuple[int, int, int], n_features: int) -> None:
+@pytest.mark.parametrize(("sizes", "n_features"), [((3000, 700, 1500), 60), ((500, 60, 140), 700)])
+def test_memory_at_the_peak(sizes: tuple[int, int, int], n_features: int) -> None:
     """At most 8 bytes a feature value, 4 of which are the features that are returned; whole arrays took 36 to 44."""
     tracemalloc.start()
     try:
-        corpus = generate(GENERATED[name], sizes, n_features=n_features, seed=0)
+        corpus = generate(YAHOO_LIKE, sizes, n_features=n_features, seed=0)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
