@@ -344,14 +344,8 @@ def test_chapters_have_one_set_of_kernels(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_kernels_asked_for_are_those_that_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
     code = "import numpy, threadpoolctl; print({pool['architecture'] for pool in threadpoolctl.threadpool_info()})"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment_for(tmp_path, tmp_path),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == "{'Haswell'}"
+    environment = environment_for(tmp_path, tmp_path)
+    assert subprocess.check_output([sys.executable, "-c", code], env=environment, text=True).strip() == "{'Haswell'}"
 
 
 def code(*outputs: dict[str, Any], **metadata: Any) -> dict[str, Any]:
