@@ -157,6 +157,10 @@ class Plain:
         self.value = value
 
 
+def above(base: type) -> type:
+    return type("Above", (base,), {"__module__": __name__})
+
+
 net = torch.nn.Linear(2, 1)
 # Pairs of values that differ in one thing.
 PAIRS = {
@@ -177,6 +181,7 @@ PAIRS = {
     "built-in functions": (len, sum),
     "functions of NumPy": (np.sum, np.mean),
     "classes": (Plain, ModuleType),
+    "classes that stand on others": (above(Plain), above(dict)),
     "networks": (net, torch.nn.Linear(2, 1)),
     "tensors": (torch.zeros(2), torch.ones(2)),
 }

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import IPython.display
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import oracles
 import pandas as pd
@@ -47,8 +48,6 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[tuple[dict, dict]]:
 
 
 def plot():
-    import matplotlib.pyplot as plt
-
     fig, ax = plt.subplots()
     ax.plot([1, 2, 3], [2.5, 2.0, 1.0], label="ips", **METHODS["ips"])
     ax.fill_between([1, 2, 3], [2, 1, 0], [3, 3, 2], alpha=0.2)
@@ -121,8 +120,6 @@ def test_a_figure_of_the_book_has_no_face_and_one_of_a_notebook_is_white(
 
 
 def test_two_panels_of_a_column_are_drawn_in_a_row_too(run: Path) -> None:
-    import matplotlib.pyplot as plt
-
     texts = {"caption": CAPTION, "alt": ALT, "data": DATA}
     fig, axes = plt.subplots(2, 1, figsize=(5.2, 7), sharex=True)
     axes[1].set_xlabel("clicks")
@@ -140,15 +137,11 @@ def test_two_panels_of_a_column_are_drawn_in_a_row_too(run: Path) -> None:
 
 @pytest.mark.parametrize("panels", [(1, 1), (3, 1), (1, 2), (2, 2)])
 def test_other_panels_stay_where_they_are(run: Path, panels: tuple[int, int]) -> None:
-    import matplotlib.pyplot as plt
-
     assert pictures.row_of(plt.subplots(*panels)[0], "svg") is None
 
 
 @pytest.mark.parametrize("units", [None, [0, 1, 2, 0, 1]])
 def test_band(units: list[int] | None) -> None:
-    import matplotlib.pyplot as plt
-
     x, values = [1.0, 2.0, 3.0, 4.0], np.random.default_rng(0).normal(size=(5, 4))
     _, ax = plt.subplots()
     band(ax, x, values=values, method="ips", units=units)
@@ -201,8 +194,6 @@ def test_curves() -> None:
 
 @pytest.mark.parametrize("dense", [False, True])
 def test_figure_writes_image_data_and_text(run: Path, dense: bool) -> None:
-    import matplotlib.pyplot as plt
-
     style()
     kind = "png" if dense else "svg"
     fig = plot()

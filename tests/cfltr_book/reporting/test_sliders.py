@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,8 +30,6 @@ def told(eta: float) -> tuple[str, str]:
 
 def examined(eta: float) -> tuple[Figure, dict[str, Any], str, str]:
     """One frame, on axes whose limits follow from its own numbers."""
-    import matplotlib.pyplot as plt
-
     ranks = np.arange(1.0, 4.0)
     fig, ax = plt.subplots()
     ax.plot(ranks, 100 * ranks**-eta)
@@ -52,7 +51,6 @@ def changed(position: int, value: Any) -> Any:
 
 def on_axes(rows: int = 1, size: tuple[int, int] | None = None, **settings: Any) -> Any:
     """``examined`` with other axes at eta 1."""
-    import matplotlib.pyplot as plt
 
     def draw(eta: float) -> tuple[Any, ...]:
         found = examined(eta)
@@ -74,8 +72,6 @@ def read(run: Path, id: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("dense", [False, True])
 def test_a_slider_is_a_figure_with_frames_beside_it(run: Path, dense: bool) -> None:
-    import matplotlib.pyplot as plt
-
     plt.close("all")  # whatever an earlier test left open
     kept = plt.figure()
     slider(examined, "fig-looks", knob=KNOB, values=VALUES, start=0.5, caption=CAPTION, dense=dense)
@@ -155,8 +151,6 @@ def test_the_limits_of_all_frames_hold_what_any_shows() -> None:
     ],
 )
 def test_slider_refuses(run: Path, changes: dict[str, Any], message: str) -> None:
-    import matplotlib.pyplot as plt
-
     arguments = {"draw": examined, "id": "fig-looks", "knob": KNOB, "values": VALUES, "caption": CAPTION} | changes
     before = plt.get_fignums()  # what other tests left open
     with pytest.raises(ValueError, match=message):
