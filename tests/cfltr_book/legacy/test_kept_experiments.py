@@ -108,29 +108,6 @@ def test_a_paper_run_writes_what_a_loop_gives(paper: Path) -> None:
     assert len(lines) == 1 + 9 + 1
 
 
-def test_a_paper_run_computes_a_cell_once(paper: Path) -> None:
-    folder = paper.parents[2]
-
-    def counted(seed: int, setting: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
-        with (folder / "calls.txt").open("a") as stream:
-            stream.write(f"{seed} {setting['n']}\n")
-        if (seed, setting["n"]) == (1, 20) and not (folder / "repaired").exists():
-            raise RuntimeError("stopped")
-        return learn(seed, setting, rng)
-
-    with pytest.raises(RuntimeError, match=r"^stopped$"):
-        ask(function=counted)
-    assert not (paper / "curve.csv").exists()
-    (folder / "repaired").touch()
-    assert rows_of(ask(function=counted)) == loop([0, 1, 2], SETTINGS, 7)
-    calls = (folder / "calls.txt").read_text().split("\n")[:-1]
-    assert sorted(calls) == sorted([f"{s} {n}" for s in range(3) for n in (10, 20, 30)] + ["1 20"])
-    first = (paper / "curve.csv").read_bytes()
-    ask(function=counted)
-    assert (paper / "curve.csv").read_bytes() == first
-    assert len((folder / "calls.txt").read_text().split("\n")[:-1]) == len(calls)
-
-
 def test_a_paper_run_computes_the_tables_asked_for(paper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(paper_run.TABLES, "eta other")
     left = ask()
