@@ -6,12 +6,11 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from toy import LISTENING, REPOSITORY, Toy, surroundings
+from toy import Toy, wait_until
 
 # A line for every call, and a wait as long as a gate is closed: the test sees what was computed, and when.
 LEARN = """
@@ -76,21 +75,9 @@ def begun(toy: Toy, *arguments: str) -> subprocess.Popen[str]:
     """A paper run whose two workers have both come to the gate, which is closed."""
     folder = toy.root.parent / "calls"
     (folder / "closed").touch()
-    command = toy.command("paper", "--chapter", "91", "--scale", "smoke", "--corpus", "digits", *arguments)
-    process = subprocess.Popen(
-        [sys.executable, "-c", LISTENING, *command],
-        cwd=REPOSITORY,
-        env=surroundings(TOY_CALLS=str(folder)),
-        text=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    deadline = time.monotonic() + 120
-    while len(list(folder.glob("? 30 *"))) < 2:
-        assert time.monotonic() < deadline
-        assert process.poll() is None, process.communicate()[0]
-        time.sleep(0.05)
+    options = ("--chapter", "91", "--scale", "smoke", "--corpus", "digits", *arguments)
+    process = toy.started("paper", *options, TOY_CALLS=str(folder))
+    wait_until(lambda: len(list(folder.glob("? 30 *"))) >= 2, process)
     return process
 
 
