@@ -154,66 +154,10 @@ with opened() as stream: pass
 
 
 WORD = "word " * 12
-START = """# 7. A title
-
-**In one sentence:** it holds.
-
-*Reading 20 minutes, running under a minute.*
-
-After this chapter you will be able to
-
-- prove it.
-
-## 1. What goes wrong
-
-A shop shows A, B, C."""
-PROVED = """## 2. By hand
-
-## 3. Words
-
-:::{prf:definition}
-One.
-:::
-
-## 4. Why
-
-:::{prf:theorem}
-It is {glue:text}`size-1`, and {glue:text}`who-wins`.
-:::
-
-:::{prf:proof}
-So.
-:::"""
+# The texts of the smallest chapter in the form: up to its code, to its proof, to the exercise in code, and to the end.
+TEXTS = Path(__file__).with_name("sound.md").read_text(encoding="utf-8")
+START, PROVED, END, LAST = TEXTS.removesuffix("\n").split("\n\n---\n\n")
 BEFORE, AFTER = "What to look for: the line.", "What was seen: it falls."
-SOLUTION = "{{{kind}}} ex-{name}\n:class: dropdown\n\n"
-EXERCISE = ":::{{exercise}}\n:label: ex-{name}\n\nOne.\n\n:::\n\n:::" + SOLUTION
-END = f"""## 5. Steps
-
-## 6. Pictures
-
-## 7. When it fails
-
-## 8. In practice
-
-## 9. Check yourself
-
-{EXERCISE.format(kind="solution", name="one")}One.
-
-:::
-
-{EXERCISE.format(kind="solution-start", name="two")}:::"""
-LAST = f""":::{{solution-end}}
-:::
-
-{EXERCISE.format(kind="solution", name="three")}Three.
-
-:::
-
-### Key ideas
-
-- It holds.
-
-**Read next:** the next chapter."""
 FIGURE = '# @title How this was drawn\nrun.figure(fig, "fig-0", caption="c", alt="a", data=d)'
 RECORD = 'run.record("size-1", 0.5)\nrun.record("who-wins", "A")'
 COMMITTED = {"who-wins": "A"}
