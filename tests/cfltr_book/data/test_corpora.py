@@ -13,7 +13,6 @@ from sklearn.datasets import load_digits
 from cfltr_book import SCALES, load_corpus
 from cfltr_book.data import scales
 from cfltr_book.data.corpora import units_of
-from cfltr_book.data.generated import GENERATED
 from cfltr_book.data.letor.folders import fold_of
 from cfltr_book.data.scales import check_scale
 from cfltr_core import fit_linear_ranker, ndcg
@@ -78,16 +77,6 @@ def test_every_scale_finds_enough_digits(name: str) -> None:
     corpus = load_corpus("digits", name, seed=0)
     for data, size, pool in zip(parts_of(corpus), SCALES[name].digits, (898, 300, 599), strict=True):
         assert data.n_queries == size <= pool
-
-
-@pytest.mark.parametrize("name", [*GENERATED, "digits"])
-def test_same_arguments_same_numbers_other_seed_other_numbers(name: str) -> None:
-    once, again, other = (load_corpus(name, "smoke", seed=seed) for seed in (5, 5, 6))
-    for a, b, c in zip(parts_of(once), parts_of(again), parts_of(other), strict=True):
-        np.testing.assert_array_equal(a.features, b.features)
-        np.testing.assert_array_equal(a.relevance, b.relevance)
-        np.testing.assert_array_equal(a.offsets, b.offsets)
-        assert not np.array_equal(a.relevance, c.relevance)
 
 
 def test_training_queries_do_not_change_when_the_test_set_grows(monkeypatch: pytest.MonkeyPatch) -> None:

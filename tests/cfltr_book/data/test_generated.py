@@ -49,28 +49,6 @@ def test_every_profile_has_its_loops() -> None:
     assert set(GENERATED) == set(profile_loops.CORPORA)
 
 
-@pytest.mark.parametrize("name", profile_loops.CORPORA)
-def test_lists_and_labels(name: str) -> None:
-    """Mean length within 5 standard errors; no list beyond the longest; label shares exact in training."""
-    knobs = profile_loops.CORPORA[name]
-    sizes, n_features = profile_loops.size_of(name, "ci")
-    corpus = load_corpus(name, "ci", seed=1)
-    for part, n_queries in zip(PARTS, sizes, strict=True):
-        data = getattr(corpus, part)
-        assert data.n_queries == n_queries
-        assert data.features.shape[1] == n_features
-        assert data.features.min() >= 0
-        assert data.features.max() <= 1
-        lengths = np.array(oracles.lengths(data.offsets.tolist()))
-        error = lengths.std() / math.sqrt(n_queries)
-        assert abs(lengths.mean() - knobs["longer"] * knobs["mean"]) <= 5 * error
-        assert lengths.min() >= 1
-        assert lengths.max() <= knobs["longer"] * knobs["longest"]
-    for grade, share in enumerate(knobs["shares"]):
-        assert abs((corpus.train.relevance == grade).mean() - share) <= 1.5 / corpus.train.n_docs
-    assert (corpus.train.features.std(axis=0) > 0.01).all()
-
-
 @pytest.mark.parametrize("name", ["istella-like", "istella-like:conflict"])
 def test_the_longest_list_is_reached_and_never_passed(name: str) -> None:
     knobs = GENERATED[name]
