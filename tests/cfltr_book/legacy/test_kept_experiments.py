@@ -263,19 +263,3 @@ def test_what_a_paper_run_cannot_trust_is_refused(paper: Path, monkeypatch: pyte
     monkeypatch.setattr(paper_run.digests, "package_digest", lambda: next(answers))
     with pytest.raises(ValueError, match=r"n=10, cap=None: the code of the book's packages has changed"):
         ask()
-
-
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({"name": "a--b"}, "name is 'a--b'"),
-        ({"seeds": [1, 1]}, r"curve: seeds\[1\], 1, stands twice"),
-        ({"settings": [{"n": 1}, {"n": 1}]}, r"curve: settings\[1\], \{'n': 1\}, stands twice"),
-        ({"settings": [{"seed": 1}]}, r"curve: settings\[0\] has the key 'seed'"),
-        ({"again": [(3, 0)]}, r"again\[0\] is \(3, 0\): there are 3 seeds"),
-        ({"atol": float("nan")}, "atol is nan"),
-    ],
-)
-def test_bad_calls_are_refused_before_any_work(changes: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ValueError, match=f"^{problem}"):
-        ask(function=never, **changes)
