@@ -323,7 +323,7 @@ def test_what_departs_from_the_form(change: Change, problem: str | None) -> None
         (with_code(EVIDENCE + 'run.record("who", "A")', "hide-input"), "run.record is called"),
         (lambda cells: [*cells, markdown(WORD * 200)], "words on the path without its proofs"),
         (lambda cells: [*cells, markdown(f":::{{prf:proof}}\n{WORD * 200}\n:::")], None),
-        (added(*[code_cell("# @title F\n1", "hide-cell")] * 10), "folded cells"),
+        (added(*[code_cell("# @title F\n1", "hide-cell")] * 7), "11 folded cells: expected at most 10"),
     ],
 )
 def test_what_keeps_a_reader_from_following_the_path(change: Change, problem: str | None) -> None:

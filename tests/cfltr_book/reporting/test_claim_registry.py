@@ -117,12 +117,13 @@ def test_what_is_on_record_is_accepted_or_predicted() -> None:
         Accepted("one", "yahoo-like", "smoke", "inconclusive"),
         Accepted("one", "yahoo-like", "paper", "supported"),
         Accepted("one", "letor", "ci", "contradicted"),
+        Accepted("one", "letor", "paper", "supported"),
     ]
     entries = [entry("one", scale="smoke", corpora=["yahoo-like", "letor"])]
     kept = parse_registry(entries, rows)["one"]
     scales = ("smoke", "ci", "paper")
     assert [kept.recorded(scale, "yahoo-like") for scale in scales] == ["inconclusive", "inconclusive", "supported"]
-    assert [kept.recorded(scale, "letor:mine") for scale in scales] == ["contradicted"] * 3
+    assert [kept.recorded(scale, "letor:mine") for scale in scales] == ["contradicted", "contradicted", "supported"]
     assert kept.recorded("ci", "digits") == "inconclusive"
     assert parse_registry(entries, rows[2:])["one"].recorded("ci", "yahoo-like") == "supported"
 

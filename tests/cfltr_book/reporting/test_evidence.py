@@ -122,6 +122,7 @@ def rows_of(evidence: Evidence) -> list[list[str]]:
 def test_the_table(known: dict[str, Claim]) -> None:
     shown = [measured(known, "holds"), verdict_of(known["identity-fails"], ARRAYS["identity"])]
     head, first, second = rows_of(Evidence(shown, "digits", "ci"))
+    assert "A &amp; B hold. (holds; Table &lt;1&gt;)" in Evidence(shown, "digits", "ci").html()
     assert head == ["claim", "measured", "verdict", "control"]
     mean, low, high = oracles.mean_interval(NUMBERS["supported"], shown[0].level or 0)
     interval = f"mean {mean:.3g}, {shown[0].level:.1%} interval [{low:.3g}, {high:.3g}]"
