@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from toy import FIGURE, RECORD, Toy
+from toy import FIGURE, PAGES, RECORD, Toy
 
 from book_tools.site.edition_links import INCLUDED
 from cfltr_book.reporting import claim_registry
@@ -30,33 +30,7 @@ GUARD = """import importlib.util
 
 if importlib.util.find_spec("cfltr_book") is None:
     raise ModuleNotFoundError("not installed")"""
-TEXT = """Text
-
-:::{prf:theorem} Growth
-:label: thm-growth
-
-It grows:
-
-$$
-y = x
-$$ (eq-growth)
-
-:::
-
-By {prf:ref}`thm-growth`, {eq}`eq-growth` and {numref}`fig-toy`, the length is {glue:text}`toy-length`.
-So {cite:t}`doe2018`. Go [on](92_beta.ipynb).
-
-:::{exercise}
-:label: ex-count
-
-Count.
-
-:::
-
-:::{solution-start} ex-count
-:class: dropdown
-
-:::"""
+TEXT = (PAGES / "colab_text.md").read_text(encoding="utf-8").removesuffix("\n")
 END = "Text\n\n:::{solution-end}\n:::\n\nThe end."
 # As cfltr_core.record does: the page takes the number from the output, a copy from the record.
 GLUE = """

@@ -18,9 +18,6 @@ from toy import REPOSITORY, Toy
 
 import cfltr_core
 from book_tools.book import Book
-from book_tools.cli import main
-from cfltr_book.data.corpora import check_corpus
-from cfltr_book.data.generated import GENERATED
 
 SETTINGS: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
 PYPROJECT: dict[str, Any] = SETTINGS["project"]
@@ -79,17 +76,6 @@ def test_make_alone_lists_what_is_often_needed_and_names_the_rest() -> None:
     assert sorted([*listed, *rest.split(", "), "help"]) == sorted(phony[1].split())
 
 
-def test_the_corpora_are_listed_where_one_is_chosen(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["run", "--help"])
-    with pytest.raises(ValueError, match="choose") as unknown:
-        check_corpus("bing")
-    for said in (capsys.readouterr().out, make("help").stdout, str(unknown.value)):
-        words = set(re.split(r"[\s,;<\[]+", re.sub(r"-\n\s+", "-", said)))
-        assert {*GENERATED, "digits", "CFLTR_DATA"} <= words
-        assert "letor:" in said
-
-
 def test_the_citation_has_the_day_and_version_of_the_newest_release() -> None:
     citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text())
     newest = re.search(r"^## (\S+) – (\S+)$", (REPOSITORY / "CHANGELOG.md").read_text(), re.MULTILINE)
@@ -108,10 +94,6 @@ CAPITALS = "{} sets nothing: variables are written in capitals, {}"
         *((("-n", target, "OS=Windows_NT"), WINDOWS) for target in ("book", "help", "test")),
         *(((target,), f"CHAPTER is not set; name one, as in 'make {target} CHAPTER=5'") for target in CHAPTER_TARGETS),
         (("-n", "book", "scale=smoke"), CAPITALS.format("scale=smoke", "SCALE='smoke'")),
-        (
-            ("-n", "book", "corpus=letor:a@2,log1p"),
-            CAPITALS.format("corpus=letor:a@2,log1p", "CORPUS='letor:a@2,log1p'"),
-        ),
         (("serve",), "no site to serve; build it with 'make book'"),
     ],
 )

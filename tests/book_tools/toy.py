@@ -8,7 +8,9 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import warnings
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -125,6 +127,18 @@ class Toy:
             check=False,
         )
 
+    def started(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        """Start one pipeline command, which hears Ctrl-C; what it says is read from its ``stdout``."""
+        return subprocess.Popen(
+            [sys.executable, "-c", LISTENING, *self.command(*arguments)],
+            cwd=REPOSITORY,
+            env=surroundings(**environment),
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+
     def page(self, name: str) -> BeautifulSoup:
         """Return a built page of the book."""
         return BeautifulSoup((self.root / "_build" / "html" / f"{name}.html").read_text(), "html.parser")
@@ -143,6 +157,15 @@ class Toy:
         """Return the bytes of everything that the chapters left, by path."""
         top = self.root / "_build" / "run" / "chapters"
         return {p.relative_to(top).as_posix(): p.read_bytes() for p in sorted(top.rglob("*")) if p.is_file()}
+
+
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
+    """Wait for ``condition``, and fail instead of hanging, or when the ``process`` that should bring it about ended."""
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline, "the condition never came true"
+        assert process is None or process.poll() is None, process.communicate()[0]
+        time.sleep(0.05)
 
 
 def same_as_kept(name: str, text: str) -> None:

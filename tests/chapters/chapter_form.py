@@ -18,7 +18,6 @@ from typing import Any
 from visible import TITLE, Cell, path_words, prose_of
 
 from book_tools.colab.myst import Directive, blocks_of
-from book_tools.notebooks import KEPT
 
 WORDS, VISIBLE_CELLS, FIGURES = (1_500, 3_000), (8, 16), (3, 5)
 MEDIAN_LINES, VISIBLE_LINES, FOLDED_LINES, COLUMNS, NUMBERS = 8, 16, 40, 88, 10
@@ -75,7 +74,7 @@ def problems_of(cells: list[Cell], number: int, committed: Mapping[str, Any]) ->
     ``committed`` are the recorded values of the last accepted run: what is a string there is a phrase, no number.
     """
     problems = [*_parts(cells, number), *_sizes(cells), *_folds(cells), *_records(cells, committed)]
-    return [*problems, *_figures(cells), *_exercises(prose_of(cells)), *_kept(cells)]
+    return [*problems, *_figures(cells), *_exercises(prose_of(cells))]
 
 
 def note_problems_of(cells: list[Cell], number: int, committed: Mapping[str, Any]) -> list[str]:
@@ -88,7 +87,7 @@ def note_problems_of(cells: list[Cell], number: int, committed: Mapping[str, Any
         if value > most
     ]
     problems += [*_title(cells, number), *_lengths(cells), *_folds(cells), *_records(cells, committed)]
-    return [*problems, *_texts_around_figures(cells), *_kept(cells), *path_problems_of(cells)]
+    return [*problems, *_texts_around_figures(cells), *path_problems_of(cells)]
 
 
 def path_problems_of(cells: list[Cell]) -> list[str]:
@@ -244,28 +243,6 @@ def _exercises(prose: str) -> Iterator[str]:
         yield f"{len(exercises)} exercises: expected three, by hand, in code, open"
     if solutions != exercises:
         yield f"solutions are those of {solutions}, the exercises are {exercises}"
-
-
-def _kept(cells: list[Cell]) -> Iterator[str]:
-    """What a paper run would miss: it executes the cells for kept tables alone, in their order."""
-    calls = [(index, call) for index, cell in enumerate(cells) for call in _calls([cell], "kept")]
-    for index, call in calls:
-        if KEPT not in cells[index].tags:
-            yield f"cell {index} calls run.kept without the tag {KEPT!r}: a paper run leaves it out"
-        if not (call.args and isinstance(call.args[0], ast.Constant)):
-            yield f"cell {index} calls run.kept with a name that is no literal text"
-    names = [call.args[0].value for _, call in calls if call.args and isinstance(call.args[0], ast.Constant)]
-    yield from (f"two kept tables are called {name!r}" for name in sorted({n for n in names if names.count(n) > 1}))
-    if not any(KEPT in cell.tags for cell in cells):
-        return
-    told = {index: names_of(cell.text) for index, cell in enumerate(cells) if cell.kind == "code"}
-    for index, (_, read) in told.items():
-        if not cells[index].is_for_kept_tables:
-            continue
-        for other, (defined, _) in told.items():
-            # What a cell gives a value itself is its own, whoever else uses the name.
-            for name in sorted((read - told[index][0]) & defined) if not cells[other].is_for_kept_tables else ():
-                yield f"cell {index} is tagged {KEPT!r} and reads {name}, which cell {other} defines without the tag"
 
 
 def names_of(code: str) -> tuple[set[str], set[str]]:

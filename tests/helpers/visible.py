@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from book_tools.colab.myst import blocks_of
-from book_tools.notebooks import FOLDS, KEPT, SET_UP
+from book_tools.notebooks import FOLDS
 
 REMOVED = {"remove-cell", "remove-input"}
 TITLE = re.compile(r"# @title \S")
@@ -38,11 +38,6 @@ class Cell:
     def is_fold(self) -> bool:
         """True for code that is folded."""
         return self.kind == "code" and bool(self.tags & {*FOLDS})
-
-    @property
-    def is_for_kept_tables(self) -> bool:
-        """True for code that `make paper` executes: that of kept tables, and what sets the notebook up."""
-        return self.kind == "code" and bool(self.tags & {KEPT, *SET_UP})
 
     @property
     def is_visible(self) -> bool:

@@ -12,14 +12,14 @@ import os
 import secrets
 import sys
 import time
-from collections import Counter, defaultdict
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import yaml
 from making import ROOT, draw, modules, mutant_of, places_of
 from selecting import measure
-from trying import Outcome, try_all
+from trying import Outcome, check, preload, run_all
 
 EQUIVALENT = Path(__file__).with_name("equivalent.yml")
 
@@ -33,33 +33,25 @@ def equivalents() -> dict[tuple[str, str, str, str], str]:
     return out
 
 
-def report(outcomes: list[Outcome], known: dict[tuple[str, str, str, str], str]) -> float:
-    """Print the table and the survivors; the score counts time-outs as killed and leaves equivalents out."""
-    outcomes = sorted(outcomes, key=lambda outcome: (outcome.mutant.path, outcome.mutant.lines))
-    rows: dict[str, Counter[str]] = defaultdict(Counter)
-    for outcome in outcomes:
-        same = outcome.kind == "survived" and outcome.mutant.key in known
-        rows[outcome.mutant.module]["equivalent" if same else outcome.kind] += 1
-    total = sum(rows.values(), Counter())
-    for outcome in outcomes:
-        if outcome.kind != "survived":
-            continue
-        reason = known.get(outcome.mutant.key)
-        word = f"EQUIVALENT: {reason}" if reason else f"SURVIVED {outcome.tests} tests. {outcome.by}"
-        print(f"\n{outcome.mutant.module} · {outcome.mutant.function} · {word}\n{outcome.mutant.diff()}")
-    for outcome in outcomes:
-        if outcome.kind == "time-out":
-            print(f"\ntime-out: {outcome.mutant.module} · {outcome.mutant.function}\n{outcome.mutant.diff(0)}")
-    kinds = ("killed", "time-out", "survived", "equivalent")
-    print(f"\n{'module':<32}" + "".join(f"{kind:>12}" for kind in kinds) + f"{'score':>9}")
-    for module, row in [*sorted(rows.items()), ("all", total)]:
-        print(f"{module:<32}" + "".join(f"{row[kind]:>12}" for kind in kinds) + f"{100 * score(row):>8.1f}%")
-    return score(total)
+KINDS = ["killed", "time-out", "survived", "equivalent"]
 
 
-def score(row: Counter[str]) -> float:
-    judged = row["killed"] + row["time-out"] + row["survived"]
-    return (row["killed"] + row["time-out"]) / judged if judged else 1.0
+def report(outcomes: list[Outcome], known: dict[tuple[str, str, str, str], str]) -> None:
+    """Print the survivors and the table; the score counts time-outs as killed and leaves equivalents out."""
+    kinds = []
+    for outcome in sorted(outcomes, key=lambda outcome: (outcome.mutant.path, outcome.mutant.lines)):
+        mutant, reason = outcome.mutant, known.get(outcome.mutant.key)
+        same = outcome.kind == "survived" and reason is not None
+        kinds.append({"module": mutant.module, "kind": "equivalent" if same else outcome.kind})
+        if outcome.kind != "killed":
+            words = f"EQUIVALENT: {reason}" if same else f"{outcome.kind.upper()} {outcome.tests} tests. {outcome.by}"
+            print(f"\n{mutant.module} · {mutant.function} · {words}\n{mutant.diff()}")
+    frame = pd.DataFrame(kinds)
+    table = pd.crosstab(frame["module"], frame["kind"]).reindex(columns=KINDS, fill_value=0)
+    table.loc["all"] = table.sum()
+    judged = table.sum(axis=1) - table["equivalent"]
+    table["score"] = (1 - table["survived"] / judged.where(judged > 0, 1)).map("{:.1%}".format)
+    print(f"\n{table.to_string()}")
 
 
 def main() -> int:
@@ -81,8 +73,10 @@ def main() -> int:
     drawn = draw(every, options.sample or number, np.random.default_rng(seed))
     mutants = sorted(filter(None, map(mutant_of, drawn)), key=lambda mutant: (mutant.path, mutant.lines))
     print(f"{len(mutants)} of {number} mutants of {len(paths)} modules, seed {seed}", flush=True)
+    preload()
+    check(mutants, tests)
     start, outcomes = time.monotonic(), []
-    for outcome in try_all(mutants, tests, options.jobs):
+    for outcome in run_all(mutants, tests, options.jobs):
         outcomes.append(outcome)
         if outcome.kind != "killed" or len(outcomes) % 20 == 0:
             seconds = time.monotonic() - start

@@ -6,6 +6,7 @@ import ast
 import difflib
 import importlib.util
 from dataclasses import dataclass
+from itertools import takewhile, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -44,32 +45,18 @@ class Mutant:
 
 def statement_at(tree: ast.Module, line: int) -> tuple[str, tuple[int, ...]]:
     """The function around a line, and the lines of its innermost statement: of an ``if`` or a loop only its head."""
-    names: list[str] = []
-    lines: tuple[int, ...] = (line,)
-    body: list[ast.stmt] = tree.body
-    while True:
-        for node in body:
-            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
-            if first <= line <= (node.end_lineno or node.lineno):
-                break
-        else:
-            return ".".join(names), lines
-        inner = blocks_of(node)
-        end = min((child.lineno for child in inner), default=(node.end_lineno or node.lineno) + 1)
-        lines = tuple(range(node.lineno, max(end, node.lineno + 1)))
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            names.append(node.name)
-        body = inner
-
-
-def blocks_of(node: ast.stmt) -> list[ast.stmt]:
-    """The statements inside a statement."""
-    found: list[ast.stmt] = []
-    for field in ("body", "orelse", "finalbody"):
-        found += [child for child in getattr(node, field, []) if isinstance(child, ast.stmt)]
-    for part in [*getattr(node, "handlers", []), *getattr(node, "cases", [])]:
-        found += part.body
-    return found
+    nested = [
+        node
+        for node in ast.walk(tree)  # the outer before the inner
+        if isinstance(node, ast.stmt)
+        and min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))]) <= line <= node.end_lineno
+    ]
+    names = [node.name for node in nested if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+    if not nested:
+        return "", (line,)
+    first, last = nested[-1].lineno, nested[-1].end_lineno
+    inside = [node.lineno for node in ast.walk(nested[-1]) if isinstance(node, ast.stmt) and node is not nested[-1]]
+    return ".".join(names), tuple(range(first, max(min(inside, default=last + 1), first + 1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,16 +109,16 @@ def mutant_of(place: Place) -> Mutant | None:
 
 def change(old: str, new: str) -> tuple[int, str, str]:
     """The first changed line, and the changed lines before and after, without their indentation."""
-    before, after = old.splitlines(), new.splitlines()
-    start = next(i for i in range(max(len(before), len(after))) if before[i : i + 1] != after[i : i + 1])
-    end = 0
-    while before[len(before) - 1 - end] == after[len(after) - 1 - end] and end < min(len(before), len(after)) - start:
-        end += 1
-    return (
-        start + 1,
-        " ".join(line.strip() for line in before[start : len(before) - end]),
-        " ".join(line.strip() for line in after[start : len(after) - end]),
-    )
+    texts = [old.splitlines(), new.splitlines()]
+    start = alike(*texts)
+    end = alike(*(lines[start:][::-1] for lines in texts))
+    before, after = (" ".join(line.strip() for line in lines[start : len(lines) - end]) for lines in texts)
+    return start + 1, before, after
+
+
+def alike(one: list[str], other: list[str]) -> int:
+    """How many lines are the same from the start on."""
+    return len([*takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))])
 
 
 def modules(names: list[str]) -> list[Path]:
@@ -153,10 +140,7 @@ def modules(names: list[str]) -> list[Path]:
 
 def draw(every: dict[str, list[T]], size: int, rng: np.random.Generator) -> list[T]:
     """``size`` of all, as many from each module as from any other, as far as each has them."""
-    left = {module: list(rng.permutation(len(places))) for module, places in every.items()}
-    chosen: list[T] = []
-    while len(chosen) < size and any(left.values()):
-        for module in [module for module in rng.permutation(sorted(left)) if left[module]]:
-            if len(chosen) < size:
-                chosen.append(every[module][left[module].pop()])
-    return chosen
+    shuffled = [[places[i] for i in rng.permutation(len(places))] for places in every.values()]
+    rng.shuffle(shuffled)
+    rounds = zip_longest(*shuffled)
+    return [place for one in rounds for place in one if place is not None][:size]

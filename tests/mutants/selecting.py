@@ -1,4 +1,4 @@
-"""Which tests run a line, and how long each takes: measured once for a state of the package and of a file of tests."""
+"""Which tests run a line, and how long each takes: measured once for a state of the packages and of a file of tests."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 from making import PACKAGES, ROOT, Mutant
@@ -20,9 +22,6 @@ LEFT_OUT = (
     "tests/cfltr_core/test_public_surface.py",
     "tests/test_of_name.py",
 )
-
-# Files whose tests are measured in one go.
-TOGETHER = 8
 
 
 def files_of_tests() -> list[str]:
@@ -39,25 +38,21 @@ def digest(paths: list[Path]) -> str:
 
 
 class Tests:
-    """The tests that run each line of the package: everything that was measured of the state they are in now."""
+    """The tests that run each line of the package: what was measured of some files of tests."""
 
-    def __init__(self, folder: Path, states: dict[str, str]) -> None:
+    def __init__(self, measured: Iterable[str]) -> None:
         from coverage import CoverageData
 
         self.seconds: dict[str, float] = {}
         self.lines: dict[str, dict[int, set[str]]] = {}
-        for run in sorted(folder.glob("run-*.json")):
-            measured = json.loads(run.read_text(encoding="utf-8"))
-            current = {file for file, state in measured["states"].items() if states.get(file) == state}
-            seconds = {t: s for t, s in measured["seconds"].items() if t.partition("::")[0] in current}
-            self.seconds |= seconds
-            data = CoverageData(str(run.with_suffix(".coverage")))
+        for name in measured:
+            self.seconds |= json.loads(Path(f"{name}.json").read_text(encoding="utf-8"))
+            data = CoverageData(f"{name}.coverage")
             data.read()
-            for name in data.measured_files():
-                of_file = self.lines.setdefault(Path(name).relative_to(ROOT).as_posix(), {})
-                for line, contexts in data.contexts_by_lineno(name).items():
-                    tests = {context.rpartition("|")[0] for context in contexts}
-                    of_file.setdefault(line, set()).update(test for test in tests if not test or test in seconds)
+            for file in data.measured_files():
+                of_file = self.lines.setdefault(Path(file).relative_to(ROOT).as_posix(), {})
+                for line, contexts in data.contexts_by_lineno(file).items():
+                    of_file.setdefault(line, set()).update(context.rpartition("|")[0] for context in contexts)
 
     def of(self, mutant: Mutant) -> tuple[set[str], bool]:
         """The tests that run a mutant, and whether its own line is run by a test at all.
@@ -73,60 +68,33 @@ class Tests:
 
 
 def measure(store: Path, jobs: int) -> Tests:
-    """Run under coverage the tests that were not run in this state before; they must pass.
+    """Run under coverage the files of tests that were not run in this state before; they must pass.
 
-    Files in which a test fails are run again next time; what was measured of the others is kept.
+    What was measured of a file lies in a folder for the state of the packages, under the state of the file.
     """
     helpers = [*(ROOT / "tests" / "helpers").rglob("*.py"), *(ROOT / "tests").rglob("conftest.py")]
     sources = [path for name in PACKAGES for ending in ("py", "yml") for path in (ROOT / name).rglob(f"*.{ending}")]
-    shared = digest([*sources, *helpers])
-    folder = store / shared
-    states = {file: digest([ROOT / file]) for file in files_of_tests()}
-    known: dict[str, str] = {}
-    for run in sorted(folder.glob("run-*.json")):
-        known |= json.loads(run.read_text(encoding="utf-8"))["states"]
-    new = sorted(file for file, state in states.items() if known.get(file) != state)
+    folder = store / digest([*sources, *helpers])
+    folder.mkdir(parents=True, exist_ok=True)
+    measured = {file: str(folder / digest([ROOT / file])) for file in files_of_tests()}
+    new = [file for file, name in measured.items() if not Path(f"{name}.json").exists()]
     if new:
-        folder.mkdir(parents=True, exist_ok=True)
-        print(f"the tests of {len(new)} files, to see which lines they run ({jobs} workers) …", flush=True)
-    failures = ""
-    # Some at a time: an interruption costs little.
-    for start in range(0, len(new), TOGETHER):
-        files = new[start : start + TOGETHER]
-        failures += run_once(folder, {file: states[file] for file in files}, jobs)
+        print(f"the tests of {len(new)} files, to see which lines they run ({jobs} at a time) …", flush=True)
+    with ThreadPool(jobs) as pool:
+        failures = "".join(pool.map(lambda file: run_once(file, measured[file]), new, chunksize=1))
     if failures:
         raise RuntimeError(f"the tests must pass before mutants are tried:\n{failures}")
-    return Tests(folder, states)
+    return Tests(measured.values())
 
 
-def run_once(folder: Path, states: dict[str, str], jobs: int) -> str:
-    """Run the tests of some files and keep what was measured of those that passed; what is said of the others."""
-    target = folder / f"run-{len(list(folder.glob('run-*.json'))):03}.json"
-    command = [sys.executable, "-m", "pytest", *states, "-q", "-p", "seconds", "-p", "no:cacheprovider"]
-    command += [
-        "-n",
-        str(jobs),
-        "--dist",
-        "worksteal",
-        *(f"--cov={name}" for name in PACKAGES),
-        "--cov-context",
-        "test",
-        "--cov-report",
-        "",
-    ]
+def run_once(file: str, name: str) -> str:
+    """Run the tests of one file and keep what was measured, if all of them pass; else the end of what they print."""
+    command = [sys.executable, "-m", "pytest", file, "-q", "-p", "seconds", "-p", "no:cacheprovider"]
+    command += [*(f"--cov={package}" for package in PACKAGES), "--cov-context=test", "--cov-report="]
     environment = os.environ | {
-        "COVERAGE_FILE": str(target.with_suffix(".coverage")),
-        "SECONDS_FILE": str(target.with_suffix(".seconds")),
+        "COVERAGE_FILE": f"{name}.coverage",
+        "SECONDS_FILE": f"{name}.json",
         "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(ROOT), os.environ.get("PYTHONPATH", "")]),
     }
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    tail = done.stdout[-3000:] + done.stderr[-1000:]
-    if done.returncode not in (0, 1):
-        raise RuntimeError(f"the tests could not be run ({done.returncode}):\n{tail}")
-    taken = json.loads(target.with_suffix(".seconds").read_text(encoding="utf-8"))
-    failed = {test.partition("::")[0] for test in taken["failed"]}
-    passed = {file: state for file, state in states.items() if file not in failed}
-    part = target.with_suffix(".part")
-    part.write_text(json.dumps({"states": passed, "seconds": taken["seconds"]}), encoding="utf-8")
-    part.replace(target)
-    return tail if failed else ""
+    return "" if Path(f"{name}.json").exists() else f"{file}:\n{done.stdout[-3000:]}{done.stderr[-1000:]}\n"

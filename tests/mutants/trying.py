@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import compileall
 import gc
 import importlib
-import importlib.util
 import json
 import os
 import shutil
@@ -15,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -30,8 +29,9 @@ from selecting import Tests, files_of_tests
 GRACE = 20.0
 # Tests are run until they have taken as many seconds, by the times that were measured under coverage.
 BUDGET = 100.0
-# What is imported from the checkout, and what no test of the package needs.
-OWN = {path.stem for path in (ROOT / "tests").rglob("*.py")} | {*PACKAGES, "book_tools", "mutmut", "libcst", "selenium"}
+# What takes long to import and does not depend on the checkout.
+LIBRARIES = ("cvxpy", "hypothesis.extra.numpy", "ibis", "IPython", "joblib", "matplotlib.pyplot", "nbformat")
+LIBRARIES += ("pandas", "scipy.stats", "seaborn", "sklearn.datasets", "sklearn.linear_model", "torch", "yaml")
 
 
 @dataclass(frozen=True)
@@ -81,15 +81,9 @@ def preload() -> None:
         compileall.compile_dir(ROOT / package, quiet=1)
     for file in files_of_tests():
         of_name.helpers_of(ROOT / file)
-    for folder in (*PACKAGES, "tests"):
-        for path in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-                names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
-                for name in names:
-                    root = name.partition(".")[0]
-                    if root not in OWN and importlib.util.find_spec(root) is not None:
-                        importlib.import_module(name)
+    for library in LIBRARIES:
+        with suppress(ModuleNotFoundError):
+            importlib.import_module(library)
     gc.freeze()
 
 
@@ -146,13 +140,11 @@ def run_child(mutant: Mutant, chosen: set[str], tests: Tests, folder: Path) -> N
 
 def outcome_of(mutant: Mutant, folder: Path, status: int, late: bool, covered: bool) -> Outcome:
     """What a child left behind."""
-    found = {"code": None, "by": "", "ran": 0}
-    if (folder / "found.json").exists():
-        found = json.loads((folder / "found.json").read_text(encoding="utf-8"))
-    if found["code"] is None:
+    if not (folder / "found.json").exists():
         stopped = late or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGPROF)
-        return Outcome(mutant, "time-out" if stopped else "killed", "the process ended", found["ran"], covered)
-    if found["code"] in (0, 5):
+        return Outcome(mutant, "time-out" if stopped else "killed", "the process ended", 0, covered)
+    found = json.loads((folder / "found.json").read_text(encoding="utf-8"))
+    if found["code"] in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         return Outcome(mutant, "survived", "" if covered else "no test runs this line", found["ran"], covered)
     return Outcome(mutant, "killed", found["by"] or "while the tests were collected", found["ran"], covered)
 
@@ -164,13 +156,6 @@ def check(mutants: list[Mutant], tests: Tests) -> None:
     (found,) = run_all([same], tests, 1)
     if found.kind != "survived" or not found.tests:
         raise RuntimeError(f"the package itself, not mutated, was {found.kind}: {found.by} ({found.tests} tests)")
-
-
-def try_all(mutants: list[Mutant], tests: Tests, jobs: int) -> Iterator[Outcome]:
-    """The outcome of each mutant, in the order in which they end."""
-    preload()
-    check(mutants, tests)
-    yield from run_all(mutants, tests, jobs)
 
 
 def run_all(mutants: list[Mutant], tests: Tests, jobs: int) -> Iterator[Outcome]:

@@ -14,7 +14,6 @@ from toy import REPOSITORY, Toy
 from book_tools.book import Book, Chapter
 from book_tools.checks import colab_check
 from book_tools.checks.colab_check import PREINSTALLED, check_copies
-from book_tools.checks.reference import DEFAULT, Results, Tolerance, differences
 from book_tools.colab.repository import VARIABLE, as_listed, origin_of
 from book_tools.errors import BookError
 from book_tools.parameters import Parameters
@@ -102,23 +101,6 @@ def test_a_copy_that_fails_shows_its_cell(rebuilt: Toy, monkeypatch: pytest.Monk
     stand_in(monkeypatch, {"numpy==1"})
     with pytest.raises(BookError, match="this cell failed with ZeroDivisionError"):
         check_copies(Book(rebuilt.root), "smoke", ["92"], "", 1)
-
-
-def test_a_copy_that_computes_something_else_is_found() -> None:
-    site: Results = {("record", "toy-length"): 2.0, ("claim", "toy-c"): "supported"}
-
-    def found(copy: Results) -> list[str]:
-        return differences(copy, site, {DEFAULT: Tolerance()}, "the site")
-
-    assert found({**site, ("record", "toy-length"): 2.0 + 1e-9}) == []
-    assert found({("record", "toy-length"): 2.1, ("claim", "toy-c"): "inconclusive"}) == [
-        "claim toy-c: inconclusive, the site has supported",
-        "record toy-length: 2.1, the site has 2.0",
-    ]
-    assert found({("record", "toy-width"): 2.0, ("claim", "toy-c"): "supported"}) == [
-        "record toy-length: only the site has it",
-        "record toy-width: the site has none",
-    ]
 
 
 def test_the_versions_to_try_are_older_than_those_of_the_lock_and_complete() -> None:

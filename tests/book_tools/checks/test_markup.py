@@ -68,8 +68,8 @@ def test_the_command_validates_a_built_site(toy: Toy) -> None:
     assert "index.html" not in bad.stdout
 
 
-def test_without_a_site_there_is_nothing_to_look_at(toy: Toy) -> None:
-    for command in ("markup", "browser"):
+def test_without_a_site_there_is_nothing_to_look_at_or_to_pack(toy: Toy) -> None:
+    for command, purpose in (("markup", "look at"), ("browser", "look at"), ("offline", "pack")):
         result = toy.cli(command)
         assert result.returncode == 2
-        assert "no site to look at; build it with 'make book'" in result.stdout
+        assert f"no site to {purpose}; build it with 'make book'" in result.stdout

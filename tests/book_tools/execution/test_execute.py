@@ -9,8 +9,6 @@ import platform
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ import pytest
 import yaml
 from claim_files import entry
 from nbformat import NotebookNode, from_dict
-from toy import FIGURE, LISTENING, RECORD, REPOSITORY, Toy, surroundings
+from toy import FIGURE, RECORD, Toy, wait_until
 
 import book_tools
 from book_tools.book import Book
@@ -42,15 +40,6 @@ import os, pathlib, time
 while not pathlib.Path(os.environ["TOY_GATE"]).exists():
     time.sleep(0.05)
 """
-PATIENCE = 60.0
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for ``condition``, and fail instead of hanging."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "the condition never came true"
-        time.sleep(0.05)
 
 
 def manifest(toy: Toy) -> dict[str, object]:
@@ -272,19 +261,12 @@ def test_an_interrupted_run_loses_nothing_and_leaves_no_half(
 ) -> None:
     with_a_gate(toy)
     gate = tmp_path / "gate"
-    process = subprocess.Popen(
-        [sys.executable, "-c", LISTENING, *toy.command("run", "--scale", "smoke", "--jobs", "1")],
-        cwd=REPOSITORY,
-        env=surroundings(TOY_GATE=str(gate)),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    process = toy.started("run", "--scale", "smoke", "--jobs", "1", TOY_GATE=str(gate))
     partial = toy.root / "_build" / "run" / ".partial"
     wait_until(lambda: any(partial.glob("91_alpha*/records/*.json")))
     first = toy.done("92_beta").stat().st_mtime_ns
     process.send_signal(how)
-    said, _ = process.communicate(timeout=PATIENCE)
+    said, _ = process.communicate(timeout=60)
     assert process.returncode == (-how if how == signal.SIGKILL else 130)
     assert how == signal.SIGKILL or "interrupted; finished chapters are kept" in said
     assert not toy.done("91_alpha").exists()
@@ -344,14 +326,8 @@ def test_chapters_have_one_set_of_kernels(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_kernels_asked_for_are_those_that_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
     code = "import numpy, threadpoolctl; print({pool['architecture'] for pool in threadpoolctl.threadpool_info()})"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment_for(tmp_path, tmp_path),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == "{'Haswell'}"
+    environment = environment_for(tmp_path, tmp_path)
+    assert subprocess.check_output([sys.executable, "-c", code], env=environment, text=True).strip() == "{'Haswell'}"
 
 
 def code(*outputs: dict[str, Any], **metadata: Any) -> dict[str, Any]:

@@ -72,12 +72,6 @@ def test_the_front_page_leads_to_what_was_made_from_the_same_run(rebuilt: Toy) -
     assert edition_links.current_editions(book) == []
 
 
-def test_an_archive_needs_a_site(toy: Toy) -> None:
-    result = toy.cli("offline")
-    assert result.returncode == 2
-    assert "offline: no site to pack; build it with 'make book'" in result.stdout
-
-
 # The numbers of figures, equations, theorems and exercises.
 NUMBERED = re.compile(
     r"\\renewcommand\{\\thefigure\}\{(?P<figure>[\d.]+)\}"

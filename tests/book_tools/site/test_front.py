@@ -114,19 +114,3 @@ def test_every_call_of_the_guide_is_one_that_the_package_takes() -> None:
             called.append(call.func.attr)
     assert {"ips", "clipped", "policy_aware", "fit_proprank", "fit_propdcg", "train_sgd"} <= set(called)
     assert [name for name in re.findall(r"`cf\.(\w+)", text) if not hasattr(cf, name)] == []
-
-
-def test_the_picture_of_the_readme_is_kept_with_its_numbers(toy: Toy) -> None:
-    toy.chapter("91_alpha")
-    toy.contents("91_alpha")
-    book = Book(toy.root)
-    kept = book.root / front.PICTURE
-    kept.unlink()
-    front.keep_picture(book, book.chapters())
-    assert not kept.exists(), "a book without the figure has nothing to keep"
-    record_figure(toy)
-    front.keep_picture(book, book.chapters())
-    text = kept.read_text()
-    # Shown by itself, as on the page of the repository, it is white.
-    assert text.endswith('<svg style="background: white" width="9"/>')
-    assert f"<!-- {front.HEADING}\nx\n1\n-->\n" in text

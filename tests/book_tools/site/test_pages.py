@@ -134,9 +134,5 @@ def test_the_day_of_the_revision_and_what_is_compared(executed: Toy) -> None:
         book.manifest.write_text(json_text({**manifest, "revision": revision, "dirty": dirty}))
         assert f"Revision: {revision}{words}\n" in status(book, SMOKE)
     text = status(book, SMOKE)
-    for words in (
-        "the 0 verdicts with",
-        "the 1 figures and the 1 recorded numbers",
-        "Of the 0 kept tables",
-    ):
+    for words in ("the 0 verdicts with", "the 1 figures and the 1 recorded numbers", "Of the 0 kept tables"):
         assert words in text

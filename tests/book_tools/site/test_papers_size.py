@@ -93,17 +93,16 @@ def test_regrets_differ_by_what_ndcg_lacks() -> None:
     assert question.differences(frame_of(rows[:1], [*rows[0]], kinds_of(rows, "one"))) == {}
 
 
+LOW, HIGH, BEHIND = [1.0, 1.5, 2.0], [4.0, 4.5, 5.0], [-5.0, -4.5, -4.0]
+
+
 @pytest.mark.parametrize(
     ("small", "large", "verdict"),
     [
-        ([4.0, 4.5, 5.0], [1.0, 1.5, 2.0], "Yes, ahead at both sizes; the difference is smaller than at `ci`."),
-        ([1.0, 1.5, 2.0], [4.0, 4.5, 5.0], "Yes, ahead at both sizes; the difference is larger than at `ci`."),
-        (
-            [1.0, 1.5, 2.0],
-            [-5.0, -4.5, -4.0],
-            "No, ahead at `ci` and behind at the papers' size; the difference is larger than at `ci`.",
-        ),
-        ([1.0, 1.5, 2.0], [-9.0, 1.0, 12.0], "Not decided at the papers' size; ahead at `ci`."),
+        (HIGH, LOW, "Yes, ahead at both sizes; the difference is smaller than at `ci`."),
+        (LOW, HIGH, "Yes, ahead at both sizes; the difference is larger than at `ci`."),
+        (LOW, BEHIND, "No, ahead at `ci` and behind at the papers' size; the difference is larger than at `ci`."),
+        (LOW, [-9.0, 1.0, 12.0], "Not decided at the papers' size; ahead at `ci`."),
         ([-1.0, 1.0], [-1.0, 1.0], "Undecided at both sizes."),
         ([1.0, 2.0], [-1.0], "The opposite sign; one seed cannot say more."),
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
@@ -142,26 +141,22 @@ def test_a_figure_stands_for_the_claims_below_it_until_the_next_heading(measured
     assert '<a href="91_alpha.html">Where it was measured</a>' in row(text, "J20-false"), "it is shown nowhere"
 
 
-def test_the_numbers_behind_a_verdict() -> None:
-    def text_of(**arrays: Any) -> list[list[str]]:
-        result = claims.ClaimResult("one", "number", "supported", 1.0, None, None, 0.1, 1)
-        return list(csv.reader(numbers_of(claims.Measurement(result, "ci", "digits", arrays)).splitlines()))
-
-    assert text_of(values=[0.5, None]) == [["row", "values"], ["0", "0.5"], ["1", "nan"]]
-    assert text_of(larger=[1.0, 2.0], smaller=[0.0, 0.25], units=[3.0, 3.0]) == [
-        ["row", "unit", "larger", "smaller"],
-        ["0", "3", "1", "0"],
-        ["1", "3", "2", "0.25"],
-    ]
-    assert text_of(x=[1.0, 10.0], errors=[[0.1, 0.2], [0.3, 0.4]]) == [
-        ["row", "column", "x", "errors"],
-        ["0", "0", "1", "0.1"],
-        ["0", "1", "10", "0.2"],
-        ["1", "0", "1", "0.3"],
-        ["1", "1", "10", "0.4"],
-    ]
-    assert text_of(values=[]) == [["row", "values"]]
-    assert text_of(left=1.0, right=2.0) == [["left", "right"], ["1", "2"]]
+@pytest.mark.parametrize(
+    ("arrays", "lines"),
+    [
+        ({"values": [0.5, None]}, "row,values 0,0.5 1,nan"),
+        (
+            {"larger": [1.0, 2.0], "smaller": [0.0, 0.25], "units": [3.0, 3.0]},
+            "row,unit,larger,smaller 0,3,1,0 1,3,2,0.25",
+        ),
+        ({"x": [1.0, 10.0], "errors": [[0.1, 0.2]]}, "row,column,x,errors 0,0,1,0.1 0,1,10,0.2"),
+        ({"values": []}, "row,values"),
+        ({"left": 1.0, "right": 2.0}, "left,right 1,2"),
+    ],
+)
+def test_the_numbers_behind_a_verdict(arrays: dict[str, Any], lines: str) -> None:
+    result = claims.ClaimResult("one", "number", "supported", 1.0, None, None, 0.1, 1)
+    assert numbers_of(claims.Measurement(result, "ci", "digits", arrays)).splitlines() == lines.split()
 
 
 def test_every_button_of_the_filter_has_its_rule() -> None:

@@ -13,7 +13,6 @@ from sklearn.datasets import load_digits
 from cfltr_book import SCALES, load_corpus
 from cfltr_book.data import scales
 from cfltr_book.data.corpora import units_of
-from cfltr_book.data.generated import GENERATED
 from cfltr_book.data.letor.folders import fold_of
 from cfltr_book.data.scales import check_scale
 from cfltr_core import fit_linear_ranker, ndcg
@@ -80,16 +79,6 @@ def test_every_scale_finds_enough_digits(name: str) -> None:
         assert data.n_queries == size <= pool
 
 
-@pytest.mark.parametrize("name", [*GENERATED, "digits"])
-def test_same_arguments_same_numbers_other_seed_other_numbers(name: str) -> None:
-    once, again, other = (load_corpus(name, "smoke", seed=seed) for seed in (5, 5, 6))
-    for a, b, c in zip(parts_of(once), parts_of(again), parts_of(other), strict=True):
-        np.testing.assert_array_equal(a.features, b.features)
-        np.testing.assert_array_equal(a.relevance, b.relevance)
-        np.testing.assert_array_equal(a.offsets, b.offsets)
-        assert not np.array_equal(a.relevance, c.relevance)
-
-
 def test_training_queries_do_not_change_when_the_test_set_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     smoke = SCALES["smoke"]
     larger = dataclasses.replace(smoke, name="larger", generated=(*smoke.generated[:2], 400))
@@ -119,17 +108,17 @@ def test_a_logger_has_room_to_improve() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("corpus", "scale", "seed", "message"),
     [
-        (("yahoo-like", "huge", 0), "scale is 'huge': choose one of smoke, ci, paper"),
-        (("yahoo", "ci", 0), "corpus is 'yahoo': choose yahoo-like, digits or letor:<folder>"),
-        (("digits", "ci", -1), "seed is -1: expected a whole number of at least 0"),
-        (("digits", "ci", 1.0), r"seed is 1\.0: expected a whole number of at least 0"),
+        ("yahoo-like", "huge", 0, "scale is 'huge'"),
+        ("yahoo", "ci", 0, "corpus is 'yahoo'"),
+        ("digits", "ci", -1, "seed is -1"),
+        ("digits", "ci", 1.0, r"seed is 1\.0"),
     ],
 )
-def test_load_corpus_refuses(arguments: tuple, message: str) -> None:
+def test_load_corpus_refuses(corpus: str, scale: str, seed: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        load_corpus(*arguments[:2], seed=arguments[2])
+        load_corpus(corpus, scale, seed=seed)
 
 
 SEEDS = [0, 1, 2, 3, 4, 5, 6, 9, 10, 3]

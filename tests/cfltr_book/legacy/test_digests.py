@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import oracles
 import pytest
-import scipy.special
 import torch
 
 from cfltr_book.legacy import digests
@@ -27,7 +26,7 @@ from cfltr_book.legacy.digests import (
     package_digest,
     plain_code,
 )
-from cfltr_core import PositionBasedUser, power_examination
+from cfltr_core import power_examination
 
 PLAIN = """
 import math
@@ -100,7 +99,6 @@ def test_code_digest_sees_what_matters_and_nothing_else(tmp_path: Path) -> None:
         changed = oracles.replaced_once(PLAIN, old, new)
         found.add(code_digest(program(changed, tmp_path)))
         assert len(found) == 2 + list(CHANGES).index(what), what
-    assert len(found) == 1 + len(CHANGES)
 
 
 def test_code_digest_is_the_same_in_another_process(tmp_path: Path) -> None:
@@ -159,11 +157,8 @@ class Plain:
         self.value = value
 
 
-class Slotted:
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
+def above(base: type) -> type:
+    return type("Above", (base,), {"__module__": __name__})
 
 
 net = torch.nn.Linear(2, 1)
@@ -171,8 +166,6 @@ net = torch.nn.Linear(2, 1)
 PAIRS = {
     "numbers": (1, 2),
     "types": (1, 1.0),
-    "words": ("a", "b"),
-    "lists": ([1, 2], [2, 1]),
     "list and tuple": ([1], (1,)),
     "sets": ({1, 2}, {1, 3}),
     "dictionaries": ({"a": 1}, {"a": 2}),
@@ -181,17 +174,14 @@ PAIRS = {
     "kinds of array": (np.zeros(2), np.zeros(2, dtype=int)),
     "arrays of words": (np.array(["a", None]), np.array(["a", 1])),
     "objects": (Plain(1), Plain([1])),
-    "objects with slots": (Slotted(1), Slotted(2)),
     "of the package": (power_examination(1.0), power_examination(2.0)),
-    "users": (PositionBasedUser([1.0, 0.5]), PositionBasedUser([1.0, 0.25])),
     "partial functions": (functools.partial(max, 1), functools.partial(max, 2)),
     "methods": (Plain(1).__init__, Plain(2).__init__),
     "cached functions": (functools.cache(lambda: 1), functools.cache(lambda: 2)),
     "built-in functions": (len, sum),
     "functions of NumPy": (np.sum, np.mean),
-    "ufuncs": (scipy.special.expit, scipy.special.logit),
-    "classes": (Plain, Slotted),
-    "modules": (np, scipy),
+    "classes": (Plain, ModuleType),
+    "classes that stand on others": (above(Plain), above(dict)),
     "networks": (net, torch.nn.Linear(2, 1)),
     "tensors": (torch.zeros(2), torch.ones(2)),
 }
@@ -209,19 +199,6 @@ def test_describe_does_not_depend_on_order_where_none_is_meant() -> None:
     assert describe({"a": 1, "b": 2}, "x") == describe({"b": 2, "a": 1}, "x")
     assert describe({"x", "y", "z"}, "x") == describe({"z", "y", "x"}, "x")
     assert describe(np.float64(0.5), "x") == describe(0.5, "x")
-
-
-class Key:
-    """A key that holds something."""
-
-    def __init__(self, held: Any) -> None:
-        self.held = held
-
-
-def test_describe_takes_keys_that_cannot_be_compared() -> None:
-    """Of two descriptions of arrays one has a type where the other has a shape."""
-    keys = Key(np.array([1.0])), Key(np.array([None]))
-    assert describe(dict.fromkeys(keys, 0), "x") == describe(dict.fromkeys(keys[::-1], 0), "x")
 
 
 def test_a_shared_generator_is_found_wherever_it_hides() -> None:
@@ -287,11 +264,6 @@ def test_in_a_notebook_the_cells_executed_so_far_take_part() -> None:
     assert twice[0] != thrice[0]  # the same cell twice, but x has another value
 
 
-class Holder:
-    def __init__(self, held: Any) -> None:
-        self.held = held
-
-
 def test_each_object_is_described_once_and_a_circle_says_where_it_returns() -> None:
     circle: list[Any] = [1]
     circle.append(circle)
@@ -305,16 +277,8 @@ def stuck() -> Any:
     return (i for i in ())
 
 
-class Stuck:
-    part = stuck()
-
-
 def reads() -> Any:
     return STUCK
-
-
-def defaults(x: Any = stuck()) -> Any:  # noqa: B008
-    return x
 
 
 def closed(part: Any) -> Callable[[], Any]:
@@ -322,34 +286,20 @@ def closed(part: Any) -> Callable[[], Any]:
 
 
 STUCK = stuck()
-# Where the value that cannot be written sits, and what the message calls it.
-PLACES: dict[str, tuple[Any, str]] = {
-    "itself": (stuck(), "x"),
-    "a list": ([0, stuck()], "x[1]"),
-    "a tuple": ((0, stuck()), "x[1]"),
-    "a set": ({stuck()}, "x"),
-    "a mapping": ({"a": {1: stuck()}}, "x['a'][1]"),
-    "a key": ({stuck(): 1}, "x"),
-    "an array": (np.array([None, stuck()]), "x"),
-    "a class": (Stuck, "x.part"),
-    "a base": (type("Below", (Stuck,), {"__module__": __name__}), "x.part"),
-    "an object": (Holder(stuck()), "a part of x[2]['held']"),
-    "a method": (Holder(stuck()).__init__, "a part of x[2]['held']"),
-    "a name of the module": (reads, "STUCK"),
-    "a default": (defaults, "a default of x[0][0]"),
-    "a closure": (closed(stuck()), "part"),
-    "a method of what is built in": ([stuck()].append, "x[0]"),
-    "a property": (property(closed(stuck())), "part"),
-    "a cached function": (functools.cache(reads), "STUCK"),
-}
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_the_message_says_where_it_sits(place: str) -> None:
-    value, name = PLACES[place]
-    with pytest.raises(NotWritten) as found:
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (stuck(), "x"),
+        ({"a": [0, {1: stuck()}]}, r"x\['a'\]\[1\]\[1\]"),
+        (np.array([None, stuck()]), "x"),
+        (type("Below", (), {"__module__": __name__, "part": stuck()}), r"x\.part"),
+        (Plain(stuck()).__init__, r"a part of x\[2\]\['value'\]"),
+        (functools.cache(reads), "STUCK"),
+        (closed(stuck()), "part"),
+    ],
+)
+def test_what_cannot_be_written_is_named_wherever_it_sits(value: Any, name: str) -> None:
+    with pytest.raises(NotWritten, match=f"^{name} is a generator, which cannot be written"):
         describe(value, "x")
-    assert str(found.value) == (
-        f"{name} is a generator, which cannot be written into the key of a kept result: "
-        "pass it as a setting made of numbers, strings, arrays, lists or dictionaries"
-    )

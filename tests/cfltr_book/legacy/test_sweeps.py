@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
@@ -17,8 +16,7 @@ import pytest
 
 from cfltr_book import Run
 from cfltr_book.legacy import digests
-from cfltr_book.legacy.digests import describe, digest
-from cfltr_book.legacy.sweeps import Cell, batches_of, pack, run_cells, unpack
+from cfltr_book.legacy.sweeps import batches_of, pack, unpack
 
 RUN = Run("smoke", "digits", 3)
 SETTINGS = [{"eta": 0.5}, {"eta": 1.0}]
@@ -46,19 +44,19 @@ def test_every_cell_once_in_order_whatever_the_number_of_workers(workers: int, t
 
 
 def test_what_was_kept_is_not_computed_again(tmp_path: Path) -> None:
+    """A result that is None is one, too."""
     folder = tmp_path / "calls"
     folder.mkdir()
 
-    def counted(seed: int, rng: np.random.Generator) -> list[float]:
+    def counted(seed: int, rng: np.random.Generator) -> list[float] | None:
         (folder / f"{seed}-{len(list(folder.iterdir()))}").touch()
-        return [seed, rng.random()]
+        return None if seed == 4 else [seed, rng.random()]
 
     first = RUN.each_seed(counted, stream=7, store=tmp_path / "store")
-    assert RUN.each_seed(counted, stream=7, store=tmp_path / "store") == first
-    assert len(list(folder.iterdir())) == 2
-    more = RUN.each_seed(counted, stream=7, seeds=[3, 4, 5], store=tmp_path / "store")
-    assert more[:2] == first
-    assert len(list(folder.iterdir())) == 3
+    assert first == [[3, *oracles.uniforms([3, 7], 1)], None]
+    for seeds, calls in (([3, 4], 2), ([3, 4, 5], 3)):
+        assert RUN.each_seed(counted, stream=7, seeds=seeds, store=tmp_path / "store")[:2] == first
+        assert len(list(folder.iterdir())) == calls
 
 
 def test_the_key_knows_every_ingredient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,22 +114,9 @@ def test_every_damaged_byte_is_noticed_or_changes_nothing() -> None:
     assert wrong >= len(oracles.raw_bytes(result["values"].tolist()))
 
 
-class Odd:
-    """Something that cannot be kept."""
-
-
 RESULTS = [
-    None,
-    True,
-    3,
-    -0.0,
-    math.inf,
-    "ε₊",
-    [1, [2.5, "x"], {}],
-    {"a": {1: "one", 2.5: None}, "b": []},
-    np.arange(6, dtype=np.float32).reshape(2, 3),
-    np.array([True, False]),
-    np.array("word"),
+    *(None, True, 3, -0.0, math.inf, "ε₊", [1, [2.5, "x"], {}], {"a": {1: "one", 2.5: None}, "b": []}),
+    *(np.arange(6, dtype=np.float32).reshape(2, 3), np.array([True, False]), np.array("word")),
     np.zeros((0, 3), dtype=np.int8),
 ]
 
@@ -158,16 +143,10 @@ def test_results_have_one_form_whether_kept_or_not(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ({"fit": [Odd()]}, r"the result of digits, smoke, seed 3\['fit'\]\[0\] is a Odd, which cannot be kept"),
-        (np.array([None]), "is a ndarray, which cannot be kept"),
-        ({(1, 2): 3}, "is a dict, which cannot be kept: .* simple keys"),
-        (1j, "is a complex, which cannot be kept"),
-    ],
+    ("value", "place"), [({"fit": [object()]}, r"\['fit'\]\[0\]"), (np.array([None]), ""), ({(1, 2): 3}, ""), (1j, "")]
 )
-def test_results_that_cannot_be_kept_name_their_cell(value: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_results_that_cannot_be_kept_name_their_cell(value: Any, place: str) -> None:
+    with pytest.raises(ValueError, match=rf"digits, smoke, seed 3{place} is a \w+, which cannot be kept"):
         RUN.each_seed(lambda seed, rng: value, stream=1)
 
 
@@ -178,40 +157,23 @@ def never(*arguments: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"seeds": []}, "there is nothing to run"),
-        ({"settings": []}, "there is nothing to run"),
-        ({"seeds": [0, 0]}, "digits, smoke, seed 0 stands twice; name each once"),
+        ({"seeds": [0, 0]}, "digits, smoke, seed 0 stands twice"),
         ({"settings": [1.0, 2.0, 1.0]}, r"digits, smoke, seed 3, 1\.0 stands twice"),
-        ({"seeds": [-1]}, "seed is -1"),
-        ({"stream": -1}, "stream is -1"),
-        ({"stream": []}, "stream is empty"),
-        ({"stream": 1.5}, r"stream is 1\.5: expected a whole number"),
-        (
-            {"settings": [1.0, (i for i in "ab")], "store": "store"},
-            r"settings\[1\] is a generator, which cannot be written",
-        ),
+        ({"settings": [1.0, (i for i in "ab")]}, r"settings\[1\] is a generator"),
     ],
 )
-def test_bad_arguments_are_refused_before_any_cell_runs(
-    changes: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_cells_that_have_no_key_of_their_own_are_refused(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=message):
-        RUN.each_seed(never, **{"stream": 1, **changes})
+        RUN.each_seed(never, stream=1, store=tmp_path / "store", **changes)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_generator_that_cells_would_share_is_refused() -> None:
     shared = {"rng": np.random.default_rng(0)}
-
-    def reads(seed: int, rng: np.random.Generator) -> float:
-        return shared["rng"].random()
-
     with pytest.raises(
         ValueError, match=r"shared\['rng'\] is a generator of random numbers that all cells would share"
     ):
-        RUN.each_seed(reads, stream=1)
-    assert RUN.each_seed(lambda seed, rng: rng.random() < 2, stream=1) == [True, True]
+        RUN.each_seed(lambda seed, rng: shared["rng"].random(), stream=1)
 
 
 def test_the_engine_writes_under_a_scratch_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,87 +192,6 @@ def test_the_engine_writes_under_a_scratch_name(tmp_path: Path, monkeypatch: pyt
     assert list(tmp_path.iterdir()) == []
     monkeypatch.undo()
     assert RUN.each_seed(experiment, SETTINGS, stream=7, store=tmp_path) == oracles.each_seed([3, 4], SETTINGS, [7])
-
-
-def members(content: bytes) -> dict[str, Any]:
-    with np.load(io.BytesIO(content)) as found:
-        return {name: found[name] for name in found.files}
-
-
-def test_a_file_about_something_else_says_what() -> None:
-    content = pack(1, {"seed": 1})
-    with pytest.raises(ValueError, match=r"""^the file is about \{"seed": 1\}, not about \{'seed': 2\}$"""):
-        unpack(content, {"seed": 2})
-    assert unpack(pack(1, {"stream": (7, 2)}), {"stream": (7, 2)}) == 1  # a tuple is a list in JSON
-    assert unpack(content, {"seed": 1}) == 1
-
-
-@pytest.mark.parametrize("settings", [None, [{"eta": 0.5}, "words"]])
-def test_a_file_says_which_cell_it_is(tmp_path: Path, settings: list[Any] | None) -> None:
-    calls: list[Any] = []
-
-    def cell(*arguments: Any) -> list[Any]:
-        return [*arguments[:-1], arguments[-1].random()]
-
-    found = RUN.each_seed(cell, settings, stream=[7, 2], seeds=[5], store=tmp_path)
-    draw = np.random.default_rng([5, 7, 2]).random()
-    calls = [[5, draw]] if settings is None else [[[5, setting, draw] for setting in settings]]
-    assert found == calls
-    about = [json.loads(members(path.read_bytes())["about"].tobytes()) for path in sorted(tmp_path.iterdir())]
-    keys = {digest(describe(setting, "x")) for setting in settings or [None]}
-    for record in about:
-        assert {**record, "setting": None} == {
-            "corpus": "digits", "scale": "smoke", "seed": 5, "stream": [7, 2], "setting": None
-        }  # fmt: skip
-    assert {record["setting"] for record in about} == keys
-    assert {path.suffix for path in tmp_path.iterdir()} == {".npz"}
-    assert all(len(path.stem) == 32 for path in tmp_path.iterdir())
-
-
-def test_cells_are_named_in_messages() -> None:
-    def odd(*arguments: Any) -> Any:
-        return object()
-
-    with pytest.raises(ValueError, match=r"^the result of digits, smoke, seed 3 is a object, which cannot be kept: "):
-        RUN.each_seed(odd, stream=1)
-    with pytest.raises(ValueError, match=r"^the result of digits, smoke, seed 4, \{'eta': 0\.5\} is a object, which"):
-        RUN.each_seed(odd, [{"eta": 0.5}], stream=1, seeds=[4])
-    long = "x" * 100
-    with pytest.raises(ValueError, match=rf"^the result of digits, smoke, seed 3, '{'x' * 59} is a object, which"):
-        RUN.each_seed(odd, [long], stream=1)
-    twice = [
-        Cell("one", {"seed": 1}, arguments=(1,), stream=(1,)),
-        Cell("two", {"seed": 1}, arguments=(2,), stream=(2,)),
-    ]
-    with pytest.raises(ValueError, match=r"^settings, seeds: two stands twice; name each once$"):
-        run_cells(odd, twice)
-
-
-def test_what_is_none_is_kept_too(tmp_path: Path) -> None:
-    folder = tmp_path / "calls"
-    folder.mkdir()
-
-    def nothing(seed: int, rng: np.random.Generator) -> None:
-        (folder / str(len(list(folder.iterdir())))).touch()
-
-    for _ in range(2):
-        assert RUN.each_seed(nothing, stream=1, seeds=[3], store=tmp_path / "store") == [None]
-    assert len(list(folder.iterdir())) == 1
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_cells_of_a_seed_run_on_one_worker(tmp_path: Path, workers: int) -> None:
-    def cell(seed: int, setting: int, rng: np.random.Generator) -> list[Any]:
-        return [seed, setting, rng.random(), os.getpid()]
-
-    alone = RUN.each_seed(cell, [1, 2, 3], stream=4, seeds=[5, 6])
-    with joblib.parallel_config(backend="loky", n_jobs=workers):
-        found = RUN.each_seed(cell, [1, 2, 3], stream=4, seeds=[5, 6], store=tmp_path, by_seed=True)
-    assert [[row[:3] for row in rows] for rows in found] == [[row[:3] for row in rows] for rows in alone]
-    assert [len({row[3] for row in rows}) for rows in found] == [1, 1]
-    assert len(list(tmp_path.iterdir())) == 6
-    # Found again: by whom it was computed is kept, too.
-    assert RUN.each_seed(cell, [1, 2, 3], stream=4, seeds=[5, 6], store=tmp_path, by_seed=True) == found
 
 
 @pytest.mark.parametrize(

@@ -100,11 +100,7 @@ def test_a_module_that_is_corrected_is_imported_again(evidence: Callable[[str], 
     [
         ("toy-first", "toy-third", "id is 'toy-third': no such claim; add it to"),
         ("toy-first", "toy-second", r"toy-second is measured twice, by second and cfltr_book\.evidence\.ch91\.first"),
-        (
-            "toy-first",
-            "toy-far",
-            r"ch91\.first measures toy-far, a claim of chapter 92: move it to .*ch92",
-        ),
+        ("toy-first", "toy-far", r"ch91\.first measures toy-far, a claim of chapter 92: move it to .*ch92"),
         ('{"left": [1.0], "right": [2.0]}', "[1.0]", "toy-first: first returned a list, expected a mapping with the"),
         ('"right": [2.0]', '"wrong": [2.0]', r"toy-first: a claim of kind identity takes \('left', 'right'\)"),
         ('section="naive"', 'section="late"', "section is 'naive': the sections of ch91.py are late, other"),
@@ -134,12 +130,3 @@ def test_a_module_that_does_not_exist_is_named_and_one_that_it_lacks_stays_so(ev
     evidence(f"import no_such_package\n{TOY}")
     with pytest.raises(ModuleNotFoundError, match="no_such_package"):
         RUN.evidence("ch91", "naive")
-
-
-def test_a_number_is_recorded_and_a_phrase_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CFLTR_RUN_DIR", str(tmp_path))
-    RUN.number("share-of-clicks", 0.25, form="{:.0%}")
-    (kept,) = map(json.loads, oracles.texts(str(tmp_path)).values())
-    assert kept == {"name": "share-of-clicks", "kind": "number", "value": 0.25, "text": "25%"}
-    with pytest.raises(ValueError, match="value of who-wins is the phrase 'IPS wins': record a number"):
-        RUN.number("who-wins", "IPS wins")  # type: ignore[arg-type]

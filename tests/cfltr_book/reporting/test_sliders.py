@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from cfltr_book import Run, figure
-from cfltr_book.reporting import pictures
+from cfltr_book import Run
 from cfltr_book.reporting.sliders import FEWEST, LONGEST_FACT, MOST
 
 slider = Run("smoke", "digits").slider
@@ -30,8 +30,6 @@ def told(eta: float) -> tuple[str, str]:
 
 def examined(eta: float) -> tuple[Figure, dict[str, Any], str, str]:
     """One frame, on axes whose limits follow from its own numbers."""
-    import matplotlib.pyplot as plt
-
     ranks = np.arange(1.0, 4.0)
     fig, ax = plt.subplots()
     ax.plot(ranks, 100 * ranks**-eta)
@@ -53,7 +51,6 @@ def changed(position: int, value: Any) -> Any:
 
 def on_axes(rows: int = 1, size: tuple[int, int] | None = None, **settings: Any) -> Any:
     """``examined`` with other axes at eta 1."""
-    import matplotlib.pyplot as plt
 
     def draw(eta: float) -> tuple[Any, ...]:
         found = examined(eta)
@@ -75,8 +72,6 @@ def read(run: Path, id: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("dense", [False, True])
 def test_a_slider_is_a_figure_with_frames_beside_it(run: Path, dense: bool) -> None:
-    import matplotlib.pyplot as plt
-
     plt.close("all")  # whatever an earlier test left open
     kept = plt.figure()
     slider(examined, "fig-looks", knob=KNOB, values=VALUES, start=0.5, caption=CAPTION, dense=dense)
@@ -131,48 +126,31 @@ def test_the_limits_of_all_frames_hold_what_any_shows() -> None:
     assert {fig.axes[0].get_ylim() for fig in made} == {(min(low for low, _ in alone), max(high for _, high in alone))}
 
 
-def test_a_notebook_is_shown_the_still_like_any_figure(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[tuple[Any, Any]] = []
-    monkeypatch.setattr(pictures, "show", lambda bundle, about: shown.append((bundle, about)))
-    slider(examined, "fig-looks", knob=KNOB, values=VALUES, caption=CAPTION)
-    drawn = [dict(bundle) for bundle, _ in shown]
-    fig, data, _, alt = examined(1)
-    # On the limits that all frames share.
-    fig.axes[0].set_ylim(
-        *(f([examined(eta)[0].axes[0].get_ylim()[i] for eta in VALUES]) for i, f in ((0, min), (1, max)))
-    )
-    figure(fig, "fig-looks", caption=drawn[1]["text/plain"], alt=alt, data=data)
-    assert [dict(bundle) for bundle, _ in shown[2:]] == drawn
-    assert [about for _, about in shown[2:]] == [about for _, about in shown[:2]]
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"caption": "Short."}, "caption of fig-looks: say what is shown"),
+        ({"caption": "Short."}, "caption of fig-looks"),
         *(({"values": range(n)}, rf"expected {FEWEST} to {MOST} numbers, got shape \({n},\)") for n in (2, MOST + 1)),
-        *(({"values": [0, b, 1]}, r"values\[2\] of fig-looks is 1, not above the one before") for b in (2, 1)),
+        *(({"values": [0, x, 1]}, r"values\[2\] of fig-looks is 1, not above the one before") for x in (2, 1)),
         *(({"values": [0, 1, x]}, rf"values\[2\] of fig-looks is {x}: expected a finite") for x in (np.inf, np.nan)),
-        ({"form": "{:.0f}"}, r"form of fig-looks is '\{:.0f\}', which writes two values alike: 0, 0, 1, 2"),
-        ({"start": 0.7}, "start of fig-looks is 0.7: choose one of the values, 0, 0.5, 1, 2"),
-        ({"knob": " "}, "knob of fig-looks is ' ': expected plain words"),
-        ({"knob": "$\\eta$"}, "knob of fig-looks is .*: expected plain words"),
+        ({"form": "{:.0f}"}, "form of fig-looks"),
+        ({"start": 0.7}, "start of fig-looks is 0.7"),
+        *(({"knob": knob}, "knob of fig-looks is") for knob in (" ", "$\\eta$")),
         ({"knob": "rank"}, "data of fig-looks has a column 'rank' of its own"),
         ({"draw": changed(1, {})}, f"at {KNOB} = 1: data of fig-looks is empty"),
-        ({"draw": changed(3, "A chart.")}, f"at {KNOB} = 1: alt of fig-looks: expected at least 40 characters"),
+        ({"draw": changed(3, "A chart.")}, f"at {KNOB} = 1: alt of fig-looks"),
         ({"draw": changed(3, told(0)[1])}, "alt of fig-looks: two frames have the same one"),
-        ({"draw": changed(2, "")}, f"fact of fig-looks at {KNOB} = 1 is '': expected plain words"),
-        ({"draw": changed(2, "x" * (LONGEST_FACT + 1))}, f"at most {LONGEST_FACT} characters"),
-        *(({"draw": changed(2, text)}, "expected plain words on one line") for text in ("two\nlines", "it **wins**")),
-        ({"draw": lambda eta: examined(eta)[:3]}, "draw of fig-looks at .* = 0: expected it to return figure, data, "),
+        *(
+            ({"draw": changed(2, text)}, f"fact of fig-looks at {KNOB} = 1")
+            for text in ("", "x" * (LONGEST_FACT + 1), "two\nlines", "it **wins**")
+        ),
+        ({"draw": lambda eta: examined(eta)[:3]}, "draw of fig-looks at .* = 0"),
         *(({"draw": on_axes(**more)}, "1 has another size or number of axes than 0") for more in OTHER_AXES),
         *(({"draw": on_axes(**{f"{xy}label": "z"})}, f"1 and 0 differ in the label of {xy}") for xy in "xy"),
         *(({"draw": on_axes(**{f"{xy}scale": "log"})}, f"1 and 0 differ in the scale of {xy}") for xy in "xy"),
     ],
 )
 def test_slider_refuses(run: Path, changes: dict[str, Any], message: str) -> None:
-    import matplotlib.pyplot as plt
-
     arguments = {"draw": examined, "id": "fig-looks", "knob": KNOB, "values": VALUES, "caption": CAPTION} | changes
     before = plt.get_fignums()  # what other tests left open
     with pytest.raises(ValueError, match=message):

@@ -15,9 +15,9 @@ from claim_files import entry, put, spec
 from cfltr_book import claim, mean_interval
 from cfltr_book.data.corpora import units_of
 from cfltr_book.reporting import claim_registry
-from cfltr_book.reporting.claim_registry import MEASURED_BY, VERDICTS, Claim, level_of
+from cfltr_book.reporting.claim_registry import MEASURED_BY, Claim, level_of
 from cfltr_book.reporting.claims import NO_VERDICT, Measurement, NotMeasured, judge, swapped, verdict_of
-from cfltr_book.reporting.intervals import FEW_UNITS, below, log_slopes, look
+from cfltr_book.reporting.intervals import FEW_UNITS, log_slopes, look
 
 
 def unit_means(values: list[float], units: list) -> list[float]:
@@ -55,22 +55,14 @@ def test_mean_interval(name: str, level: float) -> None:
     )
 
 
-def test_mean_interval_by_hand() -> None:
-    """1, 2, 3, and folds whose means are 2, 2, 3: with 4.3027, Student's 97.5 % point at 2, from a printed table."""
-    half = 4.3027 / math.sqrt(3)
-    np.testing.assert_allclose(mean_interval([1.0, 2.0, 3.0]), [2.0, 2 - half, 2 + half], rtol=1e-4)
-    folds = mean_interval([1.0, 2.0, 0.0, 6.0, 3.0], units=[0, 1, 2, 2, 0])
-    np.testing.assert_allclose(folds, [7 / 3, (7 - 4.3027) / 3, (7 + 4.3027) / 3], rtol=1e-4)
-
-
 @pytest.mark.parametrize(
     ("values", "options", "message"),
     [
         ([], {}, r"values: expected one number per seed, got shape \(0,\)"),
-        ([[1.0, 2.0]], {}, r"values: expected one number per seed, got shape \(1, 2\)"),
-        ([1.0, math.nan], {}, r"values\[1\] is nan: a seed without a number"),
+        ([[1.0, 2.0]], {}, "values: expected one number per seed"),
+        ([1.0, math.nan], {}, r"values\[1\] is nan"),
         ([1.0, 2.0], {"level": 95}, "level is 95: expected a probability"),
-        ([1.0, 2.0], {"units": [0]}, r"units: expected one label per seed, shape \(2,\), got \(1,\)"),
+        ([1.0, 2.0], {"units": [0]}, "units: expected one label per seed"),
     ],
 )
 def test_mean_interval_refuses(values: Any, options: dict[str, Any], message: str) -> None:
@@ -144,17 +136,13 @@ def test_a_few_seeds_that_all_gave_the_same_value_decide_nothing(kind: str) -> N
 
 def test_rounding_decides_nothing() -> None:
     """Where 0.2 and 1 − 0.8 are equal by hand, five seeds that gave it neither exceed 0.2 nor fall short of it."""
-    effect = 1.0 - 0.8
-    assert effect < 0.2
-    assert not below(effect, 0.2)
-    assert below(effect, 0.2 + 1e-9)
+    assert 1.0 - 0.8 < 0.2
     many = {"larger": [1.0] * 5, "smaller": [0.8] * 5}
-    assert verdict_of(spec("ordering", margin=0.2), many, level=0.95).verdict == "inconclusive"
+    for margin, verdict in ((0.2, "inconclusive"), (0.2 - 1e-9, "supported"), (0.2 + 1e-9, "contradicted")):
+        assert verdict_of(spec("ordering", margin=margin), many, level=0.95).verdict == verdict
     for value in (0.0, 0.4):
         one = spec("number", margin=0.2, value=value)
-        assert verdict_of(one, {"values": [effect] * 5}, level=0.95).verdict == "inconclusive"
-    assert verdict_of(spec("ordering", margin=0.2 - 1e-9), many, level=0.95).verdict == "supported"
-    assert verdict_of(spec("ordering", margin=0.2 + 1e-9), many, level=0.95).verdict == "contradicted"
+        assert verdict_of(one, {"values": [1.0 - 0.8] * 5}, level=0.95).verdict == "inconclusive"
     # 0.1 + 0.2 − 0.3 is 5.6e-17: nothing, above a margin of 0 as on the page, where -0 would look like an error.
     left = {"larger": [0.1 + 0.2] * 5, "smaller": [0.3] * 5}
     found = verdict_of(spec("ordering", margin=0.0), left, level=0.95)
@@ -187,25 +175,25 @@ def test_the_statistical_claims_of_a_chapter_share_its_false_alarms(toy: dict[st
 def test_claim_records_what_the_verdict_rests_on(
     toy: dict[str, Claim], units: list[int] | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    larger, smaller = [3.0, 3.1, 2.9, 3.3, 2.8], [1.0, 1.2, 1.1, 1.4, 0.9]
+    arrays = {"larger": [3.0, 3.1, 2.9, 3.3, 2.8], "smaller": [1.0, 1.2, 1.1, 1.4, 0.9]}
     labels = None if units is None else units_of("digits", units)
     about = {"scale": "ci", "corpus": "letor:mq2008"}
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CFLTR_RUN_DIR", raising=False)
-    found = claim("more", **about, units=labels, larger=larger, smaller=np.array(smaller))
+    found = claim("more", **about, units=labels, **arrays)
     assert list(tmp_path.iterdir()) == [], "nothing is written unless the book is being run"
     monkeypatch.setenv("CFLTR_RUN_DIR", str(tmp_path))
-    assert claim("more", **about, units=labels, larger=larger, smaller=smaller) == found
-    differences = [a - b for a, b in zip(larger, smaller, strict=True)]
-    mean, low, high = oracles.mean_interval(unit_means(differences, units or [*range(5)]), 1 - 0.05 / 3)
-    assert found.verdict == oracles.verdict(low, high, 0.1, math.inf) == "supported"
+    assert claim("more", **about, units=labels, **arrays) == found
     written = json.loads((tmp_path / "claims" / "more.json").read_text(encoding="utf-8"))
     # The stored arrays alone give the verdict again.
     assert verdict_of(toy["more"], written["arrays"]) == found
+    differences = [a - b for a, b in zip(*arrays.values(), strict=True)]
+    mean, low, high = oracles.mean_interval(unit_means(differences, units or [*range(5)]), 1 - 0.05 / 3)
+    assert found.verdict == oracles.verdict(low, high, 0.1, math.inf) == "supported"
     np.testing.assert_allclose([written.pop("effect"), *written.pop("interval")], [mean, low, high], rtol=1e-8)
     assert written.pop("level") == pytest.approx(1 - 0.05 / 3, abs=1e-15)
     counted = {"seeds": 5, "units": 3 if units else 5, "reason": ""}
-    arrays = {"larger": larger, "smaller": smaller, **({"units": units} if units else {})}
+    arrays |= {"units": units} if units else {}
     assert written == {"id": "more", "verdict": "supported", **counted, **about, "arrays": arrays}
     exact = {"left": [1.0, 2.0], "right": [1.0, 2.5]}
     one = claim("same", scale="ci", corpus="digits", units=[0, 0], **exact)
@@ -257,11 +245,7 @@ def test_numbers_that_allow_no_verdict_stop_a_chapter_only_where_the_claim_gates
     for scale, corpus in (("smoke", "yahoo-like"), ("ci", "digits")):
         result = claim(one.id, scale=scale, corpus=corpus, **arrays)
         assert (result.verdict, result.interval, result.seeds, result.threshold) == (NO_VERDICT, None, 0, 0.5)
-        assert math.isnan(result.effect)
-        text = result._repr_markdown_()
-        assert text.startswith("**Claim `some-claim`: no verdict.** Something holds. *(somewhere; some-claim")
-        assert result.reason in text
-    assert NO_VERDICT not in VERDICTS, "nothing can be expected to have none"
+        assert result.reason in result._repr_markdown_()
 
 
 @pytest.mark.parametrize(
@@ -316,18 +300,12 @@ def test_a_verdict_depends_on_no_other_field_than_those_it_is_measured_by(
 
 def test_the_text_of_a_result(toy: dict[str, Claim]) -> None:
     """On its page it bears the mark by which that finds its claim, a link to the scoreboard and an anchor."""
-    result = verdict_of(toy["two"], {"values": [2.0, 2.01, 1.99]})
+    result = verdict_of(toy["two"], {"values": [2.0, 2.1, 1.8], "units": [0, 1, 0]})
     plain = result.markdown()
-    assert plain == (
-        "**Claim `two`: supported.** Something holds. *(somewhere; mean 2, 95.0% interval [1.98, 2.02] "
-        "over 3 seeds; must lie within 2 ± 0.1)*"
-    )
+    assert plain.startswith("**Claim `two`: inconclusive.** Something holds. *(somewhere; mean 2, 95.0% interval [")
+    assert plain.endswith("] over 3 seeds in 2 folds; must lie within 2 ± 0.1)*")
     about = {"cfltr": {"claim": "two"}}
     assert result._repr_mimebundle_() == ({"text/markdown": plain, "text/plain": repr(result)}, about)
-    linked = '<a href="board.html#claim-two">`two`</a>'
-    assert result.markdown(scoreboard="board.html") == plain.replace("`two`", linked)
-    anchored = result.markdown(scoreboard="board.html", anchor=True)
-    assert anchored == plain.replace("`two`", f'<span id="claim-two"></span>{linked}')
-    folds = verdict_of(toy["two"], {"values": [2.0, 2.1, 1.8], "units": [0, 1, 0]})
-    assert "] over 3 seeds in 2 folds;" in folds.markdown()
+    anchored = '<span id="claim-two"></span><a href="board.html#claim-two">`two`</a>'
+    assert result.markdown(scoreboard="board.html", anchor=True) == plain.replace("`two`", anchored)
     assert [spec(each="log").counted(values) for values in (1, 2)] == ["1 log", "2 logs"]

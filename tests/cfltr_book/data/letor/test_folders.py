@@ -85,26 +85,29 @@ def test_features_absent_from_one_part_and_dropped_ones(tmp_path: Path) -> None:
 
 
 def test_folders_that_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="folder: there is no folder"):
-        read_collection(tmp_path / "absent", 0)
-    with pytest.raises(ValueError, match="seed is -1: expected a whole number of at least 0"):
-        read_collection(tmp_path, -1)
+    def refused(folder: str, message: str, seed: int = 0) -> None:
+        with pytest.raises((ValueError, FileNotFoundError), match=message):
+            read_collection(tmp_path / folder, seed)
+
+    def written(folder: str, *names: str) -> None:
+        for name in names:
+            write(tmp_path / folder / name, 1, n_queries=2)
+
+    refused("absent", "folder: there is no folder")
+    refused("", "seed is -1: expected a whole number of at least 0", seed=-1)
+    refused("", r"holds no SVMlight file: expected S1 … S5, or train / vali / test.*\.svm\.gz")
     for name in ("one", "two"):
-        for part in ("train", "vali", "test"):
-            write(tmp_path / name / f"{part}.txt", 1)
-    with pytest.raises(ValueError, match=r"collections in \['one', 'two'\]: name one of these"):
-        read_collection(tmp_path, 0)
-    write(tmp_path / "one" / "test.txt.gz", 1)
-    with pytest.raises(ValueError, match=r"holds test\.txt and test\.txt\.gz: keep one of the two"):
-        read_collection(tmp_path / "one", 0)
-    for part in ("train", "vali", "test"):
-        write(tmp_path / "three" / "Fold1" / f"{part}.txt", 1)
-    assert read_collection(tmp_path / "three", 5)[0].n_docs == 1
-    with pytest.raises(ValueError, match="has Fold1 but no Fold3, which the seed asks for: unpack it"):
-        read_collection(tmp_path / "three", 2)
-    write(tmp_path / "small" / "all.txt", 1, n_queries=2)
-    with pytest.raises(ValueError, match="holds 2 queries: too few to split into three parts"):
-        read_collection(tmp_path / "small", 0)
+        written(name, "train.txt", "vali.txt", "test.txt")
+    refused("", r"collections in \['one', 'two'\]: name one of these")
+    written("one", "test.txt.gz")
+    refused("one", r"holds test\.txt and test\.txt\.gz: keep one of the two")
+    written("other", "train.txt", "other.txt")
+    refused("other", r"holds \['other', 'train'\]: expected S1 … S5")
+    written("three", *(f"Fold1/{part}.txt" for part in ("train", "vali", "test")))
+    assert read_collection(tmp_path / "three", 5)[0].n_docs == 2
+    refused("three", "has Fold1 but no Fold3, which the seed asks for: unpack it", seed=2)
+    written("small", "all.txt")
+    refused("small", "holds 2 queries: too few to split into three parts")
 
 
 def test_a_corpus_uses_the_cache_that_the_environment_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,47 +319,33 @@ def test_parts_agree_on_features_and_threshold(tmp_path: Path, names: list[str])
         assert {data.features.shape[1] for data in found} == {5}
 
 
-def test_folders_without_a_known_layout(tmp_path: Path) -> None:
-    with pytest.raises(
-        ValueError, match=r"holds no SVMlight file: expected S1 … S5, or train / vali / test.*\.svm\.gz"
-    ):
-        read_collection(tmp_path, 0)
-    write_some(tmp_path / "train.txt", 0)
-    write_some(tmp_path / "other.txt", 0)
-    with pytest.raises(ValueError, match=r"holds \['other', 'train'\]: expected S1 … S5"):
-        read_collection(tmp_path, 0)
-
-
 @pytest.mark.oracle("corpora.letor_folder", "corpora.check_corpus")
 def test_the_folder_of_a_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(corpus: str, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            check_corpus(corpus)
+        with pytest.raises(ValueError, match=message):
+            letor_folder(corpus)
+
     monkeypatch.delenv("CFLTR_DATA", raising=False)
-    with pytest.raises(ValueError, match="'letor:mine', but the environment variable CFLTR_DATA is not set: set it"):
-        check_corpus("letor:mine")
+    refused("letor:mine", "'letor:mine', but the environment variable CFLTR_DATA is not set")
     monkeypatch.setenv("CFLTR_DATA", str(tmp_path / "absent"))
-    with pytest.raises(
-        ValueError, match=f"'letor:mine', but there is no folder {tmp_path / 'absent'}, which CFLTR_DATA"
-    ):
-        letor_folder("letor:mine")
+    refused("letor:mine", f"'letor:mine', but there is no folder {tmp_path / 'absent'}, which CFLTR_DATA")
     monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
-    looked_at = f"'letor:mine', but there is no folder {tmp_path / 'mine'}: CFLTR_DATA is {tmp_path}, which holds"
-    with pytest.raises(ValueError, match=f"{looked_at} no folder; name one of these, or set CFLTR_DATA to"):
-        letor_folder("letor:mine")
-    (tmp_path / "yours").mkdir()
-    (tmp_path / "theirs").mkdir()
+    looked_at = f"but there is no folder {tmp_path / 'mine'}: CFLTR_DATA is {tmp_path}, which holds"
+    refused("letor:mine", f"{looked_at} no folder")
+    for name in ("yours", "theirs"):
+        (tmp_path / name).mkdir()
     (tmp_path / "a file").touch()
-    with pytest.raises(ValueError, match=looked_at.replace("mine'", "mine@2,normalise'") + " theirs, yours; name one"):
-        letor_folder("letor:mine@2,normalise")
+    refused("letor:mine@2,normalise", f"'letor:mine@2,normalise', {looked_at} theirs, yours; name one")
     texts = {name: write_some(tmp_path / "mine" / f"{name}.txt", i) for i, name in enumerate(("train", "vali", "test"))}
-    assert letor_folder("letor:mine") == (tmp_path / "mine").resolve()
-    assert letor_folder("letor:mine@1,log1p") == (tmp_path / "mine").resolve()
-    assert check_corpus("letor:mine") == "letor:mine"
+    for name in ("letor:mine", "letor:mine@1,log1p"):
+        assert (letor_folder(name), check_corpus(name)) == ((tmp_path / "mine").resolve(), name)
     corpus = load_corpus("letor:mine", "smoke", seed=0)
-    assert corpus.name == "letor:mine"
     for data, text in zip((corpus.train, corpus.validation, corpus.test), texts.values(), strict=True):
         assert_same(data, text)
-        assert data.relevance.tolist() == oracles.svmlight_parse(text, 4)[1]
     for other in ("letor:", "letor:@2", "letor", "mine", ""):
-        with pytest.raises(ValueError, match="choose yahoo-like, digits or letor:<folder>, a folder below"):
+        with pytest.raises(ValueError, match="choose yahoo-like, digits or letor:<folder>"):
             check_corpus(other)
     assert [check_corpus(name) for name in ("yahoo-like", "digits")] == ["yahoo-like", "digits"]
 
@@ -407,39 +396,25 @@ def test_an_option_that_stands_twice(text: str, option: str, field: str) -> None
 
 
 def test_raw_values_are_changed_by_the_name_of_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One query of three documents in each part; the reader's own options are checked in tests/letor."""
+    """What each option does is checked in ``test_options_and_report.py``."""
     monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
-    (tmp_path / "raw").mkdir()
-    columns = [[0.0, 3.0, 15.0], [5.0, 5.0, 5.0], [-1.0, 1.0, 3.0]]
-    lines = [f"{d} qid:1 1:{columns[0][d]} 2:{columns[1][d]} 3:{columns[2][d]}\n" for d in range(3)]
-    for part in ("train", "vali", "test"):
-        (tmp_path / "raw" / f"{part}.txt").write_text("".join(lines), encoding="ascii")
-
-    def scaled(column: list) -> list:
-        low, high = min(column), max(column)
-        return [(x - low) / (high - low) if high > low else 0.0 for x in column]
-
-    def grown(column: list) -> list:
-        return [math.copysign(math.log(1 + abs(x)), x) for x in column]
-
-    expected = {
-        "letor:raw": columns,
-        "letor:raw@normalise": [scaled(column) for column in columns],
-        "letor:raw@log1p": [grown(column) for column in columns],
-        "letor:raw@2,log1p,normalise,drop=2": [scaled(grown(column)) for column in (columns[0], columns[2])],
-        "letor:raw@drop=3+1": [columns[1]],
-    }
-    for name, wanted in expected.items():
-        assert check_corpus(name) == name
+    for i, part in enumerate(("train", "vali", "test")):
+        write_some(tmp_path / "raw" / f"{part}.txt", i)
+    for name, options in {
+        "letor:raw": ReaderOptions(),
+        "letor:raw@normalise": ReaderOptions(normalise=True),
+        "letor:raw@2,log1p,normalise,drop=2": ReaderOptions(threshold=2, log1p=True, normalise=True, drop=(2,)),
+        "letor:raw@drop=3+1": ReaderOptions(drop=(3, 1)),
+    }.items():
         corpus = load_corpus(name, "ci", seed=0)
-        # What captions show is the whole name.
-        assert corpus.name == name
-        for data in (corpus.train, corpus.validation, corpus.test):
-            np.testing.assert_allclose(data.features, np.transpose(wanted), rtol=1e-6)
-            assert data.threshold == (2 if "@2" in name else 1)
+        assert corpus.name == check_corpus(name) == name, "what captions show is the whole name"
+        parts = (corpus.train, corpus.validation, corpus.test)
+        for data, wanted in zip(parts, read_collection(tmp_path / "raw", 0, options=options), strict=True):
+            np.testing.assert_array_equal(data.features, wanted.features)
+            assert data.threshold == wanted.threshold
     # The name wins over the argument, field by field.
     mixed = load_corpus("letor:raw@2", "ci", seed=0, options=ReaderOptions(threshold=1, drop=(2, 3))).train
-    assert (mixed.threshold, mixed.features.shape) == (2, (3, 1))
+    assert (mixed.threshold, mixed.features.shape[1]) == (2, 2)
     for name, options, message in (
         ("letor:raw@scaled", None, "'scaled' is no option"),
         ("digits", ReaderOptions(), "options: digits is not read from files"),
@@ -448,29 +423,25 @@ def test_raw_values_are_changed_by_the_name_of_the_corpus(tmp_path: Path, monkey
             load_corpus(name, "smoke", seed=0, options=options)
 
 
+NONE = "no threshold helps, since the {} split has grades of 0 only"
+
+
 @pytest.mark.parametrize(
-    ("grades", "name", "split", "found", "threshold", "remedy"),
+    ("name", "grades", "split", "found", "threshold", "remedy"),
     [
-        ((0, 0, 0), "letor:mine", "train", 0, 1, "no threshold helps, since the train split has grades of 0 only"),
-        ((1, 2, 0), "letor:mine", "test", 0, 1, "no threshold helps, since the test split has grades of 0 only"),
-        ((4, 0, 2), "letor:mine", "validation", 0, 3, "no threshold helps, since the validation split has grades"),
-        ((2, 4, 0), "letor:mine", "train", 2, 3, "no threshold helps, since the test split has grades of 0 only"),
-        ((4, 4, 2), "letor:mine", "test", 2, 3, "lower the threshold, as in letor:mine@2$"),
-        ((1, 4, 2), "letor:mine", "train", 1, 3, "lower the threshold, as in letor:mine@1$"),
-        ((1, 2, 2), "letor:mine@2", "train", 1, 2, "lower the threshold, as in letor:mine@1$"),
-        ((4, 2, 4), "letor:mine@log1p,3,drop=2", "validation", 2, 3, "as in letor:mine@2,log1p,drop=2$"),
+        ("letor:mine", (0, 0, 0), "train", 0, 1, NONE.format("train")),
+        ("letor:mine", (4, 0, 2), "validation", 0, 3, NONE.format("validation")),
+        ("letor:mine", (2, 4, 0), "train", 2, 3, NONE.format("test")),
+        ("letor:mine", (4, 4, 2), "test", 2, 3, "as in letor:mine@2$"),
+        ("letor:mine", (1, 4, 2), "train", 1, 3, "as in letor:mine@1$"),
+        ("letor:mine@2", (1, 2, 2), "train", 1, 2, "as in letor:mine@1$"),
+        ("letor:mine@log1p,3,drop=2", (4, 2, 4), "validation", 2, 3, "as in letor:mine@2,log1p,drop=2$"),
     ],
 )
 def test_a_split_without_a_relevant_document(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    grades: tuple,
-    name: str,
-    split: str,
-    found: int,
-    threshold: int,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, grades: tuple, split: str, found: int, threshold: int,
     remedy: str,
-) -> None:
+) -> None:  # fmt: skip
     """``grades`` are the largest of train, validation and test; the remedy that is named works."""
     monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
     (tmp_path / "mine").mkdir()
@@ -511,16 +482,3 @@ def test_mq2008_against_the_literal_parser(real: Callable[[str], Path]) -> None:
     np.testing.assert_array_equal(data.features, np.array(features, dtype=np.float32))
     assert data.relevance.tolist() == grades
     assert data.offsets.tolist() == offsets
-
-
-def test_webis_is_read_whole(real: Callable[[str], Path]) -> None:
-    """61 queries, 26,646 documents, 42 features, grades 0 … 4."""
-    real("webis-clueweb09")
-    corpus = load_corpus("letor:webis-clueweb09", "ci", seed=0)
-    parts = (corpus.train, corpus.validation, corpus.test)
-    assert [part.n_queries for part in parts] == [37, 12, 12]
-    assert sum(part.n_docs for part in parts) == 26_646
-    assert all(part.features.shape[1] == 42 for part in parts)
-    assert all(part.threshold == 3 for part in parts)
-    labels = np.concatenate([part.relevance for part in parts])
-    assert np.bincount(labels).tolist() == [21_808, 3_274, 1_242, 172, 150]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import gzip
 import io
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -117,39 +118,27 @@ def test_traps(tmp_path: Path, trap: str, zipped: bool) -> None:
 GOOD = b"# head\n1 qid:1 1:0.5 2:1\n0 qid:1 1:0.25 2:1\n"
 WRONG = {
     "feature twice": (b"1 qid:1 1:1 2:2 1:3\n", "feature 1 occurs twice: remove one"),
-    "feature twice in order": (b"1 qid:1 1:1 1:1\n", "feature 1 occurs twice"),
     "a query returns": (b"0 qid:2 1:1\n0 qid:1 1:1\n", "query 1 comes back after line 3: sort the file by qid"),
     "no qid": (b"1 1:0.5\n", "expected qid:N after the label, found '1:0.5'"),
     "a label only": (b"1\n", "expected qid:N after the label, found nothing"),
     "half a grade": (b"0.5 qid:2 1:1\n", r"label '0\.5': grades are whole numbers from 0 to 30"),
     "a negative grade": (b"-1 qid:2 1:1\n", "label '-1': grades are"),
-    "a large grade": (b"31 qid:2 1:1\n", "label '31': grades are"),
-    "an endless grade": (b"1e400 qid:2 1:1\n", "label '1e400': grades are"),
-    "no number as grade": (b"nan qid:2 1:1\n", "label 'nan' is not a number: this is not SVMlight"),
     "a qid in words": (b"1 qid:q7 1:1\n", "'qid:q7': expected a whole number after qid:"),
     "no number after qid": (b"1 qid: 1:1\n", "'qid:': expected a whole number"),
-    "no number after qid, behind a line of another form": (
-        b"1\tqid:1 1:1\n1 qid:\n",
-        "'qid:': expected a whole number",
-    ),
+    "no number after qid, in line 5": (b"1\tqid:1 1:1\n1 qid:\n", "'qid:': expected a whole number"),
     "an endless qid": (b"1 qid:" + b"9" * 5000 + b" 1:1\n", "'qid:9+ …': expected a whole number"),
     "two qids": (b"1 qid:2 qid:3 1:1\n", "'qid:3' is not id:value"),
     "feature 0": (b"1 qid:2 0:1\n", "feature id '0' in '0:1' is not between 1 and 10,000"),
     "a feature beyond all": (b"1 qid:2 10001:1\n", "feature id '10001' .* not between 1 and 10,000"),
-    "a feature below 0": (b"1 qid:2 -1:1\n", "'-1:1' is not id:value"),
-    "a value alone": (b"1 qid:2 1:1 0.5\n", "'0.5' is not id:value"),
     "an id without value": (b"1 qid:2 1:\n", "feature 1 has the value ''"),
     "two colons": (b"1 qid:2 1:2:3\n", "feature 1 has the value '2:3'"),
     "colons and spaces exchanged": (b"1 qid:2 1:2 3 4:5:6\n", "'3' is not id:value"),
     "spaces for colons": (b"1 qid 2 1 0.5\n", "expected qid:N after the label, found 'qid'"),
     "not a number": (b"1 qid:2 1:nan\n", "feature 1 has the value 'nan': expected a finite number or NULL"),
-    "an underscore": (b"1 qid:2 1:1_0\n", "feature 1 has the value '1_0'"),
     "hexadecimal": (b"1 qid:2 1:0x1p3\n", "feature 1 has the value '0x1p3'"),
     "digits of another script": ("1 qid:2 1:٣\n".encode(), "feature 1 has the value"),
-    "a comma": (b"1 qid:2 1:0,5\n", "feature 1 has the value '0,5'"),
     "a carriage return inside": (b"1 qid:2 1:1\r0 qid:2 1:2\n", r"feature 1 has the value '1\\r0'"),
     "HTML": (b"<html><body>Not found</body></html>\n", "label '<html><body>Not' is not a number: this is not SVMlight"),
-    "UTF-16": ("1 qid:1 1:2\n".encode("utf-16"), "label .* is not a number"),
     "binary": (b"\x7fELF\x02\x01\x01\x00" + bytes(range(200)), "is not a number: this is not SVMlight"),
 }
 
@@ -158,7 +147,7 @@ WRONG = {
 @pytest.mark.parametrize("zipped", [False, True])
 def test_refused_with_file_and_line(tmp_path: Path, case: str, zipped: bool) -> None:
     bad, message = WRONG[case]
-    line = 5 if case in ("a query returns", "no number after qid, behind a line of another form") else 4
+    line = 5 if case in ("a query returns", "no number after qid, in line 5") else 4
     for head, at in ((GOOD, line), (b"", line - 3)):
         if case == "a query returns" and not head:
             continue
@@ -358,27 +347,15 @@ def test_values_at_the_cap_are_no_values_beyond_it() -> None:
     assert parse("1 qid:1 1:5 2:1 3:-5\n", cap=2.0, drop=(1,)).capped == 2
 
 
-REPORT = """a.txt: 3 queries, 5 documents, 3 features
-  queries of one document                    2
-  queries with grades of 0 only              1
-  queries without a grade of 2 or more       2
-  constant features                          1 (4)
-  dropped features                           2 (2, 3)
-  values capped                              1
-  NULL values read as 0                      1
-  documents that repeat one of their query   1"""
-
-
 def test_a_report_in_full(tmp_path: Path) -> None:
     """0 and −0 are the same value, so that the third document repeats the first."""
     text = "0 qid:1 1:0 2:7 4:1 5:1\n2 qid:1 1:3 3:NULL 4:1 5:1\n0 qid:1 1:-0.0 3:8 4:1 5:1\n"
     text += "1 qid:2 1:9 4:1\n0 qid:3 1:1 4:1\n"
-    path = tmp_path / "a.txt"
-    path.write_text(text)
-    reports: list[ReadReport] = []
-    read_svmlight(path, options=ReaderOptions(cap=8.0, drop=(3, 2), threshold=2), report=reports.append)
-    assert str(reports[0]) == REPORT
-    assert (reports[0].constant, reports[0].dropped) == ((4,), (2, 3))
+    _, report = read(tmp_path, text.encode(), options=ReaderOptions(cap=8.0, drop=(3, 2), threshold=2))
+    numbers = [re.split("  +", line.strip())[1] for line in str(report).splitlines()[1:]]
+    assert numbers == ["2", "1", "2", "1 (4)", "2 (2, 3)", "1", "1", "1"]
+    assert str(report).startswith("a.txt: 3 queries, 5 documents, 3 features\n")
+    assert (report.constant, report.dropped) == ((4,), (2, 3))
 
 
 def test_options_have_one_spelling() -> None:
