@@ -269,7 +269,8 @@ ARRAYS: list[partial[object]] = [
 BEYOND = {
     **dict.fromkeys(("click_probability", "epsilon", "examination", "exposure", "guess", "keep", "propensity"), 2.0),
     **dict.fromkeys(("alias", "documents", "queries", "record"), 9), "relevance": 31, "offsets": 1,
-    **dict.fromkeys(("clicks", "counts", "displayed_rank", "document", "impressions", "sessions"), -1), "rank": 0,
+    **dict.fromkeys(("clicks", "counts", "displayed_rank", "document", "impressions", "sessions"), -1),
+    **dict.fromkeys(("greedy_rank", "rank"), 0),
     **dict.fromkeys(("gains", "gradient_norms", "law", "learning_rates", "mass", "probability", "shares"), -1.0),
 }  # fmt: skip
 # Arrays of any length, and what a function takes, broken though it is.
@@ -277,8 +278,6 @@ ANY_LENGTH = {"documents", "epsilon", "epsilon_minus", "examination", "grid", "l
 ANY_LENGTH |= {"record", "strengths"}
 TAKEN = {
     "additive_metric": {"relevance beyond"},
-    "click_gradients": {"features element"},
-    "gradient_bounds": {"features element"},
     "segment_max": {"values element"},
     "segment_sum": {"values element"},
     "train_sgd": {"learning_rates nested"},
@@ -286,8 +285,6 @@ TAKEN = {
     **{name: {"weights short", "features short"} for name in ("build", "decision_function", "LinearRanker")},
     **{name: {"offsets short"} for name in ("ClickSampler", "DisplayShares", "lengths", "query_index")},
 }
-# The ranking that explores is checked as the page that it would be.
-CALLED = {"greedy_rank": "displayed_rank"}
 
 
 def arrays_of(call: partial[object]) -> dict[str, np.ndarray]:
@@ -314,7 +311,7 @@ def test_a_bad_array_is_named(call: partial[object]) -> None:
                 continue
             given = inspect.signature(call.func).bind(*call.args, **call.keywords)
             given.arguments[name] = value
-            words = r"[\w.]+" if how in ("nested", "short") else CALLED.get(name, name)
+            words = r"[\w.]+" if how in ("nested", "short") else name
             with pytest.raises((ValueError, TypeError), match=rf"^{words}(\[| is |: | of query | sums to |, )"):
                 list(call.func(*given.args, **given.kwargs))  # type: ignore[call-overload]
 
