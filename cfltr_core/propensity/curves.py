@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -234,15 +235,12 @@ def grouped_curve(
     *,
     covariance: FloatArray,
     component: IntArray,
-    clicks: FloatArray,
-    notes: tuple[str, ...] = (),
-    queries: FloatArray | None = None,
-    origin: Origin | None = None,
+    **about: Any,
 ) -> PropensityCurve:
     """A :class:`PropensityCurve` from any ``log_theta`` and its ``covariance``, each group set to 0 at its first rank.
 
     With D = I − (column j of ones), j the first rank of the group, u ← D u and V ← D V Dᵀ on each group.  ``method``,
-    ``component``, ``clicks``, ``notes``, ``queries`` and ``origin`` are passed on.
+    ``component`` and the other fields, which are ``about`` the curve, are passed on.
     """
     ratio, spread = np.full(len(log_theta), np.nan), np.full((len(log_theta), len(log_theta)), np.nan)
     for group in range(int(component.max()) + 1):
@@ -252,16 +250,7 @@ def grouped_curve(
         spread[np.ix_(ranks, ranks)] = block - block[:1] - block[:, :1] + block[0, 0]
         # The first rank is the yardstick: it has no error, also where the spread is not known.
         ratio[ranks[0]] = spread[ranks[0], ranks] = spread[ranks, ranks[0]] = 0.0
-    return PropensityCurve(
-        method=method,
-        log_ratio=ratio,
-        covariance=spread,
-        component=component,
-        clicks=clicks,
-        notes=notes,
-        queries=queries,
-        origin=origin,
-    )
+    return PropensityCurve(method=method, log_ratio=ratio, covariance=spread, component=component, **about)
 
 
 def curve_of(
@@ -272,19 +261,18 @@ def curve_of(
     n_ranks: int,
     covariance: FloatArray,
     clicks: FloatArray,
-    notes: tuple[str, ...],
-    origin: Origin | None = None,
+    **about: Any,
 ) -> PropensityCurve:
     """A :class:`PropensityCurve` of ``n_ranks`` from the numbers of some ``ranks`` (n,), from 1, that are one group.
 
-    ``log_theta`` and ``clicks`` are (n,), ``covariance`` (n, n); each other rank is a group of its own.  ``notes`` and
-    ``origin`` are passed on.
+    ``log_theta`` and ``clicks`` are (n,), ``covariance`` (n, n); each other rank is a group of its own.  What else is
+    ``about`` the curve, as its ``notes``, is passed on.
 
     Examples
     --------
     >>> import numpy as np
     >>> from cfltr_core.propensity.curves import curve_of
-    >>> given = dict(covariance=np.zeros((2, 2)), clicks=np.array([6.0, 2.0]), notes=())
+    >>> given = dict(covariance=np.zeros((2, 2)), clicks=np.array([6.0, 2.0]))
     >>> curve = curve_of("by hand", np.array([1, 3]), np.log([0.8, 0.4]), n_ranks=3, **given)
     >>> curve.curve, curve.clicks, curve.component
     (array([1. , nan, 0.5]), array([6., 0., 2.]), array([0, 1, 0]))
@@ -293,6 +281,4 @@ def curve_of(
     every, spread, heard = np.zeros(n_ranks), np.full((n_ranks, n_ranks), np.nan), np.zeros(n_ranks)
     every[at], spread[np.ix_(at, at)], heard[at], group[at] = log_theta, covariance, clicks, at[0]
     component = np.unique(group, return_inverse=True)[1]
-    return grouped_curve(
-        method, every, covariance=spread, component=component, clicks=heard, notes=notes, origin=origin
-    )
+    return grouped_curve(method, every, covariance=spread, component=component, clicks=heard, **about)

@@ -109,7 +109,8 @@ def joint_fit(
     # A rank without a click has θ̂ = 0 or nearly: a group of its own, whose logarithm is not looked at.
     log_theta = np.log(np.maximum(theta, np.finfo(float).tiny))
     unknown, clicks = np.full((len(theta), len(theta)), np.nan), links.clicks.astype(np.float64)
-    curve = grouped_curve(method, log_theta, covariance=unknown, component=component, clicks=clicks, notes=notes)
+    about = {"clicks": clicks, "notes": notes, "origin": links.origin}
+    curve = grouped_curve(method, log_theta, covariance=unknown, component=component, **about)
     return JointFit(
         **vars(curve),
         examination=theta / scale,

@@ -1970,13 +1970,13 @@ def components(arcs: Sequence[Sequence[float]], strong: bool) -> list[int]:
 
 
 def rank_arcs(groups: Sequence[Stratum], n_ranks: int) -> tuple[list[list[int]], list[list[int]]]:
-    """For two ranks: the strata shown at both, and the clicks of these at the second."""
+    """For two ranks: the strata shown at both, and the clicks of these at the first."""
     shown = [[0] * n_ranks for _ in range(n_ranks)]
     clicked = [[0] * n_ranks for _ in range(n_ranks)]
     for group in groups:
         for k, j in itertools.permutations(group, 2):
             shown[k - 1][j - 1] += 1
-            clicked[k - 1][j - 1] += int(group[j][1])
+            clicked[k - 1][j - 1] += int(group[k][1])
     return shown, clicked
 
 

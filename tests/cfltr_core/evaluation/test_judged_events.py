@@ -257,8 +257,19 @@ def test_the_sessions_of_the_curve_are_refused_and_those_of_learning_are_named()
     (note,) = cf.decide(NEW, OLD, log=PARTED, shares=PARTED, user=user, smallest=0.1).notes
     assert note.startswith("Judged are sessions of part 'train': who learnt from them looks better here")
     counts = cf.display_counts(PARTED.part("train"))
+    one_page = PARTED.part("train").subset(rankers=["A"], periods=["week 0"]).log()
+    features = np.arange(QUERIES * PRODUCTS, dtype=np.float64)[:, None]
     for made in (
         cf.shrunk_power(counts),
+        cf.pivot(counts),
+        cf.adjacent_chain(counts),
+        cf.all_pairs(counts),
+        cf.click_rates(counts),
+        cf.contextual_curve(counts, np.arange(QUERIES)[:, None] / QUERIES).at([0.5]),
+        cf.expectation_maximisation(counts, iterations=2),
+        cf.regression_em(counts, features, iterations=2),
+        cf.two_towers(counts, features, steps=2),
+        cf.dual_learning(one_page, features, steps=4, rng=np.random.default_rng(0)),
         counts.subset(counts.rank < 3),
         cf.display_counts(PARTED.part("train").log()),
     ):
