@@ -7,8 +7,8 @@ curve, and what was never shown; all three are in the interval.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from operator import add
 from typing import Any, Literal
@@ -200,20 +200,13 @@ def _decision(
     """The decision on sums that add up; of rankers that are the ``same`` nothing is uncertain."""
     sums = reduce(add, parts)
     found = interval_of(sums, line.covariance, level=level, by_user=parts)
-    low, high = (0.0, 0.0) if same else found.whole
-    answer = answer_of(low, high, smallest)
-    variance, n = found.of_clicks + found.of_theta, round(float(sums.sessions.sum()))
+    if same:
+        found = replace(found, interval=(0.0, 0.0), sampling=(0.0, 0.0), of_clicks=0.0, of_theta=0.0)
+    answer, n = answer_of(*found.interval, smallest), round(float(sums.sessions.sum()))
     return Decision(
+        **vars(found),
         answer=answer,
-        difference=found.difference,
-        interval=(low, high),
-        sampling=(0.0, 0.0) if same else found.sampling,
-        unseen=found.unseen,
-        standard_error=0.0 if same else math.sqrt(variance),
-        share_of_theta=found.of_theta / variance if variance > 0 else 0.0,
         support=sums.told / sums.asked_for if sums.asked_for > 0 else 1.0,
-        effective_clicks=found.effective_clicks,
-        effective_queries=found.effective_queries,
         sessions_more=sessions_missing(found, n, smallest=smallest) if answer == "undecided" else 0.0,
         smallest=float(smallest),
         level=level,

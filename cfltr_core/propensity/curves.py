@@ -125,12 +125,8 @@ class PropensityCurve:
 
     def _half(self, k: int, other: int, level: float) -> float:
         """The quantile by which a standard error of ranks ``k`` and ``other``, from 0, is multiplied."""
-        from scipy.special import ndtri, stdtrit
-
         degrees = np.inf if self.queries is None else min(self.queries[k], self.queries[other]) - 1.0
-        if degrees == np.inf:
-            return float(ndtri(0.5 + level / 2))
-        return float(stdtrit(degrees, 0.5 + level / 2)) if degrees > 1e-9 else float("inf")
+        return student_quantile(degrees, level)
 
     def ratio(self, rank: int, other: int, *, level: float = 0.95) -> tuple[float, float, float]:
         """θ_k/θ_j of the ranks k = ``rank`` and j = ``other``, with its interval at ``level``: (ratio, low, high).
@@ -190,6 +186,22 @@ class PropensityCurve:
         return PositionBasedUser(
             np.minimum(self.curve[:last], 1.0).tolist(), epsilon_plus=epsilon_plus, epsilon_minus=epsilon_minus
         )
+
+
+def student_quantile(freedom: float, level: float) -> float:
+    """By what a standard error is multiplied at a ``level``: Student's law of ``freedom`` degrees, ∞ if there is none.
+
+    Examples
+    --------
+    >>> from cfltr_core.propensity.curves import student_quantile
+    >>> [round(student_quantile(freedom, 0.95), 2) for freedom in (float("inf"), 4.0, 0.0)]
+    [1.96, 2.78, inf]
+    """
+    from scipy.special import ndtri, stdtrit
+
+    if freedom == np.inf:
+        return float(ndtri(0.5 + level / 2))
+    return float(stdtrit(freedom, 0.5 + level / 2)) if freedom > 1e-9 else float("inf")
 
 
 def effective_queries(weights: ArrayLike) -> FloatArray:

@@ -132,7 +132,7 @@ def test_periods_have_displays_and_attractions_of_their_own(seed: int) -> None:
     half = oracles.student_quantile(0.9, parts["freedom"]) * math.sqrt(parts["of clicks"])
     np.testing.assert_allclose(np.diff(found.sampling) / 2, half, rtol=1e-6)
     both = interval_of(sums[0] + sums[1], line.covariance, level=0.9)
-    assert (both.sampling, both.whole) == (found.sampling, found.interval)
+    assert (both.sampling, both.interval) == (found.sampling, found.interval)
     assert both.standard_error == found.standard_error
     assert f"Period week 1: {found.periods['week 1']._numbers}" in found.summary
 
@@ -205,7 +205,7 @@ def test_sessions_that_are_missing_show_the_difference(of_clicks: float, smalles
     found = Interval(
         difference=0.0,
         sampling=(-9.0, 9.0),
-        whole=(-9.0, 9.0),
+        interval=(-9.0, 9.0),
         unseen=(-hidden, 0.0),
         of_clicks=of_clicks,
         of_theta=0.0,
