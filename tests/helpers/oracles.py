@@ -44,21 +44,6 @@ def segment_sum(values: Sequence[float], offsets: Sequence[int]) -> list[float]:
     return [math.fsum(values[d] for d in documents) for documents in lists(offsets)]
 
 
-def segment_max(values: Sequence[float], offsets: Sequence[int]) -> list[float]:
-    out = []
-    for documents in lists(offsets):
-        largest = values[documents[0]]
-        for d in documents:
-            if values[d] > largest:
-                largest = values[d]
-        out.append(largest)
-    return out
-
-
-def relevant_queries(relevance: Sequence[float], offsets: Sequence[int]) -> list[bool]:
-    return [any(relevance[d] > 0 for d in documents) for documents in lists(offsets)]
-
-
 def equal_blocks(sizes: Sequence[int], cells: int) -> list[list[int]]:
     """Positions of each size, in order, cut so that a piece has at most ``cells`` cells, or is one position."""
     out = []
