@@ -61,7 +61,7 @@ def test_position_based_user(
     np.testing.assert_allclose(user.attraction(relevance), examined_clicks, rtol=1e-14, atol=0)
 
 
-@pytest.mark.oracle("policies.DeterministicPolicy")
+@pytest.mark.oracle("policies.DeterministicPolicy", "policies.shown_places")
 @given(cuts=offsets(longest=4), data=st.data())
 def test_deterministic_policy_takes_exactly_the_rankings(cuts: list[int], data: st.DataObject) -> None:
     rank = data.draw(st.lists(st.integers(0, 3), min_size=cuts[-1], max_size=cuts[-1]))
