@@ -146,8 +146,8 @@ class Course(ABC):
         """The scores of documents with these features."""
 
     @abstractmethod
-    def fit_of(self, weights: Any, **course: Any) -> Any:
-        """What is returned, with ``weights`` and how the course went: history, steps, best_epoch and risk."""
+    def fit_of(self, weights: Any, *, steps: int, **course: Any) -> Any:
+        """What is returned, with ``weights`` and how the course went: its ``steps``, history, best_epoch and risk."""
 
     def run(self) -> Any:
         """Epoch after epoch, and the weights of the best, or of the last without validation.

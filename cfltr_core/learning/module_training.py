@@ -155,13 +155,13 @@ class _Network(Course):
                 list_sums(scores, batch, price, surrogate=self.plan.surrogate, sigma=self.plan.sigma)
         return prices
 
-    def fit_of(self, weights: dict[str, torch.Tensor], **course: Any) -> DeepFit:
+    def fit_of(self, weights: dict[str, torch.Tensor], *, steps: int, **course: Any) -> DeepFit:
         """A copy of the network with ``weights``, which the network itself has too from now on."""
         self.net.load_state_dict(weights)
         self.net.eval()
         for p in self.net.parameters():
             p.grad = None
-        return DeepFit(module=copy.deepcopy(self.net), n_features=self.x.shape[1], **course)
+        return DeepFit(module=copy.deepcopy(self.net), n_features=self.x.shape[1], steps=steps, **course)
 
 
 def _device(name: str) -> torch.device:

@@ -83,7 +83,7 @@ class LinearRanker:
         TypeError, ValueError
             For names that are not text, not as many as weights, or not different.
         """
-        return replace(self, feature_names=feature_names)
+        return replace(self, feature_names=feature_names)  # type: ignore[arg-type]  # a tuple once it is checked
 
     def decision_function(self, features: ArrayLike) -> FloatArray:
         """w · x of each row of ``features`` (n_docs, n_features), float64 of shape (n_docs,).

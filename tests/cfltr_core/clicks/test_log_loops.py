@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import oracles
@@ -21,6 +22,7 @@ from cfltr_core import (
     power_examination,
     simulate_clicks,
 )
+from cfltr_core.clicks.policies import shown_places
 
 CURVES = [
     (power_examination(1.0), lambda r: oracles.power(1.0, 0.0, r)),
@@ -69,6 +71,8 @@ def test_deterministic_policy_takes_exactly_the_rankings(cuts: list[int], data: 
         policy = DeterministicPolicy(rank, cuts)
         assert policy.displayed_rank.tolist() == rank
         assert policy.offsets.tolist() == cuts
+        shown = [sum(r > 0 for r in rank[low:high]) for low, high in pairwise(cuts)]
+        assert shown_places(rank, policy.offsets, "rank")[1].tolist() == shown
     else:
         with pytest.raises(ValueError, match=r"displayed_rank of query \d+ is .*places 1, 2, … once each"):
             DeterministicPolicy(rank, cuts)
