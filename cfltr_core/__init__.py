@@ -17,7 +17,7 @@ Of the folders beside each other on one floor only ``evaluation`` may import ``p
 ``propensity``.
 """
 
-import types
+import types as _types
 
 # A public name is imported as itself, which says to type checkers that it is meant for users.
 from cfltr_core.clicks.display_shares import DisplayShares as DisplayShares
@@ -107,8 +107,9 @@ from cfltr_core.ranking.rank_weight import dcg as dcg
 from cfltr_core.ranking.rank_weight import precision as precision
 from cfltr_core.ranking.rank_weight import rbp as rbp
 
+# What was imported, the submodules left out: constants, then classes, then functions.
 __all__ = sorted(
-    (name for name, value in globals().items() if not name.startswith("_") and not isinstance(value, types.ModuleType)),
+    (name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _types.ModuleType)),
     key=lambda name: (not name.isupper(), name[0].islower(), name),
 )
 __version__ = "0.1.0"
