@@ -128,6 +128,8 @@ def decide(
     >>> decision = cf.decide(new, production, log=draw(20_000, 1), shares=shares, curve=curve, smallest=0.05)
     >>> decision  # A C B is better than A B C, by .131
     Decision(better by at least δ: DCG +0.13 [0.129, 0.132] a session, δ = 0.05)
+    >>> round(decision.standard_error, 5), round(decision.share_of_theta, 2)
+    (0.00078, 0.34)
     >>> other = cf.rank_weights([2, 1, 3] * 100, cuts, metric=cf.dcg())  # C A B
     >>> few = cf.decide(other, production, log=draw(50, 2), shares=shares, user=user, smallest=0.1)
     >>> few, few.sessions_more

@@ -42,6 +42,8 @@ class ContextualCurve:
         Of the coefficients, row after row, clustered by query.
     clicks : (n,)
     notes : tuple of str
+    origin : Origin, optional
+        Of which sessions of a log that was read.
     """
 
     n_ranks: int
