@@ -20,7 +20,7 @@ from joblib import Parallel, delayed
 from benchmarks import corpus_knobs, corpus_usefulness, corpus_weights
 from cfltr_book import load_corpus, mean_interval
 from cfltr_book.data.generated import GENERATED
-from cfltr_core.ranking.ragged import lengths, relevant_queries
+from cfltr_core.ranking.ragged import lengths, segment_sum
 
 PAGE = Path(__file__).resolve().parents[1] / "chapters" / "corpora.md"
 NAMES = (*GENERATED, "digits")
@@ -55,7 +55,7 @@ def shape_row(name: str) -> list[str]:
         sizes.append(lengths(data.offsets))
         grades.append(data.relevance)
         relevant.append(data.binary)
-        empty.append(~relevant_queries(data.binary, data.offsets))
+        empty.append(segment_sum(data.binary, data.offsets) == 0)
     size, grade = np.concatenate(sizes), np.concatenate(grades)
     return [
         f"`{name}`",

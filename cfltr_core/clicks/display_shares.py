@@ -126,15 +126,16 @@ class DisplayShares:
 
         θ is the ``user``'s, and of an estimated curve ``curve.user()``'s; ``policy_aware`` takes the result.
         """
-        seen = self.share * _propensity(user, self.rank)
-        return np.bincount(self.document, seen, minlength=int(self.offsets[-1])).astype(np.float64)
+        return np.bincount(self.document, self.exposure_slope(user), minlength=int(self.offsets[-1])).astype(np.float64)
 
     def exposure_slope(self, user: User) -> FloatArray:
         """∂ exposure_d / ∂ log θ_k = share_dk θ_k of each term (d, k), shape (n_terms,), for the θ of ``user``.
 
         All other derivatives are 0: the exposure of a document depends on the ranks where it stood.
         """
-        return np.asarray(self.share * _propensity(user, self.rank))
+        if not hasattr(user, "propensity"):
+            raise TypeError(f"user is {type(user).__name__}: expected a user, of an estimated curve curve.user()")
+        return np.asarray(self.share * user.propensity(self.rank))
 
     @classmethod
     def of_policy(cls, policy: LoggingPolicy) -> DisplayShares:
@@ -155,10 +156,3 @@ class DisplayShares:
         document = log.document[shown]
         share = log.impressions[shown] / log.sessions[log.query[shown]]
         return cls(document=document, rank=log.rank[shown], share=share, offsets=log.offsets)
-
-
-def _propensity(user: User, rank: IntArray) -> FloatArray:
-    """θ at each rank; a TypeError that names the remedy for what has none, as an estimated curve."""
-    if not hasattr(user, "propensity"):
-        raise TypeError(f"user is {type(user).__name__}: expected a user, of an estimated curve curve.user()")
-    return np.asarray(user.propensity(rank))

@@ -21,6 +21,7 @@ from cfltr_core.clicks.policies import (
     every_page,
     nonzero_counts,
     place_values,
+    shown_places,
 )
 from cfltr_core.ranking.ragged import length_groups
 
@@ -69,8 +70,8 @@ class EpsilonGreedyPolicy(LoggingPolicy):
     _order: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
-        greedy = DeterministicPolicy(self.greedy_rank, self.offsets)
-        rank, offsets = greedy.displayed_rank, greedy.offsets
+        offsets = checks.offsets_of(self.offsets)
+        rank, _ = shown_places(self.greedy_rank, offsets, "greedy_rank")
         checks.refuse(rank == 0, "greedy_rank", rank, "rank every document, it can be explored")
         epsilon = checks.finite_vector(self.epsilon, None, "epsilon", low=0, high=1, why="a probability for each place")
         if epsilon.size == 0:

@@ -143,7 +143,8 @@ def _frame(features: Any) -> pd.DataFrame:
         path = str(features)
         if not Path(path).exists():
             raise ValueError(f"features: there is no file at {path!r}; correct the path")
-        return pd.read_csv(path) if path.removesuffix(".gz").endswith((".csv", ".tsv")) else pd.read_parquet(path)
+        separator = {".csv": ",", ".tsv": "\t"}.get(Path(path.removesuffix(".gz")).suffix)
+        return pd.read_parquet(path) if separator is None else pd.read_csv(path, sep=separator)
     if isinstance(features, import_ibis().Table):
         return run_query(features)
     raise TypeError(f"features is {type(features).__name__}: expected a pandas data frame, a path or an Ibis table")

@@ -144,11 +144,8 @@ def _opened(source: Any, database: Any) -> Any:
         # All of a text is looked at before its columns get types: a word in the last line makes a column text.
         return database.read_csv(paths, sample_size=-1) if text else database.read_parquet(paths)
     except Exception as error:
-        raise ValueError(f"source: {paths[0]} … could not be read as {_kind(text)}: {_line(error)}") from error
-
-
-def _kind(text: set[str]) -> str:
-    return "CSV" if text else "Parquet"
+        kind = "CSV" if text else "Parquet"
+        raise ValueError(f"source: {paths[0]} … could not be read as {kind}: {_line(error)}") from error
 
 
 def _line(error: Exception) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cfltr_core import checks
-from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.checks import BoolArray, FloatArray, IntArray
 from cfltr_core.clicks.origins import Origin
 from cfltr_core.clicks.policies import DeterministicPolicy
 from cfltr_core.clicks.users import User
@@ -193,6 +193,31 @@ def require_examined(log: Any) -> None:
             "log: nobody said who examines its ranks, so that its clicks cannot be weighted: give the exposure of its "
             "documents, policy_aware(events.log(), events.displays().exposure(user)), or the user, events.log(user); "
             "for raw clicks, on purpose, events.log(PositionBasedUser(power_examination(0.0)))"
+        )
+
+
+def require_exposed(log: ClickLog, exposure: FloatArray, remedy: str, *, of: BoolArray | bool = True) -> None:
+    """Raise a ValueError, with the ``remedy``, for a click on a document without ``exposure``, at terms ``of`` which.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cfltr_core as cf
+    >>> from cfltr_core.clicks.logs import require_exposed
+    >>> policy, user = cf.DeterministicPolicy([1, 2], [0, 2]), cf.PositionBasedUser([1, 1/2])
+    >>> log = cf.aggregate_clicks([1], policy, user=user, sessions=[6])
+    >>> require_exposed(log, np.array([1.0, 0.5]), "correct θ")
+    >>> try:
+    ...     require_exposed(log, np.array([1.0, 0.0]), "correct θ")
+    ... except ValueError as error:
+    ...     print(error)
+    exposure of document 1 is 0, but log.clicks[1] is 1: correct θ
+    """
+    blind = (log.clicks > 0) & (exposure[log.document] == 0) & of
+    if blind.any():
+        term = int(np.argmax(blind))
+        raise ValueError(
+            f"exposure of document {log.document[term]} is 0, but log.clicks[{term}] is {log.clicks[term]}: {remedy}"
         )
 
 

@@ -160,6 +160,31 @@ def every_page(
                 yield probability * rest, (document, *below)
 
 
+def shown_places(ranks: ArrayLike, offsets: IntArray, name: str) -> tuple[IntArray, IntArray]:
+    """Places, and how many are shown of each query, after a check that the shown ones of a query are 1, 2, … once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cfltr_core.clicks.policies import shown_places
+    >>> shown_places([2, 0, 1, 1], np.array([0, 3, 4]), "displayed_rank")
+    (array([2, 0, 1, 1]), array([2, 1]))
+    """
+    rank = checks.counts(ranks, int(offsets[-1]), name)
+    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    shown = rank > 0
+    order = np.lexsort((rank[shown], query[shown]))
+    sizes = np.bincount(query[shown], minlength=len(offsets) - 1)
+    expected = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
+    if not np.array_equal(rank[shown][order], expected):
+        bad = int(query[shown][order][np.argmax(rank[shown][order] != expected)])
+        raise ValueError(
+            f"{name} of query {bad} is {rank[offsets[bad] : offsets[bad + 1]].tolist()}: "
+            "the shown documents must hold the places 1, 2, … once each (0 = not shown)"
+        )
+    return rank, sizes
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class DeterministicPolicy(LoggingPolicy):
     """Shows every session of a query the same ranking: π(R | q) = 1 for one R.
@@ -208,18 +233,7 @@ class DeterministicPolicy(LoggingPolicy):
 
     def __post_init__(self) -> None:
         offsets = checks.offsets_of(self.offsets)
-        rank = checks.counts(self.displayed_rank, int(offsets[-1]), "displayed_rank")
-        query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        shown = rank > 0
-        order = np.lexsort((rank[shown], query[shown]))
-        sizes = np.bincount(query[shown], minlength=len(offsets) - 1)
-        expected = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
-        if not np.array_equal(rank[shown][order], expected):
-            bad = int(query[shown][order][np.argmax(rank[shown][order] != expected)])
-            raise ValueError(
-                f"displayed_rank of query {bad} is {rank[offsets[bad] : offsets[bad + 1]].tolist()}: "
-                "the shown documents must hold the places 1, 2, … once each (0 = not shown)"
-            )
+        rank, sizes = shown_places(self.displayed_rank, offsets, "displayed_rank")
         lengths = np.diff(offsets)
         # A page that is cut off at place m hides one document of lists of m + 1 only, and none of shorter ones.
         if lengths.size >= MANY_LISTS and lengths.max() > lengths.min() and np.array_equal(sizes, lengths - 1):

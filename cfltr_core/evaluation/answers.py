@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from cfltr_core.evaluation.query_intervals import LEAST_CLICKS, POWER
+from cfltr_core.evaluation.query_intervals import LEAST_CLICKS, POWER, Interval
 
 Answer = Literal["better by at least δ", "better", "no difference that matters", "worse", "undecided"]
 
@@ -29,16 +29,13 @@ def answer_of(low: float, high: float, smallest: float) -> Answer:
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class Decision:
+class Decision(Interval):
     """What a log says of a new ranker against the one in production.
 
     :func:`~cfltr_core.evaluation.decisions.decide` makes it, ``print`` says it.
 
     Parameters
     ----------
-    answer : str
-        ``"better by at least δ"`` if the interval lies above δ; ``"no difference that matters"`` if it is within ±δ;
-        ``"better"`` or ``"worse"`` if it lies above or below 0; else ``"undecided"``.
     difference : float
         Of the metric a session, on what was shown; positive if the new ranker is better, also for a metric that is
         better when smaller.
@@ -48,15 +45,19 @@ class Decision:
         The same with what was never shown as never clicked: the part of the interval that chance alone makes.
     unseen : (float, float)
         What documents that were never shown could add, at least (≤ 0) and at most (≥ 0).
-    standard_error : float
-    share_of_theta : float in [0, 1]
-        Part of its square that the error of the curve brings; 0 with θ taken as known.
-    support : float in [0, 1]
-        Share of the new ranker's weights |λ| on documents that the log can tell of: those with an exposure.
+    of_clicks, of_theta : float
+        The two parts of the square of ``standard_error``: of the clicks, and of the error of the curve.
+    quantile : float
+        By which ``standard_error`` is multiplied in ``sampling``.
     effective_clicks : float
         To how many clicks of equal weight those amount at which the rankers differ (Kish).
     effective_queries : float
         The same for queries; Student's law has fewer degrees of freedom.
+    answer : str
+        ``"better by at least δ"`` if the interval lies above δ; ``"no difference that matters"`` if it is within ±δ;
+        ``"better"`` or ``"worse"`` if it lies above or below 0; else ``"undecided"``.
+    support : float in [0, 1]
+        Share of the new ranker's weights |λ| on documents that the log can tell of: those with an exposure.
     sessions_more : float
         With ``"undecided"``: a whole number of further sessions like these, from ``smallest`` and the standard error
         and never from the difference, or infinite if no number would do.  Else 0.
@@ -74,15 +75,7 @@ class Decision:
     """
 
     answer: Answer
-    difference: float
-    interval: tuple[float, float]
-    sampling: tuple[float, float]
-    unseen: tuple[float, float]
-    standard_error: float
-    share_of_theta: float
     support: float
-    effective_clicks: float
-    effective_queries: float
     sessions_more: float
     smallest: float
     level: float

@@ -7,8 +7,8 @@ curve, and what was never shown; all three are in the interval.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from operator import add
 from typing import Any, Literal
@@ -128,6 +128,8 @@ def decide(
     >>> decision = cf.decide(new, production, log=draw(20_000, 1), shares=shares, curve=curve, smallest=0.05)
     >>> decision  # A C B is better than A B C, by .131
     Decision(better by at least δ: DCG +0.13 [0.129, 0.132] a session, δ = 0.05)
+    >>> round(decision.standard_error, 5), round(decision.share_of_theta, 2)
+    (0.00078, 0.34)
     >>> other = cf.rank_weights([2, 1, 3] * 100, cuts, metric=cf.dcg())  # C A B
     >>> few = cf.decide(other, production, log=draw(50, 2), shares=shares, user=user, smallest=0.1)
     >>> few, few.sessions_more
@@ -200,20 +202,13 @@ def _decision(
     """The decision on sums that add up; of rankers that are the ``same`` nothing is uncertain."""
     sums = reduce(add, parts)
     found = interval_of(sums, line.covariance, level=level, by_user=parts)
-    low, high = (0.0, 0.0) if same else found.whole
-    answer = answer_of(low, high, smallest)
-    variance, n = found.of_clicks + found.of_theta, round(float(sums.sessions.sum()))
+    if same:
+        found = replace(found, interval=(0.0, 0.0), sampling=(0.0, 0.0), of_clicks=0.0, of_theta=0.0)
+    answer, n = answer_of(*found.interval, smallest), round(float(sums.sessions.sum()))
     return Decision(
+        **vars(found),
         answer=answer,
-        difference=found.difference,
-        interval=(low, high),
-        sampling=(0.0, 0.0) if same else found.sampling,
-        unseen=found.unseen,
-        standard_error=0.0 if same else math.sqrt(variance),
-        share_of_theta=found.of_theta / variance if variance > 0 else 0.0,
         support=sums.told / sums.asked_for if sums.asked_for > 0 else 1.0,
-        effective_clicks=found.effective_clicks,
-        effective_queries=found.effective_queries,
         sessions_more=sessions_missing(found, n, smallest=smallest) if answer == "undecided" else 0.0,
         smallest=float(smallest),
         level=level,

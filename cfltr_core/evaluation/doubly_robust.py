@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.display_shares import DisplayShares
-from cfltr_core.clicks.logs import ClickLog
+from cfltr_core.clicks.logs import ClickLog, require_exposed
 from cfltr_core.clicks.users import User
 from cfltr_core.evaluation.estimates import Estimate
 from cfltr_core.ranking.ragged import query_index, segment_sum
@@ -121,13 +121,7 @@ def robust_gains(
     if not np.array_equal(shares.offsets, log.offsets):
         raise ValueError("shares: its offsets are not those of the log: use the same lists in the same order")
     exposure = shares.exposure(user)
-    blind = (log.clicks > 0) & (exposure[log.document] == 0)
-    if blind.any():
-        term = int(np.argmax(blind))
-        raise ValueError(
-            f"exposure of document {log.document[term]} is 0, but log.clicks[{term}] is {log.clicks[term]}: give the "
-            "displays of the rankers that filled the log, and the θ of their users"
-        )
+    require_exposed(log, exposure, "give the displays of the rankers that filled the log, and the θ of their users")
     clicks, looks = _by_document(log, user)
     weight = np.minimum(np.divide(1.0, exposure, out=np.zeros(n_docs), where=exposure > 0), cap)
     sessions = log.sessions[query_index(log.offsets)]

@@ -13,7 +13,7 @@ import numpy as np
 from cfltr_core.checks import BoolArray, FloatArray, IntArray
 from cfltr_core.clicks.display_shares import DisplayShares
 from cfltr_core.clicks.event_counts import Events
-from cfltr_core.clicks.logs import ClickLog
+from cfltr_core.clicks.logs import ClickLog, require_exposed
 from cfltr_core.clicks.users import User
 from cfltr_core.propensity.curves import PropensityCurve
 from cfltr_core.propensity.trust_curves import TrustCurve
@@ -280,10 +280,4 @@ def _require_displays(log: ClickLog, kept: BoolArray, document: IntArray, rank: 
             f"shares: document {log.document[term]} has no share at rank {log.rank[term]}, where log.clicks[{term}] is "
             f"{log.clicks[term]}: give the displays of the rankers that filled the log"
         )
-    blind = kept & (exposure[log.document] == 0)
-    if blind.any():
-        term = int(np.argmax(blind))
-        raise ValueError(
-            f"exposure of document {log.document[term]} is 0, but log.clicks[{term}] is {log.clicks[term]}: it can be "
-            "examined at the ranks where it stood; correct θ"
-        )
+    require_exposed(log, exposure, "it can be examined at the ranks where it stood; correct θ", of=kept)

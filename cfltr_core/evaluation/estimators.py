@@ -14,14 +14,14 @@ the displayed rank: estimates from it are *policy-oblivious*.  :func:`policy_awa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray
-from cfltr_core.clicks.logs import ClickLog
+from cfltr_core.clicks.logs import ClickLog, require_exposed
 from cfltr_core.evaluation.estimates import Estimate, Unit, ratio_error
 from cfltr_core.ranking.rank_weight import RankWeight, RankWeights
 
@@ -58,13 +58,7 @@ def policy_aware(log: ClickLog, exposure: ArrayLike) -> ClickLog:
     checks.arguments(policy_aware, locals())
     n_docs, why = int(log.offsets[-1]), "exposure is a probability"
     chance = checks.finite_vector(exposure, n_docs, "exposure", low=0, high=1, why=why)
-    impossible = (log.clicks > 0) & (chance[log.document] == 0)
-    if impossible.any():
-        document = int(log.document[np.argmax(impossible)])
-        raise ValueError(
-            f"exposure[{document}] is 0, but the document was clicked: it can be examined; "
-            "give the exposure under the policy that filled the log"
-        )
+    require_exposed(log, chance, "it can be examined; give the exposure under the policy that filled the log")
     return replace(log, propensity=chance[log.document])
 
 
@@ -87,7 +81,7 @@ def naive(
     >>> round(cf.naive(log, deployed).report(), 3), round(cf.naive(log, proposed).report(), 3)  # true: 1.5 < 1.631
     (1.167, 0.964)
     """
-    return _per_session(log, _lam(log, rank_weights, lam), np.ones(len(log.document)), unit)
+    return _per_session(log, _terms(log, rank_weights, lam, unit), 1.0, unit)
 
 
 def ips(
@@ -132,7 +126,7 @@ def ips(
     >>> round(difference.report(), 3), round(difference.standard_error, 3)
     (0.131, 0.316)
     """
-    return _per_session(log, _lam(log, rank_weights, lam), log.weights, unit)
+    return _per_session(log, _terms(log, rank_weights, lam, unit), log.weights, unit)
 
 
 def clipped(
@@ -159,7 +153,7 @@ def clipped(
     1.298
     """
     checks.arguments(clipped, locals())
-    return _per_session(log, _lam(log, rank_weights, lam), np.minimum(log.weights, cap), unit)
+    return _per_session(log, _terms(log, rank_weights, lam, unit), np.minimum(log.weights, cap), unit)
 
 
 def self_normalised(
@@ -181,15 +175,14 @@ def self_normalised(
     >>> round(cf.self_normalised(log, proposed).report(), 3)  # 1.631 of two relevant documents
     0.815
     """
-    given = _lam(log, rank_weights, lam)
-    at_term = _terms(log, given, unit)
+    at_term, metric = _terms(log, rank_weights, lam, unit)
     counted = log.clicks * log.weights
     total = float(counted.sum())
     if total == 0:
-        return Estimate(float("nan"), float("nan"), log.n_sessions, log.n_clicks, given.metric)
+        return Estimate(float("nan"), float("nan"), log.n_sessions, log.n_clicks, metric)
     value = float((counted * at_term).sum()) / total
     error = ratio_error(log, (at_term - value) * log.weights, centre=0.0, denominator=total, unit=unit)
-    return Estimate(value, error, log.n_sessions, log.n_clicks, given.metric)
+    return Estimate(value, error, log.n_sessions, log.n_clicks, metric)
 
 
 def corrected_clicks(
@@ -227,43 +220,37 @@ def corrected_clicks(
         checks.finite_vector(np.full(n_terms, v) if np.ndim(v) == 0 else v, n_terms, name)
         for name, v in (("factor", factor), ("expected", expected))
     )
-    given = _lam(log, rank_weights, lam)
-    a = _terms(log, given, unit) * weights
-    # What is taken off is fixed by the displays; its sum over a query moves the residual, not its spread in a query.
-    fixed = -log.impressions * shift * a
-    value = float((log.clicks * a + fixed).sum()) / log.n_sessions
-    error = ratio_error(log, a, centre=value, denominator=float(log.n_sessions), unit=unit, fixed=fixed)
-    return Estimate(value, error, log.n_sessions, log.n_clicks, given.metric)
+    return _per_session(log, _terms(log, rank_weights, lam, unit), weights, unit, shift)
 
 
-@dataclass(frozen=True)
-class _Lam:
-    """λ of each document, and the metric where it is known."""
-
-    values: FloatArray
-    metric: RankWeight | None
-
-
-def _lam(log: ClickLog, rank_weights: RankWeights | None, lam: ArrayLike | None) -> _Lam:
-    checks.arguments(_lam, locals())
+def _terms(
+    log: ClickLog, rank_weights: RankWeights | None, lam: ArrayLike | None, unit: Unit
+) -> tuple[FloatArray, RankWeight | None]:
+    """λ of each term's document, and the metric where it is known."""
+    checks.arguments(_terms, locals())
     if (rank_weights is None) == (lam is None):
         raise TypeError("rank_weights, lam: give one of the two")
-    n_docs = int(log.offsets[-1])
+    given, metric, name = lam, None, "lam"
     if rank_weights is not None:
-        return _Lam(checks.finite_vector(rank_weights.lam, n_docs, "rank_weights"), rank_weights.metric)
-    return _Lam(checks.finite_vector(np.asarray(lam), n_docs, "lam"), None)
-
-
-def _terms(log: ClickLog, given: _Lam, unit: Unit) -> FloatArray:
-    """λ of each term's document."""
-    checks.arguments(_terms, locals())
+        given, metric, name = rank_weights.lam, rank_weights.metric, "rank_weights"
+    values = checks.finite_vector(np.asarray(given), int(log.offsets[-1]), name)
     if log.n_sessions == 0:
         raise ValueError("log: there is no session in the log, so nothing can be estimated")
-    return given.values[log.document]
+    return values[log.document], metric
 
 
-def _per_session(log: ClickLog, given: _Lam, weights: FloatArray, unit: Unit) -> Estimate:
-    a = _terms(log, given, unit) * weights
-    value = float((log.clicks * a).sum()) / log.n_sessions
-    error = ratio_error(log, a, centre=value, denominator=float(log.n_sessions), unit=unit)
-    return Estimate(value, error, log.n_sessions, log.n_clicks, given.metric)
+def _per_session(
+    log: ClickLog,
+    terms: tuple[FloatArray, RankWeight | None],
+    weights: FloatArray | float,
+    unit: Unit,
+    expected: FloatArray | float = 0.0,
+) -> Estimate:
+    """(1/S) Σ λ · weights · (clicks − impressions · expected)."""
+    at_term, metric = terms
+    a = at_term * weights
+    # What is taken off is fixed by the displays; its sum over a query moves the residual, not its spread in a query.
+    fixed = -log.impressions * expected * a
+    value = float((log.clicks * a + fixed).sum()) / log.n_sessions
+    error = ratio_error(log, a, centre=value, denominator=float(log.n_sessions), unit=unit, fixed=fixed)
+    return Estimate(value, error, log.n_sessions, log.n_clicks, metric)

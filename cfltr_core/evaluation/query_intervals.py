@@ -10,7 +10,7 @@ import numpy as np
 
 from cfltr_core.checks import FloatArray
 from cfltr_core.evaluation.estimands import Sums
-from cfltr_core.propensity.curves import effective_queries
+from cfltr_core.propensity.curves import effective_queries, student_quantile
 
 # With how much probability a difference of δ shall be seen: what makes (2.8 · sd / δ)² sessions at level .95.
 POWER = 0.8
@@ -27,7 +27,7 @@ class Interval:
     difference : float
     sampling : (float, float)
         Where the difference on documents with an exposure lies.
-    whole : (float, float)
+    interval : (float, float)
         The same with the least and the most that the other documents could add.
     unseen : (float, float)
         These two.
@@ -41,7 +41,7 @@ class Interval:
 
     difference: float
     sampling: tuple[float, float]
-    whole: tuple[float, float]
+    interval: tuple[float, float]
     unseen: tuple[float, float]
     of_clicks: float
     of_theta: float
@@ -53,6 +53,12 @@ class Interval:
     def standard_error(self) -> float:
         """Of the difference, by both parts of the variance."""
         return math.sqrt(self.of_clicks + self.of_theta)
+
+    @property
+    def share_of_theta(self) -> float:
+        """Part of its square that the error of the curve brings, in [0, 1]; 0 with θ taken as known."""
+        variance = self.of_clicks + self.of_theta
+        return self.of_theta / variance if variance > 0 else 0.0
 
 
 def interval_of(sums: Sums, covariance: FloatArray, *, level: float, by_user: Sequence[Sums] = ()) -> Interval:
@@ -86,7 +92,7 @@ def interval_of(sums: Sums, covariance: FloatArray, *, level: float, by_user: Se
     >>> sums = Sums(totals=np.tile([0.0, 1.0], 10), sessions=zero + 2, least=zero - 1, most=zero, gradient=np.zeros(2),
     ...             size=zero + 5, squares=50.0, told=1.0, asked_for=1.0, clicks=100)
     >>> found = interval_of(sums, np.zeros((2, 2)), level=0.95)
-    >>> found.difference, np.round(found.sampling, 2), np.round(found.whole, 2), found.unseen
+    >>> found.difference, np.round(found.sampling, 2), np.round(found.interval, 2), found.unseen
     (0.25, array([0.13, 0.37]), array([-0.37,  0.37]), (-0.5, 0.0))
     """
     n, asked = float(sums.sessions.sum()), int((sums.sessions > 0).sum())
@@ -106,7 +112,7 @@ def interval_of(sums: Sums, covariance: FloatArray, *, level: float, by_user: Se
             more = groups / (groups - 1) * (each.sum(axis=1) ** 2).sum() - (each**2).sum()
             of_clicks, freedom = of_clicks + max(float(more), 0.0) / n**2, min(freedom, groups - 1)
         enough = clicks >= LEAST_CLICKS and asked > 1
-        return value, of_clicks, _quantile(freedom, level) if enough else math.inf
+        return value, of_clicks, student_quantile(freedom, level) if enough else math.inf
 
     (value, of_clicks, quantile), below, above = (
         spread(extra) for extra in (lambda s: np.zeros_like(s.totals), lambda s: s.least, lambda s: s.most)
@@ -119,7 +125,7 @@ def interval_of(sums: Sums, covariance: FloatArray, *, level: float, by_user: Se
     return Interval(
         difference=value,
         sampling=(end((value, of_clicks, quantile), -1), end((value, of_clicks, quantile), 1)),
-        whole=(end(below, -1), end(above, 1)),
+        interval=(end(below, -1), end(above, 1)),
         unseen=(float(sums.least.sum()) / n, float(sums.most.sum()) / n),
         of_clicks=of_clicks,
         of_theta=of_theta,
@@ -140,7 +146,7 @@ def sessions_missing(found: Interval, n: int, *, smallest: float) -> float:
     Examples
     --------
     >>> from cfltr_core.evaluation.query_intervals import Interval, sessions_missing
-    >>> found = Interval(difference=0.0, sampling=(-2.0, 2.0), whole=(-2.0, 2.0), unseen=(0.0, 0.0), of_clicks=1.0,
+    >>> found = Interval(difference=0.0, sampling=(-2.0, 2.0), interval=(-2.0, 2.0), unseen=(0.0, 0.0), of_clicks=1.0,
     ...                  of_theta=0.0, quantile=1.96, effective_clicks=99.0, effective_queries=50.0)
     >>> sessions_missing(found, 100, smallest=1.0)  # 2.8² · 100 in all
     685.0
@@ -166,10 +172,3 @@ def _freedom(parts: FloatArray, asked: int, queries: float) -> float:
     total = float(parts.sum())
     spread = float((parts**2).sum()) / total**2 - 1 / asked if total > 0 else 0.0
     return min(queries - 1, 2 / spread) if spread > 0 else queries - 1
-
-
-def _quantile(freedom: float, level: float) -> float:
-    """Student's quantile for so many degrees of ``freedom``; infinite for none."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 0.5 + level / 2)) if freedom > 1e-9 else math.inf

@@ -47,10 +47,8 @@ class SafeChoice:
     def summary(self) -> str:
         """What is deployed, and a line on each candidate: its difference, its interval and the answer."""
         first = "Production stays" if self.chosen is None else f"Deploy {self.chosen!r}"
-        return "\n".join([f"{first}; intervals hold for all candidates together.", *map(self._line, self.decisions)])
-
-    def _line(self, name: str) -> str:
-        return f"{name}: {self.decisions[name]!r}"
+        lines = [f"{name}: {decision!r}" for name, decision in self.decisions.items()]
+        return "\n".join([f"{first}; intervals hold for all candidates together.", *lines])
 
 
 def choose_safely(

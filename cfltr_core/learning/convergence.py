@@ -235,7 +235,7 @@ def gradient_bounds(features: ArrayLike, offsets: ArrayLike, *, documents: Array
 
 
 def _lists(features: ArrayLike, offsets: ArrayLike, documents: ArrayLike) -> tuple[FloatArray, IntArray, IntArray]:
-    x = checks.feature_matrix(features, finite=False).astype(np.float64, copy=False)
+    x = checks.feature_matrix(features).astype(np.float64, copy=False)
     terms = checks.indices(documents, "documents", len(x), "no such document")
     return x, checks.offsets_of(offsets, len(x)), terms
 

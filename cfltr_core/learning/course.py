@@ -146,8 +146,8 @@ class Course(ABC):
         """The scores of documents with these features."""
 
     @abstractmethod
-    def fit_of(self, weights: Any, history: dict[str, FloatArray], steps: int, best_epoch: int, risk: float) -> Any:
-        """What is returned, with ``weights``."""
+    def fit_of(self, weights: Any, *, steps: int, **course: Any) -> Any:
+        """What is returned, with ``weights`` and how the course went: its ``steps``, history, best_epoch and risk."""
 
     def run(self) -> Any:
         """Epoch after epoch, and the weights of the best, or of the last without validation.
@@ -197,4 +197,4 @@ class Course(ABC):
 
     def _fit(self, weights: Any, steps: int, best_epoch: int, risk: float) -> Any:
         history = {name: np.array(values, dtype=np.float64) for name, values in self.history.items()}
-        return self.fit_of(weights, history, steps, best_epoch, risk)
+        return self.fit_of(weights, history=history, steps=steps, best_epoch=best_epoch, risk=risk)

@@ -57,8 +57,7 @@ class LambdaFit(LinearRanker):
             name: np.array([math.nan if value is None else value for value in values])
             for name, values in self.history.items()
         }
-        object.__setattr__(self, "history", history)
-        object.__setattr__(self, "risk", math.nan if self.risk is None else float(self.risk))
+        checks.keep(self, history=history, risk=math.nan if self.risk is None else float(self.risk))
 
     def __repr__(self) -> str:
         return f"LambdaFit({len(self.weights)} weights, epoch {self.best_epoch} of {len(self.history['objective'])})"
@@ -259,7 +258,5 @@ class _Linear(Course):
             self.move(self.alive * pull / self.spread, self.step, self.plan.rate(self.epoch, self.step))
         return found.value
 
-    def fit_of(
-        self, weights: FloatArray, history: dict[str, FloatArray], steps: int, best_epoch: int, risk: float
-    ) -> LambdaFit:
-        return LambdaFit(weights=weights, history=history, best_epoch=best_epoch, risk=risk)
+    def fit_of(self, weights: FloatArray, *, steps: int, **course: Any) -> LambdaFit:
+        return LambdaFit(weights=weights, **course)  # a step is an epoch

@@ -155,18 +155,13 @@ class _Network(Course):
                 list_sums(scores, batch, price, surrogate=self.plan.surrogate, sigma=self.plan.sigma)
         return prices
 
-    def fit_of(
-        self, weights: dict[str, torch.Tensor], history: dict[str, FloatArray], steps: int, best_epoch: int, risk: float
-    ) -> DeepFit:
+    def fit_of(self, weights: dict[str, torch.Tensor], *, steps: int, **course: Any) -> DeepFit:
         """A copy of the network with ``weights``, which the network itself has too from now on."""
         self.net.load_state_dict(weights)
         self.net.eval()
         for p in self.net.parameters():
             p.grad = None
-        return DeepFit(
-            module=copy.deepcopy(self.net), history=history, steps=steps, best_epoch=best_epoch, risk=risk,
-            n_features=self.x.shape[1],
-        )  # fmt: skip
+        return DeepFit(module=copy.deepcopy(self.net), n_features=self.x.shape[1], steps=steps, **course)
 
 
 def _device(name: str) -> torch.device:

@@ -7,7 +7,7 @@ Source: Jagerman & de Rijke 2020, §4 and §5; the sharper forms are derived in 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -145,8 +145,7 @@ class ProofSteps:
     @property
     def ladder(self) -> FloatArray:
         """The seven numbers from ``excess`` to ``bound``."""
-        names = ("excess", "mean_excess", "inner_exact", "inner_sampled", "lemma", "moment", "bound")
-        return np.array([getattr(self, name) for name in names])
+        return np.array(astuple(self)[:7])
 
 
 def proof_steps(

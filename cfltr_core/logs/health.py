@@ -276,9 +276,7 @@ def _weight(counts: DisplayCounts) -> LogCheck:
     try:
         queries = np.asarray(conditional_poisson(counts).queries)
     except ValueError:
-        return LogCheck(
-            check=check, status="amber", value="Not known: no curve can be estimated.", remedy="See links of ranks."
-        )
+        return LogCheck(check, "amber", "Not known: no curve can be estimated.", "See links of ranks.")
     fewest = float(np.min(queries))
     asked = int(counts.cluster[-1]) + 1
     rank = int(np.argmin(queries)) + 1
@@ -286,9 +284,9 @@ def _weight(counts: DisplayCounts) -> LogCheck:
     if fewest >= RATHER_FEW:
         return LogCheck(check=check, status="green", value=f"{value}.")
     return LogCheck(
-        check=check,
-        status="red" if fewest < TOO_FEW else "amber",
-        value=f"{value}.",
-        remedy="A few queries decide. Rely on intervals with few degrees of freedom only (cf.decide does), and collect "
+        check,
+        "red" if fewest < TOO_FEW else "amber",
+        f"{value}.",
+        "A few queries decide. Rely on intervals with few degrees of freedom only (cf.decide does), and collect "
         "sessions of other queries; more of the same ones help little.",
     )

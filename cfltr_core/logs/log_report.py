@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Status = Literal["green", "amber", "red"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class LogCheck:
     """One line of a :class:`LogReport`.
 
@@ -56,13 +56,7 @@ def check_line(
     'green'
     """
     speaks = p_value < alpha
-    return LogCheck(
-        check=check,
-        status=status if speaks else "green",
-        value=value,
-        remedy=remedy if speaks else "",
-        p_value=p_value,
-    )
+    return LogCheck(check, status if speaks else "green", value, remedy if speaks else "", p_value)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -166,5 +166,5 @@ def ignored_columns(table: Any, events: Events, *, alpha: float) -> LogCheck:
     said = ", ".join(f"{name.removeprefix('other_')} ({kinds[name]:,} different)" for name in names)
     value = f"Not used: {said}." if names else "All columns are used."
     if notes:
-        return LogCheck(check=check, status="amber", value=value, remedy=f"{'; '.join(notes)}.", p_value=p_value)
-    return LogCheck(check=check, status="green", value=value, p_value=p_value)
+        return LogCheck(check, "amber", value, f"{'; '.join(notes)}.", p_value)
+    return LogCheck(check, "green", value, p_value=p_value)

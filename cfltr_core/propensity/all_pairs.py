@@ -129,7 +129,7 @@ def all_pairs(
     """
     terms = pair_terms(counts, weighting=weighting, design=design)
     pairs, found = summed_pairs(terms), rank_links(counts)
-    component = components_of(pairs.clicks.T, strong=True)
+    component = components_of(pairs.clicks, strong=True)
     require_comparable(found, component)
     n = terms.n_ranks
     same = component[:, None] == component[None, :]
@@ -152,4 +152,5 @@ def all_pairs(
         clicks=clicks.sum(axis=0),
         notes=found.diagnosis,
         queries=effective_queries(clicks),
+        origin=counts.origin,
     )

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.clicks.origins import Origin
 from cfltr_core.propensity.conditional_poisson import by_rank
 from cfltr_core.propensity.curves import PropensityCurve, curve_of
 from cfltr_core.propensity.identifiability import rank_links, require_comparable, words_for
@@ -41,6 +42,8 @@ class ContextualCurve:
         Of the coefficients, row after row, clustered by query.
     clicks : (n,)
     notes : tuple of str
+    origin : Origin, optional
+        Of which sessions of a log that was read.
     """
 
     n_ranks: int
@@ -49,6 +52,7 @@ class ContextualCurve:
     covariance: FloatArray
     clicks: FloatArray
     notes: tuple[str, ...]
+    origin: Origin | None = None
 
     def __repr__(self) -> str:
         return f"ContextualCurve({len(self.ranks)} ranks, {self.coefficients.shape[1] - 1} features of the query)"
@@ -65,6 +69,7 @@ class ContextualCurve:
             covariance=design @ self.covariance @ design.T,
             clicks=self.clicks,
             notes=self.notes,
+            origin=self.origin,
         )
 
     def depends(self) -> tuple[float, int, float]:
@@ -144,4 +149,5 @@ def contextual_curve(counts: DisplayCounts, context: ArrayLike) -> ContextualCur
         covariance=regression.covariance(beta, inverse),
         clicks=regression.sums(regression.clicks)[0, ::width],
         notes=links.diagnosis,
+        origin=counts.origin,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -124,12 +125,8 @@ class PropensityCurve:
 
     def _half(self, k: int, other: int, level: float) -> float:
         """The quantile by which a standard error of ranks ``k`` and ``other``, from 0, is multiplied."""
-        from scipy.special import ndtri, stdtrit
-
         degrees = np.inf if self.queries is None else min(self.queries[k], self.queries[other]) - 1.0
-        if degrees == np.inf:
-            return float(ndtri(0.5 + level / 2))
-        return float(stdtrit(degrees, 0.5 + level / 2)) if degrees > 1e-9 else float("inf")
+        return student_quantile(degrees, level)
 
     def ratio(self, rank: int, other: int, *, level: float = 0.95) -> tuple[float, float, float]:
         """θ_k/θ_j of the ranks k = ``rank`` and j = ``other``, with its interval at ``level``: (ratio, low, high).
@@ -191,6 +188,22 @@ class PropensityCurve:
         )
 
 
+def student_quantile(freedom: float, level: float) -> float:
+    """By what a standard error is multiplied at a ``level``: Student's law of ``freedom`` degrees, ∞ if there is none.
+
+    Examples
+    --------
+    >>> from cfltr_core.propensity.curves import student_quantile
+    >>> [round(student_quantile(freedom, 0.95), 2) for freedom in (float("inf"), 4.0, 0.0)]
+    [1.96, 2.78, inf]
+    """
+    from scipy.special import ndtri, stdtrit
+
+    if freedom == np.inf:
+        return float(ndtri(0.5 + level / 2))
+    return float(stdtrit(freedom, 0.5 + level / 2)) if freedom > 1e-9 else float("inf")
+
+
 def effective_queries(weights: ArrayLike) -> FloatArray:
     """(Σ_q w_qk)² / Σ_q w_qk² of ``weights`` (n_queries, n_ranks): as many queries of equal weight speak of each rank.
 
@@ -234,15 +247,12 @@ def grouped_curve(
     *,
     covariance: FloatArray,
     component: IntArray,
-    clicks: FloatArray,
-    notes: tuple[str, ...] = (),
-    queries: FloatArray | None = None,
-    origin: Origin | None = None,
+    **about: Any,
 ) -> PropensityCurve:
     """A :class:`PropensityCurve` from any ``log_theta`` and its ``covariance``, each group set to 0 at its first rank.
 
     With D = I − (column j of ones), j the first rank of the group, u ← D u and V ← D V Dᵀ on each group.  ``method``,
-    ``component``, ``clicks``, ``notes``, ``queries`` and ``origin`` are passed on.
+    ``component`` and the other fields, which are ``about`` the curve, are passed on.
     """
     ratio, spread = np.full(len(log_theta), np.nan), np.full((len(log_theta), len(log_theta)), np.nan)
     for group in range(int(component.max()) + 1):
@@ -252,16 +262,7 @@ def grouped_curve(
         spread[np.ix_(ranks, ranks)] = block - block[:1] - block[:, :1] + block[0, 0]
         # The first rank is the yardstick: it has no error, also where the spread is not known.
         ratio[ranks[0]] = spread[ranks[0], ranks] = spread[ranks, ranks[0]] = 0.0
-    return PropensityCurve(
-        method=method,
-        log_ratio=ratio,
-        covariance=spread,
-        component=component,
-        clicks=clicks,
-        notes=notes,
-        queries=queries,
-        origin=origin,
-    )
+    return PropensityCurve(method=method, log_ratio=ratio, covariance=spread, component=component, **about)
 
 
 def curve_of(
@@ -272,19 +273,18 @@ def curve_of(
     n_ranks: int,
     covariance: FloatArray,
     clicks: FloatArray,
-    notes: tuple[str, ...],
-    origin: Origin | None = None,
+    **about: Any,
 ) -> PropensityCurve:
     """A :class:`PropensityCurve` of ``n_ranks`` from the numbers of some ``ranks`` (n,), from 1, that are one group.
 
-    ``log_theta`` and ``clicks`` are (n,), ``covariance`` (n, n); each other rank is a group of its own.  ``notes`` and
-    ``origin`` are passed on.
+    ``log_theta`` and ``clicks`` are (n,), ``covariance`` (n, n); each other rank is a group of its own.  What else is
+    ``about`` the curve, as its ``notes``, is passed on.
 
     Examples
     --------
     >>> import numpy as np
     >>> from cfltr_core.propensity.curves import curve_of
-    >>> given = dict(covariance=np.zeros((2, 2)), clicks=np.array([6.0, 2.0]), notes=())
+    >>> given = dict(covariance=np.zeros((2, 2)), clicks=np.array([6.0, 2.0]))
     >>> curve = curve_of("by hand", np.array([1, 3]), np.log([0.8, 0.4]), n_ranks=3, **given)
     >>> curve.curve, curve.clicks, curve.component
     (array([1. , nan, 0.5]), array([6., 0., 2.]), array([0, 1, 0]))
@@ -293,6 +293,4 @@ def curve_of(
     every, spread, heard = np.zeros(n_ranks), np.full((n_ranks, n_ranks), np.nan), np.zeros(n_ranks)
     every[at], spread[np.ix_(at, at)], heard[at], group[at] = log_theta, covariance, clicks, at[0]
     component = np.unique(group, return_inverse=True)[1]
-    return grouped_curve(
-        method, every, covariance=spread, component=component, clicks=heard, notes=notes, origin=origin
-    )
+    return grouped_curve(method, every, covariance=spread, component=component, clicks=heard, **about)

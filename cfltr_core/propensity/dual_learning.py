@@ -77,6 +77,7 @@ def pooled_counts(logs: ClickLog | Sequence[ClickLog]) -> DisplayCounts:
         rank=cell % n + 1,
         impressions=np.bincount(where, apart.impressions).astype(np.int64),
         clicks=np.bincount(where, apart.clicks).astype(np.int64),
+        origin=apart.origin,
     )
 
 

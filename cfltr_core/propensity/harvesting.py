@@ -121,6 +121,7 @@ def _along(method: str, counts: DisplayCounts, terms: PairTerms, parent: IntArra
         clicks=heard.sum(axis=0),
         notes=(*_lost(method, component, found.log), *found.diagnosis),
         queries=effective_queries(heard),
+        origin=counts.origin,
     )
 
 
@@ -205,4 +206,5 @@ def click_rates(counts: DisplayCounts, *, places: int | None = None) -> Propensi
         clicks=clicked,
         notes=tuple(notes),
         queries=effective_queries(clicks),
+        origin=counts.origin,
     )

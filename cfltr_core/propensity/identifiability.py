@@ -5,7 +5,7 @@ graph every ratio θ_k/θ_j can be estimated, between two parts none can, for th
 any factor, and the attraction of its documents divided by it, without changing any click probability.
 
 That is what the *design* can reveal.  A *log* may hold no click where it would be needed.  Draw an arc k → j if a
-stratum that was shown at both k and j was clicked at j.  The likelihoods of
+stratum that was shown at both k and j was clicked at k.  The likelihoods of
 :mod:`cfltr_core.propensity.conditional_poisson` and of AllPairs have one finite maximum exactly if this graph is
 strongly connected: else there is a set of ranks without a click in the strata that link it to the others, and its θ
 may go to 0 for ever.
@@ -23,6 +23,7 @@ import numpy as np
 
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.clicks.origins import Origin
 from cfltr_core.propensity.strata import DisplayCounts
 
 # Fewer clicks than these across a cut are worth a warning.
@@ -39,7 +40,7 @@ class RankLinks:
         How often any document was shown, and clicked, at each rank.
     shown, clicked : (n_ranks, n_ranks)
         ``shown[k, j]`` is the number of strata that were shown at both ranks, ``clicked[k, j]`` how many clicks these
-        had at rank j; counted from 0.
+        had at rank k; counted from 0.
     design : (n_ranks,)
         Number of the group of each rank that the design can compare: connected components.
     log : (n_ranks,)
@@ -47,6 +48,8 @@ class RankLinks:
     cut : tuple of int
         The ranks, from 1, that hang on the fewest clicks within the group of rank 1, and ``cut_clicks`` that number.
     cut_clicks : int
+    origin : Origin, optional
+        Of which sessions of a log that was read.
 
     ``impressions`` is 0 for a rank that was never shown.
     """
@@ -59,6 +62,7 @@ class RankLinks:
     log: IntArray
     cut: tuple[int, ...]
     cut_clicks: int
+    origin: Origin | None = None
 
     def __repr__(self) -> str:
         groups = " | ".join(words_for(part) for part in parts_of(self.log))
@@ -195,25 +199,25 @@ def numbered(label: IntArray) -> IntArray:
 
 
 def link_table(place: IntArray, start: IntArray, values: IntArray, *, n_ranks: int) -> IntArray:
-    """Σ of ``values`` at rank j of the strata that were shown at k and j, (n_ranks, n_ranks), with 0 where k = j.
+    """Σ of ``values`` at rank k of the strata that were shown at k and j, (n_ranks, n_ranks), with 0 where k = j.
 
     ``place`` (n_terms,) are the ranks from 0 of terms with ``values``, and ``start`` (n_strata + 1,) cuts them into
-    strata: with ones it counts strata, with clicks the clicks at j.
+    strata: with ones it counts strata, with clicks the clicks at k.
 
     Examples
     --------
     >>> import numpy as np
     >>> from cfltr_core.propensity.identifiability import link_table
     >>> link_table(np.array([0, 1, 1]), np.array([0, 2, 3]), np.array([5, 3, 9]), n_ranks=2)  # ranks 1 and 2, rank 2
-    array([[0, 3],
-           [5, 0]])
+    array([[0, 5],
+           [3, 0]])
     """
     from scipy.sparse import csr_matrix
 
     here, table = (
         csr_matrix((data, place, start), shape=(len(start) - 1, n_ranks)) for data in (np.ones_like(place), values)
     )
-    found = np.asarray((here.T @ table).toarray())
+    found = np.asarray((table.T @ here).toarray())
     np.fill_diagonal(found, 0)
     return found
 
@@ -222,7 +226,7 @@ def rank_links(counts: DisplayCounts) -> RankLinks:
     """Which ranks the design can compare, and which the log.
 
     Design: connected components of the graph with an edge between two ranks at which one stratum was shown.  Log:
-    strong components of the arcs k → j where a stratum that was shown at k and j was clicked at j.  The weakest cut is
+    strong components of the arcs k → j where a stratum that was shown at k and j was clicked at k.  The weakest cut is
     sought among single ranks and among the cuts of the tree of strongest links: of a set of ranks, it counts the clicks
     inside, and those outside, in the strata that were shown on both sides, and takes the smaller number.
 
@@ -267,6 +271,7 @@ def rank_links(counts: DisplayCounts) -> RankLinks:
         log=log,
         cut=cut,
         cut_clicks=cut_clicks,
+        origin=counts.origin,
     )
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -75,11 +76,9 @@ def joint_fit(
     *,
     theta: FloatArray,
     attraction: FloatArray,
-    history: FloatArray,
-    assumption: str,
     component: IntArray | None = None,
     notes: tuple[str, ...] = (),
-    ranker: LinearRanker | None = None,
+    **about: Any,
 ) -> JointFit:
     """A :class:`JointFit` from any ``theta`` (n_ranks,) and ``attraction`` (n_strata,), put on the scale of θ_j = 1.
 
@@ -109,15 +108,9 @@ def joint_fit(
     # A rank without a click has θ̂ = 0 or nearly: a group of its own, whose logarithm is not looked at.
     log_theta = np.log(np.maximum(theta, np.finfo(float).tiny))
     unknown, clicks = np.full((len(theta), len(theta)), np.nan), links.clicks.astype(np.float64)
-    curve = grouped_curve(method, log_theta, covariance=unknown, component=component, clicks=clicks, notes=notes)
-    return JointFit(
-        **vars(curve),
-        examination=theta / scale,
-        attraction=attraction * scale,
-        history=history,
-        assumption=assumption,
-        ranker=ranker,
-    )
+    said = {"clicks": clicks, "notes": notes, "origin": links.origin}
+    curve = grouped_curve(method, log_theta, covariance=unknown, component=component, **said)
+    return JointFit(**vars(curve), examination=theta / scale, attraction=attraction * scale, **about)
 
 
 def _said_of_model(links: RankLinks) -> tuple[str, ...]:

@@ -100,7 +100,7 @@ def trust_moments(counts: DisplayCounts, weights: ArrayLike) -> TrustMoments:
     """
     least, why = float(np.finfo(np.float64).tiny), "expected a number > 0 for each rank"
     terms = _Terms.of(counts, checks.finite_vector(weights, counts.n_ranks, "weights", low=least, why=why))
-    return TrustMoments(terms.form(), terms.noise())
+    return TrustMoments(terms.form(), terms.by_rank(terms.taken_off))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,16 +132,14 @@ class _Terms:
         taken = w * (1.0 - w / total) * y * (1.0 - y) / (n - 1.0)
         return cls(counts.n_ranks, counts.rank[use] - 1, stratum, counts.cluster[use], y, n, w, total, taken)
 
-    def noise(self) -> FloatArray:
-        return np.bincount(self.place, self.taken_off, minlength=self.n).astype(np.float64)
+    def by_rank(self, values: FloatArray) -> FloatArray:
+        """Sums over the terms of each rank."""
+        return np.bincount(self.place, values, minlength=self.n).astype(np.float64)
 
     @property
     def unit_noise(self) -> FloatArray:
         """What measures directions: the noise that is taken off, a little more where there is none."""
         return self.taken_off + 1e-9 * self.weight
-
-    def scale(self) -> FloatArray:
-        return np.bincount(self.place, self.unit_noise, minlength=self.n).astype(np.float64)
 
     def form(self) -> FloatArray:
         from scipy.sparse import csr_matrix
@@ -149,9 +147,9 @@ class _Terms:
         w, y, n = self.weight, self.rate, self.n
         out = np.zeros((2 * n, 2 * n))
         p, q = np.arange(n), np.arange(n, 2 * n)
-        out[p, p] = np.bincount(self.place, w * y * y - self.taken_off, minlength=n)
-        out[p, q] = out[q, p] = -np.bincount(self.place, w * y, minlength=n)
-        out[q, q] = np.bincount(self.place, w, minlength=n)
+        out[p, p] = self.by_rank(w * y * y - self.taken_off)
+        out[p, q] = out[q, p] = -self.by_rank(w * y)
+        out[q, q] = self.by_rank(w)
         scale = 1.0 / np.sqrt(self.total)
         row, column = np.tile(self.stratum, 2), np.concatenate([self.place, self.place + n])
         n_strata = int(self.stratum.max(initial=-1)) + 1
@@ -221,8 +219,8 @@ def trust_bias(counts: DisplayCounts) -> TrustCurve:
         terms = _Terms.of(counts, omega, part)
         p, q, strength = _solve(terms, part, n_clusters)
         # The variance of p y is p² μ(1 − μ)/n: weights make it alike at all ranks.
-        spread = np.bincount(terms.place, terms.impressions * terms.rate * (1 - terms.rate), minlength=n)
-        size = np.bincount(terms.place, terms.impressions, minlength=n)
+        spread = terms.by_rank(terms.impressions * terms.rate * (1 - terms.rate))
+        size = terms.by_rank(terms.impressions)
         omega[part] = size[part] / np.maximum(p[part] ** 2 * spread[part], 1e-12 * size[part])
         omega[part] /= omega[part].max()
     spread_pq = clustered_covariance(_influence(terms, p, q, n_clusters), len(np.unique(terms.cluster)))
@@ -260,7 +258,7 @@ def _influence(terms: _Terms, p: FloatArray, q: FloatArray, n_clusters: int) -> 
     A query moves A, N and the eigenvalue λ = Q/Σ N p².
     """
     n, z = terms.n, np.append(p, q)
-    form, scale = terms.form(), np.append(terms.scale(), np.zeros(n))
+    form, scale = terms.form(), np.append(terms.by_rank(terms.unit_noise), np.zeros(n))
     size = float(scale @ z**2)
     least = float(z @ form @ z) / size
     own = terms.gradients(p, q, n_clusters)
@@ -310,7 +308,7 @@ def _solve(terms: _Terms, part: IntArray, n_clusters: int) -> tuple[FloatArray, 
     """
     n = terms.n
     later = part[1:] + n
-    form, scale = terms.form(), 1.0 / np.sqrt(terms.scale()[part])
+    form, scale = terms.form(), 1.0 / np.sqrt(terms.by_rank(terms.unit_noise)[part])
     best_q = -np.linalg.solve(form[np.ix_(later, later)], form[np.ix_(later, part)])
     reduced = form[np.ix_(part, part)] + form[np.ix_(part, later)] @ best_q
     values, vectors = np.linalg.eigh(reduced * scale[:, None] * scale)

@@ -83,8 +83,7 @@ class LinearRanker:
         TypeError, ValueError
             For names that are not text, not as many as weights, or not different.
         """
-        names = None if feature_names is None else tuple(_named(feature_names, len(self.weights)))
-        return replace(self, feature_names=names)
+        return replace(self, feature_names=feature_names)  # type: ignore[arg-type]  # a tuple once it is checked
 
     def decision_function(self, features: ArrayLike) -> FloatArray:
         """w · x of each row of ``features`` (n_docs, n_features), float64 of shape (n_docs,).
@@ -164,11 +163,8 @@ class LinearRanker:
     def save(self, path: str | Path) -> None:
         """Keep the scorer at ``path`` as JSON, whole or not at all; :meth:`load` gives the same digits."""
         record: dict[str, Any] = {"format": self.FORMAT, "weights": self.weights}
-        write_json(Path(path), record | self._names_kept() | {name: getattr(self, name) for name in self.KEPT})
-
-    def _names_kept(self) -> dict[str, Any]:
-        """The names of the features as a file has them: not at all where they are not known."""
-        return {} if self.feature_names is None else {"feature_names": list(self.feature_names)}
+        names = {} if self.feature_names is None else {"feature_names": list(self.feature_names)}
+        write_json(Path(path), record | names | {name: getattr(self, name) for name in self.KEPT})
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cfltr_core import checks
-from cfltr_core.checks import BoolArray, FloatArray, IntArray
+from cfltr_core.checks import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,13 +167,6 @@ def segment_sum(values: ArrayLike, offsets: ArrayLike) -> FloatArray:
     return np.add.reduceat(array, cuts[:-1], axis=0)
 
 
-def segment_max(values: ArrayLike, offsets: ArrayLike) -> FloatArray:
-    """Largest of ``values`` inside each query, shape (n_queries,)."""
-    array = np.asarray(values, dtype=np.float64)
-    cuts = checks.offsets_of(offsets, len(array))
-    return np.maximum.reduceat(array, cuts[:-1], axis=0)
-
-
 def length_groups(offsets: IntArray, block: int = 1 << 16) -> Iterator[tuple[IntArray, IntArray]]:
     """Yield ``(queries, index)`` for groups of equally long lists, ``index`` of shape (len(queries), length).
 
@@ -193,8 +186,3 @@ def equal_blocks(sizes: IntArray, cells: int) -> Iterator[IntArray]:
         step = max(1, cells // int(sizes[same[0]]))
         for start in range(0, len(same), step):
             yield same[start : start + step]
-
-
-def relevant_queries(relevance: ArrayLike, offsets: ArrayLike) -> BoolArray:
-    """True for each query with at least one document of positive relevance, shape (n_queries,)."""
-    return np.asarray(segment_max(relevance, offsets) > 0)

@@ -12,7 +12,6 @@ import cfltr_book.data.letor
 import cfltr_core
 import cfltr_core as cf
 from cfltr_core.checks import finite_vector
-from cfltr_core.ranking.ragged import segment_max
 from cfltr_core.ranking.rank_weight import RankWeights
 from cfltr_core.sampling import AliasTable, alias_tables
 
@@ -176,7 +175,6 @@ def test_numbers_of_any_kind_become_double_precision(kind: str) -> None:
     found = {
         "finite_vector": finite_vector(given, 3, "given"),
         "segment_sum": cf.segment_sum(given, CUTS),
-        "segment_max": segment_max(given, CUTS),
         "ranks": cf.ranks(given, CUTS),
         "rank_weights": cf.rank_weights(given, CUTS, metric=cf.dcg()).lam,
         "additive_metric": cf.additive_metric([3, 2, 1], CUTS, relevance=given, metric=cf.average_rank()),

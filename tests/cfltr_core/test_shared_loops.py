@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cfltr_core import ClickLog, DeterministicPolicy
-from cfltr_core.clicks.logs import require_single_display
+from cfltr_core.clicks.logs import require_exposed, require_single_display
 from cfltr_core.clicks.policies import count_displays, every_page, nonzero_counts, place_values
 from cfltr_core.sampling import alias_tables
 
@@ -104,3 +104,17 @@ def test_single_display_is_required(document: list[int], rank: list[int], impres
     except ValueError:
         raised = True
     assert raised == (not oracles.shows_one_ranking(document, impressions, [3, 2], [0, 2, 3]))
+
+
+@pytest.mark.oracle("logs.require_exposed")
+@given(st.lists(st.tuples(st.integers(0, 1), st.sampled_from([0.0, 0.5]), st.booleans()), min_size=1, max_size=4))
+def test_a_click_without_exposure_is_named(terms: list[tuple[int, float, bool]]) -> None:
+    n, (clicks, exposure, of) = len(terms), map(list, zip(*terms, strict=True))
+    every = {"document": range(n), "rank": range(1, n + 1), "impressions": [1] * n, "propensity": [1.0] * n}
+    log = ClickLog(**every, clicks=clicks, sessions=[1], offsets=[0, n])  # type: ignore[arg-type]
+    blind = [d for d in range(n) if clicks[d] > 0 and exposure[d] == 0 and of[d]]
+    if not blind:
+        require_exposed(log, np.array(exposure), "remedy", of=np.array(of))
+        return
+    with pytest.raises(ValueError, match=rf"^exposure of document {blind[0]} is 0, .*\[{blind[0]}\] is 1: remedy$"):
+        require_exposed(log, np.array(exposure), "remedy", of=np.array(of))

@@ -44,21 +44,6 @@ def segment_sum(values: Sequence[float], offsets: Sequence[int]) -> list[float]:
     return [math.fsum(values[d] for d in documents) for documents in lists(offsets)]
 
 
-def segment_max(values: Sequence[float], offsets: Sequence[int]) -> list[float]:
-    out = []
-    for documents in lists(offsets):
-        largest = values[documents[0]]
-        for d in documents:
-            if values[d] > largest:
-                largest = values[d]
-        out.append(largest)
-    return out
-
-
-def relevant_queries(relevance: Sequence[float], offsets: Sequence[int]) -> list[bool]:
-    return [any(relevance[d] > 0 for d in documents) for documents in lists(offsets)]
-
-
 def equal_blocks(sizes: Sequence[int], cells: int) -> list[list[int]]:
     """Positions of each size, in order, cut so that a piece has at most ``cells`` cells, or is one position."""
     out = []
@@ -1970,13 +1955,13 @@ def components(arcs: Sequence[Sequence[float]], strong: bool) -> list[int]:
 
 
 def rank_arcs(groups: Sequence[Stratum], n_ranks: int) -> tuple[list[list[int]], list[list[int]]]:
-    """For two ranks: the strata shown at both, and the clicks of these at the second."""
+    """For two ranks: the strata shown at both, and the clicks of these at the first."""
     shown = [[0] * n_ranks for _ in range(n_ranks)]
     clicked = [[0] * n_ranks for _ in range(n_ranks)]
     for group in groups:
         for k, j in itertools.permutations(group, 2):
             shown[k - 1][j - 1] += 1
-            clicked[k - 1][j - 1] += int(group[j][1])
+            clicked[k - 1][j - 1] += int(group[k][1])
     return shown, clicked
 
 

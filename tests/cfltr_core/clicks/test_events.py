@@ -70,6 +70,7 @@ def test_every_source_gives_the_same(tmp_path: Path, text: bool) -> None:
     frame.to_parquet(tmp_path / "folder" / "all.parquet")
     frame.to_csv(tmp_path / "events.csv", index=False)
     table.to_csv(tmp_path / "features.csv", index=False)
+    table.to_csv(tmp_path / "features.tsv.gz", index=False, sep="\t")
     table.to_parquet(tmp_path / "features.parquet")
     con = ibis.duckdb.connect()
     con.con.register("log", frame)
@@ -98,6 +99,7 @@ def test_every_source_gives_the_same(tmp_path: Path, text: bool) -> None:
         "shuffled": table.sample(frac=1, random_state=1),
         "categories": table.astype({"query": "category", "document": "category"}),
         "CSV": str(tmp_path / "features.csv"),
+        "TSV": tmp_path / "features.tsv.gz",
         "Parquet": tmp_path / "features.parquet",
         "Ibis": con.table("candidates"),
     }.items():

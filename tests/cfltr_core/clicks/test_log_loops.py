@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import oracles
@@ -21,6 +22,7 @@ from cfltr_core import (
     power_examination,
     simulate_clicks,
 )
+from cfltr_core.clicks.policies import shown_places
 
 CURVES = [
     (power_examination(1.0), lambda r: oracles.power(1.0, 0.0, r)),
@@ -61,7 +63,7 @@ def test_position_based_user(
     np.testing.assert_allclose(user.attraction(relevance), examined_clicks, rtol=1e-14, atol=0)
 
 
-@pytest.mark.oracle("policies.DeterministicPolicy")
+@pytest.mark.oracle("policies.DeterministicPolicy", "policies.shown_places")
 @given(cuts=offsets(longest=4), data=st.data())
 def test_deterministic_policy_takes_exactly_the_rankings(cuts: list[int], data: st.DataObject) -> None:
     rank = data.draw(st.lists(st.integers(0, 3), min_size=cuts[-1], max_size=cuts[-1]))
@@ -69,6 +71,8 @@ def test_deterministic_policy_takes_exactly_the_rankings(cuts: list[int], data: 
         policy = DeterministicPolicy(rank, cuts)
         assert policy.displayed_rank.tolist() == rank
         assert policy.offsets.tolist() == cuts
+        shown = [sum(r > 0 for r in rank[low:high]) for low, high in pairwise(cuts)]
+        assert shown_places(rank, policy.offsets, "rank")[1].tolist() == shown
     else:
         with pytest.raises(ValueError, match=r"displayed_rank of query \d+ is .*places 1, 2, … once each"):
             DeterministicPolicy(rank, cuts)

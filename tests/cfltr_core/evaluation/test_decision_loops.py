@@ -86,7 +86,7 @@ def end_by_loops(parts: dict[str, float], level: float) -> tuple[float, float]:
     return parts["difference"] - half, parts["difference"] + half
 
 
-@pytest.mark.oracle("decisions.decide")
+@pytest.mark.oracle("decisions.decide", "query_intervals.Interval.share_of_theta")
 @given(
     case=cases(),
     known=st.booleans(),

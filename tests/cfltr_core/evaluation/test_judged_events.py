@@ -132,7 +132,7 @@ def test_periods_have_displays_and_attractions_of_their_own(seed: int) -> None:
     half = oracles.student_quantile(0.9, parts["freedom"]) * math.sqrt(parts["of clicks"])
     np.testing.assert_allclose(np.diff(found.sampling) / 2, half, rtol=1e-6)
     both = interval_of(sums[0] + sums[1], line.covariance, level=0.9)
-    assert (both.sampling, both.whole) == (found.sampling, found.interval)
+    assert (both.sampling, both.interval) == (found.sampling, found.interval)
     assert both.standard_error == found.standard_error
     assert f"Period week 1: {found.periods['week 1']._numbers}" in found.summary
 
@@ -205,7 +205,7 @@ def test_sessions_that_are_missing_show_the_difference(of_clicks: float, smalles
     found = Interval(
         difference=0.0,
         sampling=(-9.0, 9.0),
-        whole=(-9.0, 9.0),
+        interval=(-9.0, 9.0),
         unseen=(-hidden, 0.0),
         of_clicks=of_clicks,
         of_theta=0.0,
@@ -257,8 +257,19 @@ def test_the_sessions_of_the_curve_are_refused_and_those_of_learning_are_named()
     (note,) = cf.decide(NEW, OLD, log=PARTED, shares=PARTED, user=user, smallest=0.1).notes
     assert note.startswith("Judged are sessions of part 'train': who learnt from them looks better here")
     counts = cf.display_counts(PARTED.part("train"))
+    one_page = PARTED.part("train").subset(rankers=["A"], periods=["week 0"]).log()
+    features = np.arange(QUERIES * PRODUCTS, dtype=np.float64)[:, None]
     for made in (
         cf.shrunk_power(counts),
+        cf.pivot(counts),
+        cf.adjacent_chain(counts),
+        cf.all_pairs(counts),
+        cf.click_rates(counts),
+        cf.contextual_curve(counts, np.arange(QUERIES)[:, None] / QUERIES).at([0.5]),
+        cf.expectation_maximisation(counts, iterations=2),
+        cf.regression_em(counts, features, iterations=2),
+        cf.two_towers(counts, features, steps=2),
+        cf.dual_learning(one_page, features, steps=4, rng=np.random.default_rng(0)),
         counts.subset(counts.rank < 3),
         cf.display_counts(PARTED.part("train").log()),
     ):

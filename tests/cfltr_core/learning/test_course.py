@@ -53,7 +53,7 @@ def test_a_course_keeps_the_weights_that_it_should(optimizer: str) -> None:
         def scored(self, x: np.ndarray) -> np.ndarray:
             return x @ self.w
 
-        def fit_of(self, weights: Any, history: Any, steps: int, best_epoch: int, risk: float) -> Any:
+        def fit_of(self, weights: Any, *, history: Any, steps: int, best_epoch: int, risk: float) -> Any:
             return weights, history, steps, best_epoch, risk
 
     after = [[0.0] * 6]
@@ -65,7 +65,9 @@ def test_a_course_keeps_the_weights_that_it_should(optimizer: str) -> None:
     course = OneClick()
     assert math.isclose(course.one_epoch(), values[0], rel_tol=1e-12)
     np.testing.assert_allclose(course.scored(X), oracles.linear_scores(X.tolist(), after[1]), rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(course.fit_of(course.copied(), {}, 1, 1, 0.0)[0], after[1], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        course.fit_of(course.copied(), history={}, steps=1, best_epoch=1, risk=0.0)[0], after[1], rtol=1e-10, atol=1e-12
+    )
 
     weights, history, steps, best_epoch, risk = OneClick().run()
     np.testing.assert_allclose(weights, after[10], rtol=1e-10, atol=1e-12)

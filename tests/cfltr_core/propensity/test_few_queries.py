@@ -11,7 +11,7 @@ import pytest
 
 from cfltr_core.propensity.all_pairs import all_pairs
 from cfltr_core.propensity.conditional_poisson import by_rank, conditional_poisson
-from cfltr_core.propensity.curves import PropensityCurve, effective_queries, grouped_curve
+from cfltr_core.propensity.curves import PropensityCurve, effective_queries, grouped_curve, student_quantile
 from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
 from cfltr_core.propensity.strata import DisplayCounts
 
@@ -72,12 +72,14 @@ def test_the_pivot_counts_the_strata_that_it_used() -> None:
     assert queries.tolist() == [1, 1, 0]
 
 
+@pytest.mark.oracle("curves.student_quantile")
 def test_intervals_by_the_law_of_student() -> None:
     u, error = np.array([0.0, -0.7, -1.2]), np.array([0.0, 0.1, 0.2])
     given = {"covariance": np.diag(error**2), "component": np.zeros(3, dtype=np.int64), "clicks": np.ones(3)}
     curve = grouped_curve("by hand", u, **given, queries=np.array([9.0, 30.0, 4.5]))  # type: ignore[arg-type]
     for k, degrees in ((1, 8.0), (2, 3.5)):  # the smaller of rank k and rank 1, less one
         t = oracles.bisect(lambda x, df=degrees: oracles.student_cdf(x, df), 0.95, 0.0, 40.0)
+        assert student_quantile(degrees, 0.9) == pytest.approx(t, rel=1e-6)
         ends = [u[k] - t * error[k], u[k] + t * error[k]]
         np.testing.assert_allclose(np.log(curve.interval(0.9)[k]), ends, rtol=1e-6)
         np.testing.assert_allclose(np.log(curve.ratio(k + 1, 1, level=0.9)[1:]), ends, rtol=1e-6)

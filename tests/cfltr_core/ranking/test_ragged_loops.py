@@ -7,7 +7,7 @@ import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import EXTREME, TIED, Problem, offsets, problems
+from strategies import TIED, Problem, offsets, problems
 
 from cfltr_core import RankingData, query_index, segment_sum
 from cfltr_core.ranking.ragged import (
@@ -15,8 +15,6 @@ from cfltr_core.ranking.ragged import (
     equal_blocks,
     length_groups,
     lengths,
-    relevant_queries,
-    segment_max,
 )
 
 
@@ -35,7 +33,7 @@ def test_document_index(cuts: list[int], data: st.DataObject) -> None:
     assert found.tolist() == oracles.document_index(queries, cuts)
 
 
-@pytest.mark.oracle("ragged.segment_sum", "ragged.segment_max")
+@pytest.mark.oracle("ragged.segment_sum")
 @given(cuts=offsets(), data=st.data())
 def test_segment_operations(cuts: list[int], data: st.DataObject) -> None:
     values = data.draw(st.lists(TIED, min_size=cuts[-1], max_size=cuts[-1]))
@@ -43,15 +41,6 @@ def test_segment_operations(cuts: list[int], data: st.DataObject) -> None:
     pair = segment_sum(np.stack([values, np.square(values)], axis=1), cuts)
     assert pair[:, 0].tolist() == oracles.segment_sum(values, cuts)
     assert pair[:, 1].tolist() == oracles.segment_sum([v * v for v in values], cuts)
-    extreme = data.draw(st.lists(EXTREME, min_size=cuts[-1], max_size=cuts[-1]))
-    assert segment_max(extreme, cuts).tolist() == oracles.segment_max(extreme, cuts)
-
-
-@pytest.mark.oracle("ragged.relevant_queries")
-@given(problem=problems(top_grade=1))
-def test_relevant_queries(problem: Problem) -> None:
-    found = relevant_queries(problem.grades, problem.offsets)
-    assert found.tolist() == oracles.relevant_queries(problem.grades, problem.offsets)
 
 
 @pytest.mark.oracle("ragged.equal_blocks")
