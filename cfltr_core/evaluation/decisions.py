@@ -57,6 +57,8 @@ def decide(
 
     with T_q the sum of query q, S_q its sessions, Q the queries that were asked, V the covariance of (β̂, α̂) and J the
     derivative of Δ̂ by them (delta method).  Δ̂ is unbiased for documents that were shown, if clicks follow the model.
+    Where a few queries have most of the sessions, and the rankers differ in few, the first part would be too small;
+    :func:`~cfltr_core.evaluation.query_intervals.interval_of` says what it is at least.
     A document without an exposure adds −a_d γ_d a session, and γ_d is anything from 0 to ``ceiling``: the least and the
     most that they add are in the interval, beside what chance makes.
 

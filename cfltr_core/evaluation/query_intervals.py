@@ -58,12 +58,23 @@ class Interval:
 def interval_of(sums: Sums, covariance: FloatArray, *, level: float, by_user: Sequence[Sums] = ()) -> Interval:
     """Δ̂ = Σ T_q / N with N = Σ S_q, and the interval Δ̂ ± t · sd at ``level``,
 
-        sd² = Q/(Q−1) Σ_q (T_q − S_q Δ̂)² / N²  +  Jᵀ V J,
+        sd² = Q/(Q−1) Σ_q r_q² / N²  +  Jᵀ V J,   r_q = T_q − S_q Δ̂,
 
     Q the queries with sessions, V the ``covariance`` of the line and J = gradient / N.  The ends of the whole interval
     are those of T_q + least_q and of T_q + most_q, each with its own spread.  t is Student's quantile of
-    2 (Σ r_q²)² / (Σ r_q⁴ − (Σ r_q²)²/Q) degrees of freedom, r_q = T_q − S_q Δ̂ (Satterthwaite), and no more than queries
-    say something, less one.
+    2 (Σ r_q²)² / (Σ r_q⁴ − (Σ r_q²)²/Q) degrees of freedom (Satterthwaite), and no more than queries say something,
+    less one.
+
+    Σ r_q² knows only queries in which the rankers differ *here*.  Under Zipf's law a candidate that changes few queries
+    mostly leaves the most frequent ones as they are; other queries like these might not, and then the difference is far
+    larger.  So the first part is never taken for less than it is if how much a query differs has nothing to do with
+    how often it is asked:
+
+        (Q/(Q−1) Σ_q r_q²/S_q − (Q − Q') σ²) / (N Q'),   Q' = N² / Σ S_q²,
+
+    the mean square of a query's difference, by sessions, over as many queries as the sessions amount to; σ² =
+    ``squares``/N is what clicks alone add to r_q² a session.  Its parts r_q²/S_q have degrees of freedom of their own.
+    Where all queries have as many sessions both are the same.
 
     Sessions of one user are alike as well.  Where the sums of G groups of users are given, with r_gq = T_gq − S_gq Δ̂
     the first part of the variance is larger by G/(G−1) Σ_g (Σ_q r_gq)² / N² − Σ_gq r_gq² / N², if that is above 0
@@ -91,19 +102,26 @@ def interval_of(sums: Sums, covariance: FloatArray, *, level: float, by_user: Se
     """
     n, asked = float(sums.sessions.sum()), int((sums.sessions > 0).sum())
     of_theta = max(float(sums.gradient @ covariance @ sums.gradient), 0.0) / n**2
-    queries = float(effective_queries(sums.size[:, None])[0])
     clicks = float(sums.size.sum()) ** 2 / sums.squares if sums.squares > 0 else 0.0
+    each = np.divide(1.0, sums.sessions, out=np.zeros_like(sums.sessions), where=sums.sessions > 0)
+    weights = np.column_stack([sums.size, sums.size * np.sqrt(each), sums.sessions])
+    queries, by_session, frequent = effective_queries(weights).tolist()
+    correction = asked / (asked - 1) if asked > 1 else math.nan
 
     def spread(extra: Callable[[Sums], FloatArray]) -> tuple[float, float, float]:
         """The value with ``extra`` on the totals, the variance by clicks, and the quantile."""
         totals = sums.totals + extra(sums)
         value = float(totals.sum()) / n
         parts = (totals - sums.sessions * value) ** 2
-        of_clicks = asked / (asked - 1) * float(parts.sum()) / n**2 if asked > 1 else math.nan
-        freedom, groups = _freedom(parts, asked, queries), len(by_user)
+        of_a_query = correction * float((parts * each).sum()) - (asked - frequent) * sums.squares / n
+        of_clicks, freedom = max(
+            (correction * float(parts.sum()) / n**2, _freedom(parts, asked, queries)),
+            (of_a_query / (n * frequent), _freedom(parts * each, asked, by_session)),
+        )
+        groups = len(by_user)
         if groups > 1:
-            each = np.stack([one.totals + extra(one) - one.sessions * value for one in by_user])
-            more = groups / (groups - 1) * (each.sum(axis=1) ** 2).sum() - (each**2).sum()
+            rest = np.stack([one.totals + extra(one) - one.sessions * value for one in by_user])
+            more = groups / (groups - 1) * (rest.sum(axis=1) ** 2).sum() - (rest**2).sum()
             of_clicks, freedom = of_clicks + max(float(more), 0.0) / n**2, min(freedom, groups - 1)
         enough = clicks >= LEAST_CLICKS and asked > 1
         return value, of_clicks, _quantile(freedom, level) if enough else math.inf

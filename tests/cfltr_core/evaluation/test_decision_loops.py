@@ -149,7 +149,10 @@ def test_with_a_known_curve_it_is_the_policy_aware_estimate(case: Any) -> None:
     # Average rank is better when it is smaller, and so is a risk: the sign is turned for any metric.
     assert found.difference == pytest.approx(-aware.value, rel=1e-12, abs=1e-12)
     if new_scores != old_scores and (log.sessions > 0).sum() > 1 and (new - old).lam.any():
-        assert found.standard_error == pytest.approx(aware.standard_error, rel=1e-9, abs=1e-12)
+        # It is never less, and the same where all queries have as many sessions.
+        assert found.standard_error >= aware.standard_error * (1 - 1e-9)
+        if len(set(log.sessions.tolist()) - {0}) == 1:
+            assert found.standard_error == pytest.approx(aware.standard_error, rel=1e-9, abs=1e-12)
 
 
 def world(n_queries: int, per_query: int, seed: int = 0) -> tuple[ClickLog, DisplayShares, dict[str, Any]]:
