@@ -257,7 +257,7 @@ def _links(counts: DisplayCounts) -> LogCheck:
 def _halves(events: Events, counts: DisplayCounts) -> list[BoolArray]:
     """Documents above the median of the mean rank at which a ranker showed them, for the rankers with most sessions."""
     n_docs, below = len(events.features), int(events.rank.max()) + 1
-    sessions = np.bincount(events.ranker, np.where(events.rank == 1, events.impressions, 0))
+    sessions = np.bincount(events.ranker, np.asarray(events.tops))
     halves = []
     for ranker in np.argsort(-sessions, kind="stable")[:SPLITS]:
         mine = events.ranker == ranker

@@ -2765,13 +2765,15 @@ def session_health(events: Sequence[Event]) -> dict[str, float]:
 
 
 def page_halves(events: Sequence[Event]) -> dict[tuple[int, ...], list[list[int]]]:
-    """Sessions and clicks at each place of a page (query, then documents), in each half, of pages that both saw."""
+    """Sessions and clicks at each place of a page (query, then documents with their slots), in each half, of pages that
+    both saw."""
     sessions: dict[int, list[Event]] = {}
     for event in sorted(events, key=lambda e: (e[0], e[3])):
         sessions.setdefault(event[0], []).append(event)
     pages: dict[tuple[int, ...], list[list[int]]] = {}
     for session, page in sessions.items():
-        counts = pages.setdefault((page[0][1], *(e[2] for e in page)), [[0] * (1 + len(page)) for _ in range(2)])
+        key = (page[0][1], *(int(number) for e in page for number in e[2:4]))
+        counts = pages.setdefault(key, [[0] * (1 + len(page)) for _ in range(2)])
         here = counts[session_part(session, [0.5, 0.5])]
         here[0] += 1
         for k, event in enumerate(page, start=1):
