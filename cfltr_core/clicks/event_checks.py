@@ -115,7 +115,7 @@ def check_pages(rows: Any, pages: Any, summary: pd.DataFrame) -> None:
     Traceback (most recent call last):
     ValueError: source: a page is not whole in 1 of 1 sessions (session 5, query 7: position 3 where 2 is due): \
 keep all displayed documents of a page once, clicked or not, and number them 1, 2, …; who asks twice has two pages, \
-each with an id of its own; where something else stood between, gaps="keep" keeps the slots
+each with an id of its own; where something else stood between, or each row is a sample, gaps="keep" keeps the slots
     """
     total = summary.sum(numeric_only=True)
     for fault, (what, detail, remedy) in PAGE_FAULTS.items():
@@ -160,7 +160,8 @@ WHOLE = (
     "a page is not whole",
     _out_of_place,
     "keep all displayed documents of a page once, clicked or not, and number them 1, 2, …; who asks twice has two "
-    'pages, each with an id of its own; where something else stood between, gaps="keep" keeps the slots',
+    "pages, each with an id of its own; where something else stood between, or each row is a sample, "
+    'gaps="keep" keeps the slots',
 )
 # What may be wrong with a page, by the column of ``pages`` that says so: fault, what it shows on a page, remedy.
 PAGE_FAULTS: dict[str, tuple[str, Callable[[pd.DataFrame], str], str]] = {

@@ -150,6 +150,11 @@ class Events:
         return int(np.sum(self.tops))
 
     @property
+    def samples(self) -> bool:
+        """Whether rows are samples, one impression of one slot each, and no pages."""
+        return bool(np.array_equal(self.tops, self.impressions) and (self.rank > 1).any())
+
+    @property
     def n_clicks(self) -> int:
         """Clicks over all terms."""
         return int(self.clicks.sum())

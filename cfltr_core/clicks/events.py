@@ -69,7 +69,8 @@ def read_events(
         "error" refuses a displayed document without features; "drop" leaves its whole sessions out, and counts them.
     gaps : str
         "error" refuses a page whose positions have a gap.  "keep" takes positions for the slots of the page, where
-        something else, an advertisement say, may stand between.
+        something else, an advertisement say, may stand between.  It also takes rows that are samples, each one
+        impression of one slot with a session of its own; what needs pages then stays unchecked, and the report says so.
     memory : str
         What DuckDB may hold at once, as in ``"1GB"``.  For an Ibis table of your own it means nothing.
 
@@ -216,6 +217,11 @@ def _report(
     }
     if total["gaps"]:
         lines["positions"] += f", the slots of a page; {total['gaps']:,} sessions have an empty one above a document"
+    if total["rows"] == total["sessions"] and total["gaps"]:
+        lines["samples"] = (
+            "each row is one slot of its page; without pages nobody can tell whether those without a click were left "
+            "out, pages were cut at a click, or people stop after one"
+        )
     for name in ("ranker", "period"):
         groups = kept.groupby(name).sum(numeric_only=True) if name in kept else kept[:0]
         for group, found in groups.astype(int, errors="ignore").iterrows():

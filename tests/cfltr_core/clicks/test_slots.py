@@ -81,6 +81,7 @@ def test_slots_and_sessions_are_those_of_a_loop() -> None:
     shares = events.displays()
     for document, rank, share in zip(shares.document, shares.rank, shares.share, strict=True):
         assert share == pytest.approx(oracles.display_share(rows, *names[document], int(rank)), rel=1e-12)
+    assert not events.samples
 
 
 def test_an_empty_slot_is_as_good_as_a_document_that_nobody_clicks() -> None:
@@ -150,3 +151,23 @@ def test_what_is_wrong_with_slots_is_said(change: dict[str, Any], given: dict[st
     with pytest.raises(ValueError, match="source: ") as found:
         cf.read_events(ROWS.assign(**change), FEATURES, **given)
     assert message in str(found.value)
+
+
+@pytest.mark.oracle("event_counts.Events.samples")
+def test_rows_that_are_samples_are_taken_and_what_they_cannot_tell_is_said() -> None:
+    """Of each page one slot, drawn by chance, as in logs of single impressions."""
+    rows = log_with_gaps(1, sessions=1_200).groupby("session").sample(1, random_state=0)
+    with pytest.raises(ValueError, match=r'each row is a sample, gaps="keep" keeps the slots'):
+        cf.read_events(rows, FEATURES)
+    events = cf.read_events(rows, FEATURES, split=None, gaps="keep")
+    assert events.samples
+    assert events.n_sessions == len(rows)
+    assert events.report.lines["samples"].startswith("each row is one slot of its page; without pages nobody can tell")
+    codes = {name: rows[name].to_numpy() for name in ("query", "document", "period")}
+    counts = cf.count_rows(**codes, rank=rows["position"].to_numpy(), clicked=rows["clicked"].to_numpy())
+    same = cf.display_counts(events)
+    for name in ("rank", "impressions", "clicks"):
+        np.testing.assert_array_equal(getattr(same, name), getattr(counts, name))
+    frame = cf.check_log(events, rows, rng=np.random.default_rng(0)).frame.set_index("check")
+    unchecked = frame.index[frame["value"].str.startswith("Not checked: each row is a sample")]
+    assert set(unchecked) == {"pages without a click", "rows missing", "bots", "clicks above"}
