@@ -250,10 +250,11 @@ def measure(cell: Cell, logs: int) -> None:
                 here[said + "one misses"] += not all(covers(one.interval, truth) for one in looks)
                 here[said + "by at least δ"] += any(one.answer == "better by at least δ" for one in looks)
             if cell.kind == "more" and made.answer == "undecided" and np.isfinite(made.sessions_more):
-                # A log of as many sessions as it takes, of as many more queries, and a curve as good as the first.
+                # As many sessions as it takes, of as many more queries, as many for the shares, and a curve as good as
+                # the first.
                 n = cell.sessions + int(made.sessions_more)
                 wider = rng.integers(QUERIES, size=round(cell.queries * n / cell.sessions))
-                fresh = draw(some, cell, wider, (cell.sessions, n), rng)
+                fresh = draw(some, cell, wider, (n, n), rng)
                 ranked = (weights(place, wider) for place in (some.new[name], some.old))
                 others = draw(some, cell, rng.integers(QUERIES, size=cell.queries), (cell.sessions, 0), rng)
                 again = {**case, "curve": curve_of(cell, others)}

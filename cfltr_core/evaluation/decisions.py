@@ -133,9 +133,9 @@ def decide(
     >>> other = cf.rank_weights([2, 1, 3] * 100, cuts, metric=cf.dcg())  # C A B
     >>> few = cf.decide(other, production, log=draw(50, 2), shares=shares, user=user, smallest=0.1)
     >>> few, few.sessions_more
-    (Decision(undecided: DCG +0.0962 [-0.0538, 0.246] a session, δ = 0.1), 175.0)
+    (Decision(undecided: DCG +0.0962 [-0.0538, 0.246] a session, δ = 0.1), 235.0)
     >>> print(few.summary.splitlines()[2].split(",")[0])
-    Not enough data: some 175 sessions more would show a difference of δ with probability 0.8
+    Not enough data: some 235 sessions more would show a difference of δ with probability 0.8
     """
     checks.arguments(decide, locals())
     if (curve is None) == (user is None):

@@ -37,6 +37,8 @@ class Interval:
         Of Student's law; infinite where no interval can be made.
     effective_clicks, effective_queries : float
         Of equal weight, where the rankers differ (Kish).
+    freedom : float
+        Degrees of freedom of Student's law; infinite where the variance is known.
     """
 
     difference: float
@@ -48,6 +50,7 @@ class Interval:
     quantile: float
     effective_clicks: float
     effective_queries: float
+    freedom: float = math.inf
 
     @property
     def standard_error(self) -> float:
@@ -108,8 +111,8 @@ def interval_of(sums: Sums, covariance: FloatArray, *, level: float, by_user: Se
     queries, by_session, frequent = effective_queries(weights).tolist()
     correction = asked / (asked - 1) if asked > 1 else math.nan
 
-    def spread(extra: Callable[[Sums], FloatArray]) -> tuple[float, float, float]:
-        """The value with ``extra`` on the totals, the variance by clicks, and the quantile."""
+    def spread(extra: Callable[[Sums], FloatArray]) -> tuple[float, float, float, float]:
+        """The value with ``extra`` on the totals, the variance by clicks, and the quantile with its freedom."""
         totals = sums.totals + extra(sums)
         value = float(totals.sum()) / n
         parts = (totals - sums.sessions * value) ** 2
@@ -124,19 +127,20 @@ def interval_of(sums: Sums, covariance: FloatArray, *, level: float, by_user: Se
             more = groups / (groups - 1) * (rest.sum(axis=1) ** 2).sum() - (rest**2).sum()
             of_clicks, freedom = of_clicks + max(float(more), 0.0) / n**2, min(freedom, groups - 1)
         enough = clicks >= LEAST_CLICKS and asked > 1
-        return value, of_clicks, _quantile(freedom, level) if enough else math.inf
+        return value, of_clicks, _quantile(freedom, level) if enough else math.inf, freedom
 
-    (value, of_clicks, quantile), below, above = (
+    middle, below, above = (
         spread(extra) for extra in (lambda s: np.zeros_like(s.totals), lambda s: s.least, lambda s: s.most)
     )
 
-    def end(one: tuple[float, float, float], sign: float) -> float:
-        middle, variance, times = one
-        return middle + sign * (times * math.sqrt(variance + of_theta) if math.isfinite(times) else math.inf)
+    def end(one: tuple[float, float, float, float], sign: float) -> float:
+        value, variance, times, _ = one
+        return value + sign * (times * math.sqrt(variance + of_theta) if math.isfinite(times) else math.inf)
 
+    value, of_clicks, quantile, freedom = middle
     return Interval(
         difference=value,
-        sampling=(end((value, of_clicks, quantile), -1), end((value, of_clicks, quantile), 1)),
+        sampling=(end(middle, -1), end(middle, 1)),
         whole=(end(below, -1), end(above, 1)),
         unseen=(float(sums.least.sum()) / n, float(sums.most.sum()) / n),
         of_clicks=of_clicks,
@@ -144,6 +148,7 @@ def interval_of(sums: Sums, covariance: FloatArray, *, level: float, by_user: Se
         quantile=quantile,
         effective_clicks=clicks,
         effective_queries=queries,
+        freedom=freedom,
     )
 
 
@@ -155,6 +160,9 @@ def sessions_missing(found: Interval, n: int, *, smallest: float) -> float:
     the other: at level .95 (2.8 sd/δ)² if θ is known and all was shown.  More sessions like these leave JᵀVJ and the
     unseen as they are.
 
+    Logs that are undecided are more often those whose variance came out too small.  So m is larger by √(f/χ²), χ² the
+    quantile of .2 with the f degrees of ``freedom`` of the variance: its upper limit stands in its place (Browne 1995).
+
     Examples
     --------
     >>> from cfltr_core.evaluation.query_intervals import Interval, sessions_missing
@@ -163,7 +171,7 @@ def sessions_missing(found: Interval, n: int, *, smallest: float) -> float:
     >>> sessions_missing(found, 100, smallest=1.0)  # 2.8² · 100 in all
     685.0
     """
-    from scipy.special import ndtri
+    from scipy.special import chdtri, ndtri
 
     if found.effective_clicks < LEAST_CLICKS:
         share = found.effective_clicks / LEAST_CLICKS
@@ -171,6 +179,8 @@ def sessions_missing(found: Interval, n: int, *, smallest: float) -> float:
     if not math.isfinite(found.quantile):
         return math.inf
     told = max(smallest + found.unseen[0], 0.0)
+    if math.isfinite(found.freedom):
+        told *= math.sqrt(float(chdtri(found.freedom, POWER)) / found.freedom)
     for multiple in (found.quantile + float(ndtri(POWER)), 2 * found.quantile):
         room = (told / multiple) ** 2 - found.of_theta
         needed = n * found.of_clicks / room if room > 0 else math.inf

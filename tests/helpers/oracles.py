@@ -2130,6 +2130,19 @@ def chi_square_tail(statistic: float, df: int) -> float:
     return tail
 
 
+def chi_square_quantile(level: float, df: float) -> float:
+    """Below which χ²_df lies with probability ``level``: x^a e^−x Σ_n x^n / Γ(a + n + 1), a = df/2, at half of it."""
+
+    def below(value: float) -> float:
+        a, x = df / 2, value / 2
+        terms = [math.exp(a * math.log(x) - x - math.lgamma(a + 1))]
+        while terms[-1] > 1e-17 * terms[0] or len(terms) < x:
+            terms.append(terms[-1] * x / (a + len(terms)))
+        return math.fsum(terms)
+
+    return bisect(below, level, 1e-9, 10 * df + 50)
+
+
 def hotelling_tail(statistic: float, df: int, n: int) -> float:
     """P(T² >= statistic), T² = n mean' S⁻¹ mean of n normal vectors: I_x((n−df)/2, df/2), x = (n−1)/(n−1+T²).
 
