@@ -8,7 +8,8 @@ Queries are drawn anew for each log from a population of 20,000, with twelve pro
 and pages of six; three rankers have 60, 25 and 15 % of the sessions.  A wanted product is clicked with .8 at rank 1,
 another with .1, and rank r is seen with r^−.8.  The curve is estimated from sessions of its own, as many as are judged,
 and shares are counted over both.  The new ranker scores like production, with noise, and with as much of what is wanted
-as makes the true difference 0, δ/2, δ or 2δ: it changes most pages.
+as makes the true difference 0, δ/2, δ or 2δ: it changes most pages, or pages of some queries only, which chance chose,
+whatever their traffic.
 
 Cells: *shown*, the new ranker reorders what production shows; *unseen*, it puts products on the page that no ranker
 showed; *trust*, an irrelevant product is clicked with .1 + .2/r where it is seen, and the curve is that of
@@ -56,10 +57,12 @@ class Cell:
     for_curve: int = 1
     truths: tuple[str, ...] = ("0", "δ/2", "δ", "2δ")
     logs: int = 1_000
+    changed: float = 1.0
 
     @property
     def name(self) -> str:
-        return f"{self.kind}, {self.sessions:,} sessions of {self.queries:,} queries, δ = {self.delta:g}"
+        some = "" if self.changed == 1 else f", {self.changed:.0%} of them changed"
+        return f"{self.kind}, {self.sessions:,} sessions of {self.queries:,} queries{some}, δ = {self.delta:g}"
 
 
 CELLS = [
@@ -67,6 +70,10 @@ CELLS = [
     Cell("unseen", 20_000, 1_000),
     Cell("trust", 20_000, 1_000, for_curve=2),
     Cell("zipf", 20_000, 1_000),
+    Cell("zipf", 20_000, 1_000, delta=0.015, changed=0.2),
+    Cell("zipf", 20_000, 1_000, delta=0.004, changed=0.05),
+    Cell("zipf", 20_000, 1_000, delta=0.0015, changed=0.02),
+    Cell("shown", 20_000, 1_000, delta=0.004, changed=0.05),
     Cell("periods", 40_000, 1_000, truths=("0", "δ")),
     Cell("looks", 5_000, 500, truths=("0", "δ")),
     Cell("more", 2_000, 500, truths=("δ",)),
@@ -123,9 +130,10 @@ def population(cell: Cell, seed: int = 0) -> Population:
         traffic = np.array([[0.8, 0.1, 0.1], [0.6, 0.2, 0.2], [0.4, 0.4, 0.2], [0.2, 0.4, 0.4]])
     known = places[0] < PLACES if cell.kind != "unseen" else np.ones(places[0].shape, dtype=bool)
     start, noise = np.where(known, scores[0], -9.0 - places[0]), known * rng.normal(size=places[0].shape)
+    moved = known & (rng.random((QUERIES, 1)) < cell.changed)
 
     def truth(push: float) -> float:
-        page = placed(start + noise + push * known * wanted[0])
+        page = placed(start + moved * (noise + push * wanted[0]))
         return float(((GAIN[page] - GAIN[places[0]]) * none).sum(axis=2).mean())
 
     new = {}
@@ -134,7 +142,7 @@ def population(cell: Cell, seed: int = 0) -> Population:
         for _ in range(30):
             middle = (low + high) / 2
             low, high = (middle, high) if truth(middle) < multiple * cell.delta else (low, middle)
-        new[name] = placed(start + noise + low * known * wanted[0])
+        new[name] = placed(start + moved * (noise + low * wanted[0]))
     pages = np.argsort(places[:3], axis=-1, kind="stable")[..., :PLACES]
     return Population(none, intercept, slope, pages, places[:3], new, traffic)
 
@@ -242,10 +250,11 @@ def measure(cell: Cell, logs: int) -> None:
                 here[said + "one misses"] += not all(covers(one.interval, truth) for one in looks)
                 here[said + "by at least δ"] += any(one.answer == "better by at least δ" for one in looks)
             if cell.kind == "more" and made.answer == "undecided" and np.isfinite(made.sessions_more):
-                # A log of as many sessions as it takes, of as many more queries, and a curve as good as the first.
+                # As many sessions as it takes, of as many more queries, as many for the shares, and a curve as good as
+                # the first.
                 n = cell.sessions + int(made.sessions_more)
                 wider = rng.integers(QUERIES, size=round(cell.queries * n / cell.sessions))
-                fresh = draw(some, cell, wider, (cell.sessions, n), rng)
+                fresh = draw(some, cell, wider, (n, n), rng)
                 ranked = (weights(place, wider) for place in (some.new[name], some.old))
                 others = draw(some, cell, rng.integers(QUERIES, size=cell.queries), (cell.sessions, 0), rng)
                 again = {**case, "curve": curve_of(cell, others)}

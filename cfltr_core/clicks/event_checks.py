@@ -115,7 +115,7 @@ def check_pages(rows: Any, pages: Any, summary: pd.DataFrame) -> None:
     Traceback (most recent call last):
     ValueError: source: a page is not whole in 1 of 1 sessions (session 5, query 7: position 3 where 2 is due): \
 keep all displayed documents of a page once, clicked or not, and number them 1, 2, …; who asks twice has two pages, \
-each with an id of its own
+each with an id of its own; where something else stood between, or each row is a sample, gaps="keep" keeps the slots
     """
     total = summary.sum(numeric_only=True)
     for fault, (what, detail, remedy) in PAGE_FAULTS.items():
@@ -146,18 +146,22 @@ def _out_of_place(page: pd.DataFrame) -> str:
     return next(wrong, f"below position {len(page)}")
 
 
-def _shown_twice(page: pd.DataFrame) -> str:
-    """The first document that stands on the page twice, and where."""
-    document = page.loc[page["document"].duplicated(), "document"].iloc[0]
-    at = page.loc[page["document"] == document, "position"]
-    return f"document {_said(document)} at positions {', '.join(map(str, at))}"
+def _twice(name: str, other: str, where: str) -> Callable[[pd.DataFrame], str]:
+    """What says which value of a column a page has twice first, and what stands there in the ``other`` column."""
+
+    def detail(page: pd.DataFrame) -> str:
+        value = page.loc[page[name].duplicated(), name].iloc[0]
+        return f"{name} {_said(value)} {where} {', '.join(map(_said, page.loc[page[name] == value, other]))}"
+
+    return detail
 
 
 WHOLE = (
     "a page is not whole",
     _out_of_place,
     "keep all displayed documents of a page once, clicked or not, and number them 1, 2, …; who asks twice has two "
-    "pages, each with an id of its own",
+    "pages, each with an id of its own; where something else stood between, or each row is a sample, "
+    'gaps="keep" keeps the slots',
 )
 # What may be wrong with a page, by the column of ``pages`` that says so: fault, what it shows on a page, remedy.
 PAGE_FAULTS: dict[str, tuple[str, Callable[[pd.DataFrame], str], str]] = {
@@ -184,9 +188,14 @@ PAGE_FAULTS: dict[str, tuple[str, Callable[[pd.DataFrame], str], str]] = {
     ),
     "incomplete": WHOLE,
     "deep": WHOLE,
+    "clash": (
+        "two documents stand at one position",
+        _twice("position", "document", "has documents"),
+        "correct the positions; who asks twice has two pages, each with an id of its own",
+    ),
     "again": (
         "a page has a document twice",
-        _shown_twice,
+        _twice("document", "position", "at positions"),
         "keep one of its places, or give the two displays documents of their own",
     ),
     "short": (
@@ -196,7 +205,7 @@ PAGE_FAULTS: dict[str, tuple[str, Callable[[pd.DataFrame], str], str]] = {
     ),
 }
 # These columns say only that a page may be wrong: whether it has one of these twice is counted row by row.
-TWICE = {"deep": "position", "again": "row"}
+TWICE = {"deep": "position", "clash": "position", "again": "row"}
 
 
 def check_features(rows: Any, summary: pd.DataFrame) -> None:
@@ -240,7 +249,7 @@ def check_filter(summary: pd.DataFrame) -> None:
     Parameters
     ----------
     summary : data frame
-        ``sessions``, ``clicked``, ``ending`` and ``positions`` of each ``ranker`` and ``period``.
+        ``sessions``, ``rows``, ``clicked`` and ``ending`` of each ``ranker`` and ``period``.
 
     Raises
     ------
@@ -251,7 +260,7 @@ def check_filter(summary: pd.DataFrame) -> None:
     --------
     >>> import pandas as pd
     >>> from cfltr_core.clicks.event_checks import check_filter
-    >>> check_filter(pd.DataFrame({"sessions": [90], "clicked": [90], "ending": [8], "positions": [10]}))
+    >>> check_filter(pd.DataFrame({"sessions": [90], "rows": [900], "clicked": [90], "ending": [8]}))
     Traceback (most recent call last):
     ValueError: source: none of 90 sessions is without a click: the log was filtered, and what is examined cannot be \
 told from it; take it again with the pages on which nothing was clicked
@@ -273,7 +282,7 @@ told from it; take it again with the pages on which nothing was clicked
                 f"source: none of {n} sessions{whose} is without a click: the log was filtered, and what is examined "
                 "cannot be told from it; take it again with the pages on which nothing was clicked"
             )
-        if summary["positions"].max() > 1 and _chance_of_all(k, e, clicked, ending) < CHANCE:
+        if total["rows"] > sessions and _chance_of_all(k, e, clicked, ending) < CHANCE:
             raise ValueError(
                 f"source: all {k} pages{whose} with a click end in one: the pages were cut at the last click, and what "
                 "is examined cannot be told from them; take the log again with all displayed documents"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # The columns of a term.
-TERMS = ("document", "rank", "ranker", "period", "part_number", "user_group", "impressions", "clicks")
+TERMS = ("document", "rank", "ranker", "period", "part_number", "user_group", "impressions", "clicks", "tops")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -50,6 +50,9 @@ class Events:
         What was read, and what was left out.
     user_group : (n_terms,), optional
         Groups of users, from 0; all of one group where users are not known.
+    tops : (n_terms,), optional
+        Impressions that were the first of their page, of which each session has one: all those at rank 1, unless pages
+        have gaps.
 
     Raises
     ------
@@ -108,12 +111,15 @@ class Events:
     clicks: IntArray
     report: EventReport
     user_group: IntArray | None = None
+    tops: IntArray | None = None
 
     def __post_init__(self) -> None:
         n_docs = len(self.features)
         n_terms, why = len(np.asarray(self.document)), "no event has it; make Events with read_events"
         if self.user_group is None:
             checks.keep(self, user_group=np.zeros(n_terms, dtype=np.int64))
+        if self.tops is None:
+            checks.keep(self, tops=np.where(np.asarray(self.rank) == 1, self.impressions, 0))
         columns = {
             name: checks.counts(getattr(self, name), n_terms, name, low=low, high=high, why=why)
             for name, low, high in (
@@ -125,6 +131,7 @@ class Events:
                 ("user_group", 0, np.inf),
                 ("impressions", 1, np.inf),
                 ("clicks", 0, np.inf),
+                ("tops", 0, np.inf),
             )
         }
         checks.refuse(columns["clicks"] > columns["impressions"], "clicks", columns["clicks"], checks.ONCE)
@@ -139,8 +146,13 @@ class Events:
 
     @property
     def n_sessions(self) -> int:
-        """Sessions over all queries: every page has one document at rank 1."""
-        return int(self.impressions[self.rank == 1].sum())
+        """Sessions over all queries: every page has one document that is its first."""
+        return int(np.sum(self.tops))
+
+    @property
+    def samples(self) -> bool:
+        """Whether rows are samples, one impression of one slot each, and no pages."""
+        return bool(np.array_equal(self.tops, self.impressions) and (self.rank > 1).any())
 
     @property
     def n_clicks(self) -> int:
@@ -160,7 +172,7 @@ class Events:
     @property
     def origin(self) -> Origin:
         """Which sessions these are: what is made from them keeps it."""
-        top = self.rank == 1
+        top = np.asarray(self.tops) > 0
         code = query_of(self.document[top], self.offsets)
         for number, names in ((self.ranker, self.rankers), (self.period, self.periods), (self.part_number, self.parts)):
             code = code * len(names) + number[top]
@@ -172,14 +184,14 @@ class Events:
         """Sessions by ``query`` (its number), ``ranker``, ``period`` and ``part`` (theirs), those that there were."""
         import pandas as pd
 
-        top = self.rank == 1
+        top = np.asarray(self.tops) > 0
         frame = pd.DataFrame(
             {
                 "query": query_of(self.document[top], self.offsets),
                 "ranker": self.ranker[top],
                 "period": self.period[top],
                 "part": self.part_number[top],
-                "sessions": self.impressions[top],
+                "sessions": np.asarray(self.tops)[top],
             }
         )
         return frame.groupby(["query", "ranker", "period", "part"], as_index=False, sort=True).sum()
@@ -337,10 +349,8 @@ class Events:
             For a ``user`` who never examines a rank at which there are clicks.
         """
         (document, rank), impressions, clicks = _added([self.document, self.rank], self.impressions, self.clicks)
-        top = rank == 1
-        sessions = np.bincount(
-            query_of(document[top], self.offsets), impressions[top], minlength=self.n_queries
-        ).astype(np.int64)
+        asked = query_of(self.document, self.offsets)
+        sessions = np.bincount(asked, np.asarray(self.tops), minlength=self.n_queries).astype(np.int64)
         return ClickLog(
             document=document,
             rank=rank,

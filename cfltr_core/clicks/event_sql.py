@@ -129,7 +129,22 @@ def counted(condition: Any) -> Any:
     return condition.ifelse(1, 0).sum()
 
 
-def page_table(rows: Any, longest: int) -> Any:
+def of_first(rows: Any) -> Any:
+    """Whether a row is the first of its page: each page has one.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> from cfltr_core.clicks.event_sources import run_query
+    >>> from cfltr_core.clicks.event_sql import counted, of_first
+    >>> rows = ibis.memtable({"session": [1, 1, 2], "position": [2, 4, 3]}).mutate(first=of_first)
+    >>> sorted(run_query(rows.filter(rows.first)).position)
+    [2, 3]
+    """
+    return rows.position == rows.position.min().over(import_ibis().window(group_by="session"))
+
+
+def page_table(rows: Any, longest: int, *, gaps: str = "error") -> Any:
     """One row for each session: what tells whether its page is whole, and how it was clicked.
 
     A sum of n powers of two has n bits set if and only if they are different: a carry makes two bits one.  So a whole
@@ -138,7 +153,8 @@ def page_table(rows: Any, longest: int) -> Any:
     not down to one of different powers), needs a few bytes a page, and is the same on every database.
 
     ``longest`` is the length of the longest list.  In a longer list than 51 documents places share powers, so that
-    different documents may look like one: ``again`` is then a doubt, which :func:`found_twice` settles.
+    different documents may look like one: ``again`` is then a doubt, which :func:`found_twice` settles.  With ``gaps``
+    that are kept a page is whole if its positions are different: ``clash`` says where they may not be.
 
     Examples
     --------
@@ -169,6 +185,8 @@ def page_table(rows: Any, longest: int) -> Any:
     deep = pages.positions >= BITS
     # 2 + 4 + … + 2ⁿ, asked for where it fits only.
     complete = 2 * _power(deep.ifelse(0, pages.positions)) - 2
+    incomplete = (pages.rows != pages.positions) | (~deep & (pages.places != complete.cast("float64")))
+    whole = {"incomplete": incomplete, "deep": deep}
     again = _repeated(pages[f"sum_{masks[0]}"], pages.known)
     for length in masks[1:]:
         again &= _repeated(pages[f"sum_{length}"], pages.known)
@@ -176,11 +194,10 @@ def page_table(rows: Any, longest: int) -> Any:
         "session",
         "rows",
         "positions",
-        incomplete=(pages.rows != pages.positions) | (~deep & (pages.places != complete.cast("float64"))),
+        **(whole if gaps == "error" else {"clash": _repeated(pages.places, pages.rows)}),
         last_click=pages.last_click,
         unknown=pages.rows - pages.known,
         again=again,
-        deep=deep,
         **{f"{name}s": pages[f"{name}_low"] != pages[f"{name}_high"] for name in varying},
         **{name: pages[f"{name}_low"] for name in ("ranker", "period") if name in varying},
         **({"short": pages.rows != pages.length_low} if "length" in varying else {}),
@@ -242,11 +259,12 @@ def page_summary(pages: Any) -> Any:
     """
     ibis = import_ibis()
     groups = [name for name in ("ranker", "period") if name in pages.columns]
-    faults = ("incomplete", "again", "deep", "short", "querys", "rankers", "periods", "lengths", "users")
+    faults = ("incomplete", "again", "deep", "clash", "short", "querys", "rankers", "periods", "lengths", "users")
     return pages.group_by(*groups, **({} if groups else {"group": ibis.literal(0)})).agg(
         sessions=pages.count(),
         rows=pages.rows.sum(),
         positions=pages.positions.max(),
+        gaps=counted(pages.rows < pages.positions),
         clicked=counted(pages.last_click > 0),
         ending=counted(pages.last_click == pages.positions),
         unknown=counted(pages.unknown > 0),
@@ -263,6 +281,7 @@ def term_counts(
     dialect: str | None = None,
     *,
     split_by: str = "session",
+    gaps: str = "error",
 ) -> Any:
     """Impressions and clicks of every document, by position, ranker, period and part: all that leaves the database.
 
@@ -278,6 +297,8 @@ def term_counts(
         For ``ranker`` and ``period``, where they are known, an Ibis table of the name and its number.
     split_by : str
         The column by whose values sessions are dealt to the parts.
+    gaps : str
+        With "keep" it is counted as well how many impressions were the first of their page, ``tops``.
 
     Examples
     --------
@@ -290,16 +311,21 @@ def term_counts(
     [[0, 1, 0, 2, 1]]
     """
     rows = _whole(table)
+    if gaps == "keep":
+        rows = rows.mutate(is_top=of_first)
     keys = ["query", "document", "position", *names]
     dealt = {"part": part_of(rows[split_by], shares, dialect=dialect).cast("int8")}
     if "user" in rows.columns:
         groups = [1 / USER_GROUPS] * USER_GROUPS
         dealt["user_group"] = part_of(rows["user"], groups, dialect=dialect).cast("int8")
-    counts = rows.group_by(*keys, **dealt).agg(impressions=rows.count(), clicks=rows.count(where=rows.clicked == 1))
+    numbers = {"impressions": rows.count(), "clicks": rows.count(where=rows.clicked == 1)}
+    if gaps == "keep":
+        numbers["tops"] = counted(rows.is_top)
+    counts = rows.group_by(*keys, **dealt).agg(**numbers)
     # Names become numbers after the counting, when there are few of them.
     counts = counts.join(index, [("query", "of_query"), ("document", "of_document")])
     for name, numbered in names.items():
         counts = counts.join(numbered.rename(**{f"of_{name}": name}), [(name, f"of_{name}")])
-    numbers = {name: counts[f"{name}_number"] for name in names}
-    found = counts.select("row", "position", *dealt, "impressions", "clicks", **numbers)
+    of_names = {name: counts[f"{name}_number"] for name in names}
+    found = counts.select("row", "position", *dealt, *numbers, **of_names)
     return found.order_by("row", "position", *names, *dealt)

@@ -35,6 +35,7 @@ def read_events(
     split: Sequence[float] | None = (0.6, 0.2, 0.2),
     split_by: Literal["session", "query"] = "session",
     unknown: Literal["error", "drop"] = "error",
+    gaps: Literal["error", "keep"] = "error",
     memory: str = "1GB",
 ) -> Events:
     """Check and count raw events, one row for each displayed document: clicked or not.
@@ -66,6 +67,10 @@ def read_events(
         from, and one that remembers them looks better than it is on queries to come; by query it is judged on others.
     unknown : str
         "error" refuses a displayed document without features; "drop" leaves its whole sessions out, and counts them.
+    gaps : str
+        "error" refuses a page whose positions have a gap.  "keep" takes positions for the slots of the page, where
+        something else, an advertisement say, may stand between.  It also takes rows that are samples, each one
+        impression of one slot with a session of its own; what needs pages then stays unchecked, and the report says so.
     memory : str
         What DuckDB may hold at once, as in ``"1GB"``.  For an Ibis table of your own it means nothing.
 
@@ -118,7 +123,7 @@ told from it; take it again with the pages on which nothing was clicked
         part_of(table[split_by], shares)  # where sessions cannot be dealt out, it says so before pages are looked at
         index = list_index(lists["index"])
         rows = event_rows(table, index)
-        pages = page_table(rows, int(np.diff(lists["offsets"]).max()))
+        pages = page_table(rows, int(np.diff(lists["offsets"]).max()), gaps=gaps)
         summary = read = run_query(page_summary(pages))
         check_pages(rows, pages, summary)
         if unknown == "error":
@@ -131,7 +136,7 @@ told from it; take it again with the pages on which nothing was clicked
         check_filter(summary)
         names = {name: _names(summary, name) for name in ("ranker", "period")}
         numbered = {name: _numbered(name, found) for name, found in names.items() if found != (None,)}
-        counts = run_numbers(term_counts(table, index, shares, numbered, split_by=split_by))
+        counts = run_numbers(term_counts(table, index, shares, numbered, split_by=split_by, gaps=gaps))
     nothing = np.zeros_like(counts["row"])
     terms: dict[str, Any] = {
         "document": counts["row"],
@@ -140,6 +145,7 @@ told from it; take it again with the pages on which nothing was clicked
         "impressions": counts["impressions"],
         "clicks": counts["clicks"],
         **{name: counts.get(name, nothing) for name in (*names, "user_group")},
+        "tops": counts.get("tops", np.where(counts["position"] == 1, counts["impressions"], 0)),
     }
     parts = ("all",) if split is None else PARTS
     lines = _report(terms, lists["offsets"], read=read, kept=summary, shares=dict(zip(parts, shares, strict=True)))
@@ -193,11 +199,11 @@ def _report(
     shares: Mapping[str, float],
 ) -> dict[str, str]:
     """The lines of the report: ``terms`` of what was ``kept`` of the sessions that were ``read``, in parts."""
-    n_queries, n_docs, top = len(offsets) - 1, int(offsets[-1]), terms["rank"] == 1
+    n_queries, n_docs = len(offsets) - 1, int(offsets[-1])
     shown = np.bincount(terms["document"], minlength=n_docs) > 0
     unasked = n_queries - int(np.logical_or.reduceat(shown, offsets[:-1]).sum())
     total, before = (table.sum(numeric_only=True).astype(int) for table in (kept, read))
-    dealt = np.bincount(terms["part_number"][top], terms["impressions"][top], minlength=len(shares)).astype(int)
+    dealt = np.bincount(terms["part_number"], terms["tops"], minlength=len(shares)).astype(int)
     lines = {
         "events": f"{total['rows']:,} in {total['sessions']:,} sessions, {terms['clicks'].sum():,} clicks, "
         f"{total['sessions'] - total['clicked']:,} sessions without a click",
@@ -209,6 +215,13 @@ def _report(
         "left out": f"{before['unknown']:,} sessions ({before['unknown_rows']:,} events), "
         f"{100 * before['unknown'] / before['sessions']:.3g} % of what was read: a document had no features",
     }
+    if total["gaps"]:
+        lines["positions"] += f", the slots of a page; {total['gaps']:,} sessions have an empty one above a document"
+    if total["rows"] == total["sessions"] and total["gaps"]:
+        lines["samples"] = (
+            "each row is one slot of its page; without pages nobody can tell whether those without a click were left "
+            "out, pages were cut at a click, or people stop after one"
+        )
     for name in ("ranker", "period"):
         groups = kept.groupby(name).sum(numeric_only=True) if name in kept else kept[:0]
         for group, found in groups.astype(int, errors="ignore").iterrows():

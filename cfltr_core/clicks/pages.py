@@ -32,7 +32,7 @@ class PageCounts:
     Parameters
     ----------
     page : (n_rows,)
-        Number of the page, 0, 0, …, 1, …; the places 1, 2, … of a page stand together.
+        Number of the page, 0, 0, …, 1, …; the places of a page stand together, in order; some may be left out.
     query, document, rank : (n_rows,)
         Whole numbers >= 0; ranks from 1.
     impressions, clicks : (n_rows, 2)
@@ -41,8 +41,8 @@ class PageCounts:
     Raises
     ------
     ValueError
-        Naming the argument and the row: for places that are not 1, 2, …, a page of two queries or with a document
-        twice, impressions that differ on one page, or more clicks than impressions.
+        Naming the argument and the row: for places that do not ascend, a page of two queries or with a document twice,
+        impressions that differ on one page, or more clicks than impressions.
 
     Examples
     --------
@@ -88,11 +88,7 @@ class PageCounts:
         other = np.append([[False, False]], np.diff(columns["impressions"], axis=0) != 0, axis=0)
         for bad, name, why in (
             (page != number, "page", "number pages 0, 1, 2, … and keep the rows of a page together"),
-            (
-                rank != np.arange(n_rows) - start[number] + 1,
-                "rank",
-                "the rows of a page have the ranks 1, 2, … in order",
-            ),
+            (~first & (np.diff(rank, prepend=0) <= 0) | (rank < 1), "rank", "the ranks of a page ascend from 1"),
             (query != query[start][number], "query", "a page is of one query"),
             (twice, "document", "the document stands on its page already; keep one of its places"),
             (
@@ -106,7 +102,7 @@ class PageCounts:
         checks.keep(self, **columns)
 
     def __repr__(self) -> str:
-        sessions = int(self.impressions[self.rank == 1].sum())
+        sessions = int(self.impressions[np.diff(self.page, prepend=-1) > 0].sum())
         return f"PageCounts({int(self.clicks.sum())} clicks, {sessions} sessions, {self.n_pages} pages)"
 
     @property
@@ -121,7 +117,7 @@ class PageCounts:
         z_Pr = Σ_{r' < r} clicks_Pr' / impressions_P.
         """
         before = np.cumsum(self.clicks, axis=0) - self.clicks
-        above = before - before[self.rank == 1][self.page]
+        above = before - before[np.diff(self.page, prepend=-1) > 0][self.page]
         shown = self.impressions > 0
         return np.asarray(np.divide(above, self.impressions, out=np.full(above.shape, np.nan), where=shown))
 

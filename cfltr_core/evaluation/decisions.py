@@ -57,6 +57,8 @@ def decide(
 
     with T_q the sum of query q, S_q its sessions, Q the queries that were asked, V the covariance of (β̂, α̂) and J the
     derivative of Δ̂ by them (delta method).  Δ̂ is unbiased for documents that were shown, if clicks follow the model.
+    Where a few queries have most of the sessions, and the rankers differ in few, the first part would be too small;
+    :func:`~cfltr_core.evaluation.query_intervals.interval_of` says what it is at least.
     A document without an exposure adds −a_d γ_d a session, and γ_d is anything from 0 to ``ceiling``: the least and the
     most that they add are in the interval, beside what chance makes.
 
@@ -133,9 +135,9 @@ def decide(
     >>> other = cf.rank_weights([2, 1, 3] * 100, cuts, metric=cf.dcg())  # C A B
     >>> few = cf.decide(other, production, log=draw(50, 2), shares=shares, user=user, smallest=0.1)
     >>> few, few.sessions_more
-    (Decision(undecided: DCG +0.0962 [-0.0538, 0.246] a session, δ = 0.1), 175.0)
+    (Decision(undecided: DCG +0.0962 [-0.0538, 0.246] a session, δ = 0.1), 235.0)
     >>> print(few.summary.splitlines()[2].split(",")[0])
-    Not enough data: some 175 sessions more would show a difference of δ with probability 0.8
+    Not enough data: some 235 sessions more would show a difference of δ with probability 0.8
     """
     checks.arguments(decide, locals())
     if (curve is None) == (user is None):

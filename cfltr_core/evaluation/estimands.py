@@ -223,8 +223,8 @@ def ab_sums(events: Events, rankers: tuple[object, object], *, metric: RankWeigh
     stratum = query * n_periods + events.period
     n_strata = events.n_queries * n_periods
     asked = [
-        np.bincount(stratum[top], events.impressions[top], minlength=n_strata)
-        for top in ((events.rank == 1) & (events.ranker == one) for one in number)
+        np.bincount(stratum[mine], np.asarray(events.tops)[mine], minlength=n_strata)
+        for mine in (events.ranker == one for one in number)
     ]
     both = asked[0] + asked[1]
     pair = np.divide(asked[0] * asked[1], both, out=np.zeros(n_strata), where=both > 0)

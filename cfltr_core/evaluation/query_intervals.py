@@ -37,6 +37,8 @@ class Interval:
         Of Student's law; infinite where no interval can be made.
     effective_clicks, effective_queries : float
         Of equal weight, where the rankers differ (Kish).
+    freedom : float
+        Degrees of freedom of Student's law; infinite where the variance is known.
     """
 
     difference: float
@@ -48,6 +50,7 @@ class Interval:
     quantile: float
     effective_clicks: float
     effective_queries: float
+    freedom: float = math.inf
 
     @property
     def standard_error(self) -> float:
@@ -64,12 +67,23 @@ class Interval:
 def interval_of(sums: Sums, covariance: FloatArray, *, level: float, by_user: Sequence[Sums] = ()) -> Interval:
     """Δ̂ = Σ T_q / N with N = Σ S_q, and the interval Δ̂ ± t · sd at ``level``,
 
-        sd² = Q/(Q−1) Σ_q (T_q − S_q Δ̂)² / N²  +  Jᵀ V J,
+        sd² = Q/(Q−1) Σ_q r_q² / N²  +  Jᵀ V J,   r_q = T_q − S_q Δ̂,
 
     Q the queries with sessions, V the ``covariance`` of the line and J = gradient / N.  The ends of the whole interval
     are those of T_q + least_q and of T_q + most_q, each with its own spread.  t is Student's quantile of
-    2 (Σ r_q²)² / (Σ r_q⁴ − (Σ r_q²)²/Q) degrees of freedom, r_q = T_q − S_q Δ̂ (Satterthwaite), and no more than queries
-    say something, less one.
+    2 (Σ r_q²)² / (Σ r_q⁴ − (Σ r_q²)²/Q) degrees of freedom (Satterthwaite), and no more than queries say something,
+    less one.
+
+    Σ r_q² knows only queries in which the rankers differ *here*.  Under Zipf's law a candidate that changes few queries
+    mostly leaves the most frequent ones as they are; other queries like these might not, and then the difference is far
+    larger.  So the first part is never taken for less than it is if how much a query differs has nothing to do with
+    how often it is asked:
+
+        (Q/(Q−1) Σ_q r_q²/S_q − (Q − Q') σ²) / (N Q'),   Q' = N² / Σ S_q²,
+
+    the mean square of a query's difference, by sessions, over as many queries as the sessions amount to; σ² =
+    ``squares``/N is what clicks alone add to r_q² a session.  Its parts r_q²/S_q have degrees of freedom of their own.
+    Where all queries have as many sessions both are the same.
 
     Sessions of one user are alike as well.  Where the sums of G groups of users are given, with r_gq = T_gq − S_gq Δ̂
     the first part of the variance is larger by G/(G−1) Σ_g (Σ_q r_gq)² / N² − Σ_gq r_gq² / N², if that is above 0
@@ -97,34 +111,42 @@ def interval_of(sums: Sums, covariance: FloatArray, *, level: float, by_user: Se
     """
     n, asked = float(sums.sessions.sum()), int((sums.sessions > 0).sum())
     of_theta = max(float(sums.gradient @ covariance @ sums.gradient), 0.0) / n**2
-    queries = float(effective_queries(sums.size[:, None])[0])
     clicks = float(sums.size.sum()) ** 2 / sums.squares if sums.squares > 0 else 0.0
+    each = np.divide(1.0, sums.sessions, out=np.zeros_like(sums.sessions), where=sums.sessions > 0)
+    weights = np.column_stack([sums.size, sums.size * np.sqrt(each), sums.sessions])
+    queries, by_session, frequent = effective_queries(weights).tolist()
+    correction = asked / (asked - 1) if asked > 1 else math.nan
 
-    def spread(extra: Callable[[Sums], FloatArray]) -> tuple[float, float, float]:
-        """The value with ``extra`` on the totals, the variance by clicks, and the quantile."""
+    def spread(extra: Callable[[Sums], FloatArray]) -> tuple[float, float, float, float]:
+        """The value with ``extra`` on the totals, the variance by clicks, and the quantile with its freedom."""
         totals = sums.totals + extra(sums)
         value = float(totals.sum()) / n
         parts = (totals - sums.sessions * value) ** 2
-        of_clicks = asked / (asked - 1) * float(parts.sum()) / n**2 if asked > 1 else math.nan
-        freedom, groups = _freedom(parts, asked, queries), len(by_user)
+        of_a_query = correction * float((parts * each).sum()) - (asked - frequent) * sums.squares / n
+        of_clicks, freedom = max(
+            (correction * float(parts.sum()) / n**2, _freedom(parts, asked, queries)),
+            (of_a_query / (n * frequent), _freedom(parts * each, asked, by_session)),
+        )
+        groups = len(by_user)
         if groups > 1:
-            each = np.stack([one.totals + extra(one) - one.sessions * value for one in by_user])
-            more = groups / (groups - 1) * (each.sum(axis=1) ** 2).sum() - (each**2).sum()
+            rest = np.stack([one.totals + extra(one) - one.sessions * value for one in by_user])
+            more = groups / (groups - 1) * (rest.sum(axis=1) ** 2).sum() - (rest**2).sum()
             of_clicks, freedom = of_clicks + max(float(more), 0.0) / n**2, min(freedom, groups - 1)
         enough = clicks >= LEAST_CLICKS and asked > 1
-        return value, of_clicks, student_quantile(freedom, level) if enough else math.inf
+        return value, of_clicks, student_quantile(freedom, level) if enough else math.inf, freedom
 
-    (value, of_clicks, quantile), below, above = (
+    middle, below, above = (
         spread(extra) for extra in (lambda s: np.zeros_like(s.totals), lambda s: s.least, lambda s: s.most)
     )
 
-    def end(one: tuple[float, float, float], sign: float) -> float:
-        middle, variance, times = one
-        return middle + sign * (times * math.sqrt(variance + of_theta) if math.isfinite(times) else math.inf)
+    def end(one: tuple[float, float, float, float], sign: float) -> float:
+        value, variance, times, _ = one
+        return value + sign * (times * math.sqrt(variance + of_theta) if math.isfinite(times) else math.inf)
 
+    value, of_clicks, quantile, freedom = middle
     return Interval(
         difference=value,
-        sampling=(end((value, of_clicks, quantile), -1), end((value, of_clicks, quantile), 1)),
+        sampling=(end(middle, -1), end(middle, 1)),
         interval=(end(below, -1), end(above, 1)),
         unseen=(float(sums.least.sum()) / n, float(sums.most.sum()) / n),
         of_clicks=of_clicks,
@@ -132,6 +154,7 @@ def interval_of(sums: Sums, covariance: FloatArray, *, level: float, by_user: Se
         quantile=quantile,
         effective_clicks=clicks,
         effective_queries=queries,
+        freedom=freedom,
     )
 
 
@@ -143,6 +166,9 @@ def sessions_missing(found: Interval, n: int, *, smallest: float) -> float:
     the other: at level .95 (2.8 sd/δ)² if θ is known and all was shown.  More sessions like these leave JᵀVJ and the
     unseen as they are.
 
+    Logs that are undecided are more often those whose variance came out too small.  So m is larger by √(f/χ²), χ² the
+    quantile of .2 with the f degrees of ``freedom`` of the variance: its upper limit stands in its place (Browne 1995).
+
     Examples
     --------
     >>> from cfltr_core.evaluation.query_intervals import Interval, sessions_missing
@@ -151,7 +177,7 @@ def sessions_missing(found: Interval, n: int, *, smallest: float) -> float:
     >>> sessions_missing(found, 100, smallest=1.0)  # 2.8² · 100 in all
     685.0
     """
-    from scipy.special import ndtri
+    from scipy.special import chdtri, ndtri
 
     if found.effective_clicks < LEAST_CLICKS:
         share = found.effective_clicks / LEAST_CLICKS
@@ -159,6 +185,8 @@ def sessions_missing(found: Interval, n: int, *, smallest: float) -> float:
     if not math.isfinite(found.quantile):
         return math.inf
     told = max(smallest + found.unseen[0], 0.0)
+    if math.isfinite(found.freedom):
+        told *= math.sqrt(float(chdtri(found.freedom, POWER)) / found.freedom)
     for multiple in (found.quantile + float(ndtri(POWER)), 2 * found.quantile):
         room = (told / multiple) ** 2 - found.of_theta
         needed = n * found.of_clicks / room if room > 0 else math.inf

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,15 @@ MATTERS = 0.03
 # The rankers with most sessions, by whose order documents are split into halves.
 SPLITS = 3
 UNREAD = "Give the rows as well: cf.check_log(events, source, rng=rng)."
+# Lines that look at whole pages.
+OF_PAGES = ("pages without a click", "rows missing", "bots", "clicks above")
+SAMPLED = LogCheck(
+    check="",
+    status="amber",
+    value="Not checked: each row is a sample of one slot, not a page.",
+    remedy="Log whole pages, clicked or not, in a part of the sessions at least; else ask who draws the samples "
+    "whether clicks have a say in it.",
+)
 
 
 def check_log(
@@ -153,6 +163,8 @@ def check_log(
         ),
         _weight(counts),
     ]
+    if events.samples:
+        lines = [replace(SAMPLED, check=line.check) if line.check in OF_PAGES else line for line in lines]
     return LogReport(lines=tuple(lines), level=level)
 
 
@@ -257,7 +269,7 @@ def _links(counts: DisplayCounts) -> LogCheck:
 def _halves(events: Events, counts: DisplayCounts) -> list[BoolArray]:
     """Documents above the median of the mean rank at which a ranker showed them, for the rankers with most sessions."""
     n_docs, below = len(events.features), int(events.rank.max()) + 1
-    sessions = np.bincount(events.ranker, np.where(events.rank == 1, events.impressions, 0))
+    sessions = np.bincount(events.ranker, np.asarray(events.tops))
     halves = []
     for ranker in np.argsort(-sessions, kind="stable")[:SPLITS]:
         mine = events.ranker == ranker

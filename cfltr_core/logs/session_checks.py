@@ -9,6 +9,7 @@ import numpy as np
 
 from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.event_sources import run_query
+from cfltr_core.clicks.event_sql import of_first
 from cfltr_core.logs.homogeneity import homogeneity
 from cfltr_core.logs.log_report import LogCheck, check_line
 
@@ -140,7 +141,8 @@ def ignored_columns(table: Any, events: Events, *, alpha: float) -> LogCheck:
     ('amber', "'day' looks like a time: make it days or weeks, and read with columns={'period': 'day'}.")
     """
     check, names = "ignored columns", [name for name in table.columns if name.startswith("other_")]
-    top = table.filter(table.position == 1)
+    elsewhere = (events.rank > 1) & (np.asarray(events.tops) > 0)
+    top = table.filter(of_first if elsewhere.any() else table.position == 1)
     kinds = run_query(top.aggregate(**{name: top[name].nunique() for name in names})).iloc[0] if names else {}
     notes, chose = [], {}
     few = [name for name in names if 1 < kinds[name] <= KINDS]

@@ -88,7 +88,7 @@ def session_sums(table: Any, events: Events) -> SessionSums:
     [[2.0, 2.0, 0.0, 0.5]]
     """
     rows = _rated_rows(table, events)
-    sessions = _session_table(rows, _places(events))
+    sessions = _session_table(rows, events)
     return SessionSums(groups=run_query(_groups(sessions)), pages=_page_counts(sessions, events))
 
 
@@ -101,13 +101,15 @@ def _rated_rows(table: Any, events: Events) -> Any:
     return rows.join(terms, ["row", "position"])
 
 
-def _session_table(rows: Any, places: range) -> Any:
+def _session_table(rows: Any, events: Events) -> Any:
     """One row for each session: its clicks, and what the rates of its ``rows`` imply."""
     ibis = import_ibis()
     always, never = rows.rate >= 1, rows.rate <= 0
     sessions = rows.group_by("session").agg(
         query=rows["query"].min(),
-        page=rows.row.cast("int64").cast("string").group_concat(",", order_by=rows.position),
+        page=(rows.row.cast("int64") * _depth(events) + rows.position)
+        .cast("string")
+        .group_concat(",", order_by=rows.position),
         places=rows.count(),
         clicks=rows.clicked.sum(),
         least=rows.shown.min(),
@@ -116,7 +118,7 @@ def _session_table(rows: Any, places: range) -> Any:
         linear=always.ifelse(0.0, (rows.clicked - rows.rate) / (1 - always.ifelse(0.0, rows.rate))).sum(),
         last_click=rows.clicked.argmax(rows.position),
         last_rate=rows.rate.argmax(rows.position),
-        **{f"click_{k}": (rows.position == k).ifelse(rows.clicked, 0).sum() for k in places},
+        **{f"click_{k}": (rows.position == k).ifelse(rows.clicked, 0).sum() for k in _places(events)},
         **{name: rows[name].min() for name in ("ranker", "period") if name in rows.columns},
     )
     kind = [name for name in ("query", "ranker", "period") if name in sessions.columns]
@@ -165,19 +167,24 @@ def _page_counts(sessions: Any, events: Events) -> PageCounts | None:
     frame = run_query(pages.order_by(ibis.desc(pages.n_0 + pages.n_1), "page").limit(MOST_PAGES))
     if len(frame) == 0:
         return None
-    documents = [[int(row) for row in page.split(",")[: len(places)]] for page in frame["page"]]
-    page = np.repeat(np.arange(len(frame)), [len(shown) for shown in documents])
-    row = np.concatenate([np.asarray(shown) for shown in documents])
-    rank = np.concatenate([np.arange(1, len(shown) + 1) for shown in documents])
+    shown = frame["page"].str.split(",").explode().astype(np.int64)
+    row, rank = np.divmod(shown.to_numpy(), _depth(events))
+    counted_one_by_one = rank <= len(places)
+    page, row, rank = (values[counted_one_by_one] for values in (shown.index.to_numpy(), row, rank))
     table = np.stack([frame[[f"clicks_{k}_{h}" for k in places]].to_numpy() for h in (0, 1)], axis=2)
     return PageCounts(
-        page=page,
+        page=np.unique(page, return_inverse=True)[1],
         query=query_of(row, events.offsets),
         document=row,
         rank=rank,
         impressions=frame[["n_0", "n_1"]].to_numpy().astype(np.int64)[page],
         clicks=table[page, rank - 1].astype(np.int64),
     )
+
+
+def _depth(events: Events) -> int:
+    """More than any rank: a document and its rank are one number, document · depth + rank."""
+    return int(events.rank.max()) + 1
 
 
 def _places(events: Events) -> range:

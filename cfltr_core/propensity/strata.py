@@ -202,7 +202,8 @@ def count_rows(
     """Strata of your own log, from one row for each document that was displayed: clicked or not.
 
     One sort counts them, of a number of eight bytes for each row.  A log that memory cannot hold goes to
-    :func:`~cfltr_core.clicks.events.read_events`.
+    :func:`~cfltr_core.clicks.events.read_events`.  Rows may be samples, one impression of one slot each:
+    no page is looked at, so nothing is said of pages that were left out or cut.
 
     Parameters
     ----------

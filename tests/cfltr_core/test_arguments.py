@@ -143,7 +143,7 @@ DEFAULTS = {
     "ranks": TIES,
     "read_collection": {"options": None, "report": None},
     "read_events": {"features": None, "columns": None, "split": (0.6, 0.2, 0.2), "split_by": "session"}
-    | {"unknown": "error", "memory": "1GB"},
+    | {"unknown": "error", "gaps": "error", "memory": "1GB"},
     "read_svmlight": {"n_features": None, "options": None, "report": None},
     "record": {"form": "{:.3g}"},
     "query_sampler": {"gradient_bounds_of": None, "cap": None, "uniform_share": 0.0},

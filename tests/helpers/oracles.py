@@ -780,37 +780,47 @@ def decision_parts(
 ) -> dict[str, float]:
     """The difference, both parts of its variance, effective numbers of clicks and queries, degrees of freedom.
 
-    A session of query q adds ``extra[q]`` beside its clicks.
+    A session of query q adds ``extra[q]`` beside its clicks.  The part of the clicks is the larger of two: by what each
+    query adds, and by what a query adds a session, as if that had nothing to do with how often it is asked.
     """
     n, n_docs = sum(sessions), int(offsets[-1])
     exposure, more = shared_exposure(table, n_docs, theta), extra or [0.0] * len(sessions)
     difference = paired_difference(terms, gap, exposure, sessions)
     difference += math.fsum(s * x for s, x in zip(sessions, more, strict=True)) / n
-    residuals, sizes = [], []
+    residuals, sizes, counts = [], [], [s for s in sessions if s > 0]
     for q, documents in enumerate(lists(offsets)):
         if sessions[q] > 0:
             mine = [(c * gap[d] / exposure[d]) for d, _, c in terms if d in documents and c]
             residuals.append(sessions[q] * more[q] - math.fsum(mine) - sessions[q] * difference)
             sizes.append(math.fsum(map(abs, mine)))
     asked = len(residuals)
-    queries = effective_queries([[s] for s in sizes])[0] if any(sizes) else 0.0
-    total = math.fsum(r * r for r in residuals)
-    relative = math.fsum(r**4 for r in residuals) / total**2 - 1 / asked if total > 0 else 0.0
+
+    def freedom(parts: list[float], weights: list[float]) -> float:
+        said, total = effective_queries([[w] for w in weights])[0] if any(weights) else 0.0, math.fsum(parts)
+        relative = math.fsum(p * p for p in parts) / total**2 - 1 / asked if total > 0 else 0.0
+        return said - 1 if relative <= 0 else min(said - 1, 2 / relative)
+
     slope = []
     for k in range(1, len(theta) + 1):
         rows = [c * gap[d] / exposure[d] ** 2 * table.get((d, k), 0.0) * theta[k - 1] for d, _, c in terms if c]
         slope.append(math.fsum(rows) / n)
     weights = [abs(gap[d]) / exposure[d] for d, _, c in terms for _ in range(c)]
     squares = math.fsum(w * w for w in weights)
+    by_query = [r * r for r in residuals]
+    by_session = [r * r / s for r, s in zip(residuals, counts, strict=True)]
+    frequent, grown = effective_queries([[s] for s in counts])[0], asked / (asked - 1) if asked > 1 else math.nan
+    beyond_clicks = grown * math.fsum(by_session) - (asked - frequent) * squares / n
+    of_clicks = grown * math.fsum(by_query) / n**2, beyond_clicks / (n * frequent)
+    steady = [size / math.sqrt(s) for size, s in zip(sizes, counts, strict=True)]
     return {
         "difference": difference,
-        "of clicks": asked / (asked - 1) * math.fsum(r * r for r in residuals) / n**2 if asked > 1 else math.nan,
+        "of clicks": max(of_clicks),
         "of theta": math.fsum(
             a * v * b for a, row in zip(slope, covariance, strict=True) for v, b in zip(row, slope, strict=True)
         ),
         "clicks": math.fsum(weights) ** 2 / squares if squares > 0 else 0.0,
-        "queries": queries,
-        "freedom": queries - 1 if relative <= 0 else min(queries - 1, 2 / relative),
+        "queries": effective_queries([[s] for s in sizes])[0] if any(sizes) else 0.0,
+        "freedom": freedom(by_query, sizes) if of_clicks[0] > of_clicks[1] else freedom(by_session, steady),
     }
 
 
@@ -2105,6 +2115,19 @@ def chi_square_tail(statistic: float, df: int) -> float:
     return tail
 
 
+def chi_square_quantile(level: float, df: float) -> float:
+    """Below which χ²_df lies with probability ``level``: x^a e^−x Σ_n x^n / Γ(a + n + 1), a = df/2, at half of it."""
+
+    def below(value: float) -> float:
+        a, x = df / 2, value / 2
+        terms = [math.exp(a * math.log(x) - x - math.lgamma(a + 1))]
+        while terms[-1] > 1e-17 * terms[0] or len(terms) < x:
+            terms.append(terms[-1] * x / (a + len(terms)))
+        return math.fsum(terms)
+
+    return bisect(below, level, 1e-9, 10 * df + 50)
+
+
 def hotelling_tail(statistic: float, df: int, n: int) -> float:
     """P(T² >= statistic), T² = n mean' S⁻¹ mean of n normal vectors: I_x((n−df)/2, df/2), x = (n−1)/(n−1+T²).
 
@@ -2740,13 +2763,15 @@ def session_health(events: Sequence[Event]) -> dict[str, float]:
 
 
 def page_halves(events: Sequence[Event]) -> dict[tuple[int, ...], list[list[int]]]:
-    """Sessions and clicks at each place of a page (query, then documents), in each half, of pages that both saw."""
+    """Sessions and clicks at each place of a page (query, then documents with their slots), in each half, of pages that
+    both saw."""
     sessions: dict[int, list[Event]] = {}
     for event in sorted(events, key=lambda e: (e[0], e[3])):
         sessions.setdefault(event[0], []).append(event)
     pages: dict[tuple[int, ...], list[list[int]]] = {}
     for session, page in sessions.items():
-        counts = pages.setdefault((page[0][1], *(e[2] for e in page)), [[0] * (1 + len(page)) for _ in range(2)])
+        key = (page[0][1], *(int(number) for e in page for number in e[2:4]))
+        counts = pages.setdefault(key, [[0] * (1 + len(page)) for _ in range(2)])
         here = counts[session_part(session, [0.5, 0.5])]
         here[0] += 1
         for k, event in enumerate(page, start=1):

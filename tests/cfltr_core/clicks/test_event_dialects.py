@@ -62,7 +62,9 @@ def expressions(dialect: str) -> dict[str, Any]:
     out = {"rows": table.aggregate(rows=table.count(), **faults)}
     if dialect != "pyspark":  # of which Ibis asks its session how it treats nan
         out |= {"pages": page_summary(pages), "twice": found_twice(rows, pages.filter(pages.again), "row")}
+        out["slots"] = page_summary(page_table(rows, longest=10, gaps="keep"))
     out["whole"] = term_counts(whole, index, [1.0] if dialect == "sqlite" else SHARES, names, dialect)
+    out["tops"] = term_counts(whole, index, [1.0], names, dialect, gaps="keep")
     out["text"] = term_counts(table, index, [1.0] if dialect in WITHOUT else SHARES, names, dialect)
     return out
 

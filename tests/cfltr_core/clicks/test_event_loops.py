@@ -184,7 +184,7 @@ def test_a_damaged_table_is_refused_or_counted(seed: int) -> None:
         if found
     }
     # The log as a whole is as it should be.
-    check_filter(pd.DataFrame({"sessions": [60], "clicked": [40], "ending": [9], "positions": [6]}))
+    check_filter(pd.DataFrame({"sessions": [60], "rows": [200], "clicked": [40], "ending": [9]}))
     if not speaks:
         assert terms_of(read_events(frame_of(rows), features())) == oracles.event_counts(rows)
         return

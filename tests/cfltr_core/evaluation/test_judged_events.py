@@ -199,9 +199,17 @@ def test_an_ab_test_compares_sessions_of_the_same_query_and_period() -> None:
 
 
 @pytest.mark.oracle("query_intervals.sessions_missing")
-@given(of_clicks=st.floats(1, 10), smallest=st.floats(0.5, 1), hidden=st.floats(0, 0.4))
-def test_sessions_that_are_missing_show_the_difference(of_clicks: float, smallest: float, hidden: float) -> None:
-    """With so many sessions the lower end is above 0 with probability .8 where the difference is δ."""
+@given(
+    of_clicks=st.floats(1, 10),
+    smallest=st.floats(0.5, 1),
+    hidden=st.floats(0, 0.4),
+    freedom=st.sampled_from([math.inf, 5.5, 90.0]),
+)
+def test_sessions_that_are_missing_show_the_difference(
+    of_clicks: float, smallest: float, hidden: float, freedom: float
+) -> None:
+    """With so many sessions the lower end is above 0 with probability .8 where the difference is δ, if the variance is
+    at its upper limit."""
     found = Interval(
         difference=0.0,
         sampling=(-9.0, 9.0),
@@ -212,10 +220,12 @@ def test_sessions_that_are_missing_show_the_difference(of_clicks: float, smalles
         quantile=2.0,
         effective_clicks=99.0,
         effective_queries=50.0,
+        freedom=freedom,
     )
     more = sessions_missing(found, 100, smallest=smallest)
+    limit = freedom / oracles.chi_square_quantile(0.2, freedom) if math.isfinite(freedom) else 1.0
     assert oracles.is_positive(more)
-    errors = [math.sqrt(of_clicks * 100 / n) for n in (100 + more, 99 + more)]
+    errors = [math.sqrt(limit * of_clicks * 100 / n) for n in (100 + more, 99 + more)]
     enough, few = (0.5 * (1 + math.erf(((smallest - hidden) / e - 2.0) / math.sqrt(2))) for e in errors)
     assert few < 0.8 + 1e-9 <= enough + 2e-9
     assert sessions_missing(replace(found, of_theta=1.0), 100, smallest=smallest) == math.inf

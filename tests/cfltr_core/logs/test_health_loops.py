@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 import oracles
@@ -26,7 +27,11 @@ SEEDS = range(6)
 LISTS = pd.DataFrame([(q, 10 * q + d, 1.0) for q in range(3) for d in range(5)], columns=["query", "document", "x"])
 
 
-def small_log(seed: int, sessions: int = 60) -> list[Event]:
+# Slots of the documents of a page where something else stands between, by turns.
+SLOTS = ([1, 3, 4, 6], [2, 3, 4, 5])
+
+
+def small_log(seed: int, sessions: int = 60, *, slots: bool = False) -> list[Event]:
     """Pages of two to four of five documents, in some orders, of two rankers in three periods."""
     rng, out = np.random.default_rng(seed), []
     orders = [[rng.permutation(5)[: rng.integers(2, 5)] for _ in range(3)] for _ in range(3)]
@@ -35,13 +40,15 @@ def small_log(seed: int, sessions: int = 60) -> list[Event]:
         page = orders[query][int(rng.integers(3)) if ranker else period]
         out += [
             (session, query, 10 * query + int(d), float(k), float(rng.random() < 0.6 / k), "AB"[ranker], period)
-            for k, d in enumerate(page, start=1)
+            for k, d in zip(SLOTS[session % 2] if slots else range(1, 5), page, strict=False)
         ]
     return out
 
 
 def counted(events: list[Event]) -> Events:
-    return cf.read_events(frame_of(events), LISTS, split=None)
+    """Read as whole pages where they are whole."""
+    gaps: Literal["keep", "error"] = "keep" if max(event[3] for event in events) > 4 else "error"
+    return cf.read_events(frame_of(events), LISTS, split=None, gaps=gaps)
 
 
 @pytest.mark.oracle("homogeneity.homogeneity")
@@ -65,9 +72,10 @@ def test_a_gamma_law_of_two_moments_is_a_chi_square_where_that_is_the_limit() ->
 
 
 @pytest.mark.oracle("session_sums.session_sums")
+@pytest.mark.parametrize("slots", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_sums_over_sessions_and_pages_are_those_of_a_loop(seed: int) -> None:
-    log = small_log(seed)
+def test_sums_over_sessions_and_pages_are_those_of_a_loop(seed: int, slots: bool) -> None:
+    log = small_log(seed, slots=slots)
     with without_deprecations(), event_table(frame_of(log)) as table:
         sums = session_sums(table, counted(log))
     expected = oracles.session_health(log)
@@ -78,7 +86,7 @@ def test_sums_over_sessions_and_pages_are_those_of_a_loop(seed: int) -> None:
     names, found = LISTS["document"].to_numpy(), {}
     for number in range(pages.n_pages):
         at = pages.page == number
-        key = (int(pages.query[at][0]), *names[pages.document[at]].tolist())
+        key = (int(pages.query[at][0]), *np.column_stack([names[pages.document[at]], pages.rank[at]]).ravel().tolist())
         found[key] = np.vstack([pages.impressions[at][:1], pages.clicks[at]]).T.tolist()
     assert found == halves
 
@@ -86,7 +94,7 @@ def test_sums_over_sessions_and_pages_are_those_of_a_loop(seed: int) -> None:
 @pytest.mark.oracle("movement.feedback_test")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_feedback_is_that_of_a_loop(seed: int) -> None:
-    log = small_log(seed)
+    log = small_log(seed, slots=seed % 2 > 0)
     events = counted(log)
     test = feedback_test(events)
     expected = oracles.feedback(log, int(events.rank.max()) + 1)
