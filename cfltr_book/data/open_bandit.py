@@ -16,8 +16,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cfltr_core.clicks.event_sources import import_ibis, without_deprecations
-
 POLICIES = ("random", "bts")
 CAMPAIGNS = ("all", "men", "women")
 # The columns that are read: the name in the files, the name in the frame, and its type.
@@ -28,7 +26,7 @@ COLUMNS = {
     "propensity_score": ("propensity", "float64"),
 }
 MISSING = (
-    "the logs of Open Bandit are not installed: pip install obp==0.4.1 (1.3 MB; with --no-deps where it would replace "
+    "the logs of Open Bandit are not installed: pip install obp==0.4.1 pyarrow (with --no-deps where it would replace "
     "something), or in a clone of the book make setup"
 )
 WHOLE = (
@@ -40,7 +38,7 @@ WHOLE = (
 def open_bandit(*, whole: bool = False) -> pd.DataFrame:
     """Every row of the six logs: ``campaign``, ``policy``, ``item`` from 0, ``position`` 1 to 3, ``click``, ``propensity``.
 
-    DuckDB reads the files, one after the other and only these columns, so that the 26 million rows of the whole data
+    PyArrow reads the files, one after the other and only these columns, so that the 26 million rows of the whole data
     set take half a gigabyte.
 
     Parameters
@@ -52,7 +50,7 @@ def open_bandit(*, whole: bool = False) -> pd.DataFrame:
     Raises
     ------
     ModuleNotFoundError
-        Without ``obp``, or without Ibis and DuckDB, saying what to type.
+        Without ``obp`` or without PyArrow, saying what to type.
     ValueError
         For the whole data set where a file is missing, and for a file that lacks a column or has a value that cannot
         be: it names the file.
@@ -64,14 +62,14 @@ def open_bandit(*, whole: bool = False) -> pd.DataFrame:
     >>> logs.groupby(["campaign", "policy"], observed=True)["click"].agg(["size", "sum"]).loc[("men", "bts")].tolist()
     [10000, 69]
     """
-    folder = _disk() if whole else _package()
-    ibis, parts = import_ibis(), []
+    if importlib.util.find_spec("pyarrow") is None:
+        raise ModuleNotFoundError(MISSING)
+    folder, parts = _disk() if whole else _package(), []
     for campaign, policy in product(CAMPAIGNS, POLICIES):
         path = folder / policy / campaign / f"{campaign}.csv"
         if not path.is_file():
             raise ValueError(f"{path}: there is no such file; {WHOLE if whole else MISSING}")
-        with without_deprecations():
-            part = _rows(ibis, path)
+        part = _rows(path)
         names = {"campaign": (campaign, CAMPAIGNS), "policy": (policy, POLICIES)}
         for at, (column, (name, levels)) in enumerate(names.items()):
             part.insert(at, column, pd.Categorical.from_codes(np.full(len(part), levels.index(name), "int8"), levels))
@@ -95,26 +93,27 @@ def _disk() -> Path:
     return Path(setting).expanduser() / "obd"
 
 
-def _rows(ibis: object, path: Path) -> pd.DataFrame:
+def _rows(path: Path) -> pd.DataFrame:
     """The rows of one file, in their order, checked."""
-    database = ibis.duckdb.connect()  # type: ignore[attr-defined]
+    import pyarrow as pa
+    from pyarrow import csv
+
+    types = {name: pa.type_for_alias(kind) for name, (_, kind) in COLUMNS.items()}
+    options = csv.ConvertOptions(include_columns=list(COLUMNS), column_types=types)
     try:
-        table = database.read_csv(str(path))
-        missing = sorted(set(COLUMNS) - set(table.columns))
-        if missing:
-            raise ValueError(f"{path}: there is no column {missing[0]}; expected {', '.join(COLUMNS)}")
-        columns = table.select(*COLUMNS).to_pyarrow()
-        values = {name: columns[name].to_numpy() for name in COLUMNS}
-    finally:
-        database.disconnect()
-    sound = {
-        "item_id": lambda x: (x >= 0) & (x < 2**15),
-        "position": lambda x: (x >= 1) & (x <= 3),
-        "click": lambda x: (x == 0) | (x == 1),
-        "propensity_score": lambda x: (x > 0) & (x <= 1),
-    }
-    for name, is_sound in sound.items():
-        bad = np.flatnonzero(~is_sound(values[name]))
-        if len(bad):
-            raise ValueError(f"{path}: {name} is {values[name][bad[0]]} in row {bad[0]}, which cannot be")
-    return pd.DataFrame({new: values[name].astype(kind) for name, (new, kind) in COLUMNS.items()})
+        table = csv.read_csv(path, convert_options=options)
+    except (pa.ArrowException, KeyError) as error:
+        raise ValueError(f"{path}: expected the columns {', '.join(COLUMNS)}, of numbers ({error})") from None
+    rows = pd.DataFrame({new: table[name].to_numpy() for name, (new, _) in COLUMNS.items()})
+    for name, sound in {
+        "item": rows["item"] >= 0,
+        "position": rows["position"].between(1, 3),
+        "click": rows["click"].isin((0, 1)),
+        "propensity": rows["propensity"].between(0, 1, inclusive="right"),
+    }.items():
+        if not sound.all():
+            at = int(np.argmin(sound))
+            raise ValueError(
+                f"{path}: {name} is {rows[name][at]} in row {at}, which no file of the data set has; take the file anew"
+            )
+    return rows
