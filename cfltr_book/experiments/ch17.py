@@ -14,16 +14,14 @@ import pandas as pd
 
 import cfltr_book as book
 from cfltr_book.data.open_bandit import CAMPAIGNS, open_bandit
-from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.checks import FloatArray
 
 # Each log judges the other policy of its campaign.
 TARGET = {"random": "bts", "bts": "random"}
-NAMES = {"random": "random", "bts": "Thompson"}
 # Fewer effective clicks than these are to be expected: the interval of the estimate would reach 0, as 1.96² = 3.84.
 ENOUGH = 4
 # The mean weight must be 1 within so many standard errors: of six logs one is refused by chance once in sixty times.
 WITHIN = 3
-CAP = 20
 # Made logs: how sharply the policy prefers items, and how many rows it logs.
 SHARPNESS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
 ROWS = (2_000, 10_000, 50_000)
@@ -46,18 +44,18 @@ class Verdict(NamedTuple):
         return abs(self.mean - 1) <= WITHIN * self.error and self.clicks >= ENOUGH
 
 
-def target_chances(log: pd.DataFrame, target: str, shown: pd.DataFrame) -> FloatArray:
-    """π(a | k) of each row's item a at its position k under the ``target``.
+def chances(target: str, shown: pd.DataFrame, n_items: int) -> pd.DataFrame:
+    """π(a | k) of the ``target``: a row for each position k, a column for each of ``n_items`` items a.
 
-    Random shows each of the n items with probability 1/n.  Thompson sampling changes all the time, so what stands here
-    is its average over the week, the share of the slots at position k in its own log, ``shown``, that held the item.
+    Random shows every item with the same probability.  Thompson sampling changes all the time, so what stands here is
+    its average over the week: of the slots at position k in its own log, ``shown``, the share that held the item.
     Neither looks at a click.
     """
+    table = pd.crosstab(shown["position"], shown["item"], normalize="index")
+    table = table.reindex(columns=range(n_items), fill_value=0.0)
     if target == "random":
-        return np.full(len(log), 1 / log["item"].nunique())
-    cells = shown.groupby(["position", "item"]).size()
-    share = cells / cells.groupby("position").transform("sum")
-    return share.reindex(pd.MultiIndex.from_frame(log[["position", "item"]])).fillna(0.0).to_numpy()
+        table[:] = 1 / n_items
+    return table
 
 
 def judge(weight: FloatArray, click_rate: float) -> Verdict:
@@ -67,94 +65,37 @@ def judge(weight: FloatArray, click_rate: float) -> Verdict:
     return Verdict(mean, error, effective, weight.max() / weight.sum(), effective * click_rate)
 
 
-def estimates(log: pd.DataFrame, chance: FloatArray, model: FloatArray, expected: FloatArray) -> pd.DataFrame:
-    """The target's click rate by each estimate, a row each, with its standard error.
+def click_model(log: pd.DataFrame, table: pd.DataFrame, *, clicks: float = 1.0) -> tuple[FloatArray, FloatArray]:
+    """Predicted click rate of each row's item, and the mean prediction of what the target might show in its place.
 
-    Parameters
-    ----------
-    log : DataFrame
-    chance : (n_rows,)
-        Of the row's item under the target.
-    model, expected : (n_rows,)
-        A predicted click rate of the row's item, and its mean over the items that the target might show there.
-    """
-    weight, click = chance / log["propensity"].to_numpy(), log["click"].to_numpy()
-    mean = (weight * click).sum() / weight.sum()
-    parts = {
-        "IPS": weight * click,
-        "clipped": np.minimum(weight, CAP) * click,
-        # Its standard error is that of a ratio.
-        "self-normalised": mean + weight * (click - mean) / weight.mean(),
-        "doubly robust": expected + weight * (click - model),
-    }
-    rows = {name: (part.mean(), part.std(ddof=1) / np.sqrt(len(part))) for name, part in parts.items()}
-    return pd.DataFrame(rows, index=["rate", "error"]).T
-
-
-def click_model(log: pd.DataFrame, chance_of: pd.DataFrame, *, clicks: float = 1.0) -> tuple[FloatArray, FloatArray]:
-    """Predicted click rate of each row's item from the *other* half of the rows, and its mean under the target.
-
-    The rate of an item is drawn to that of all by a prior of so many ``clicks``; even rows are predicted by odd ones and
-    odd rows by even ones, so that no row predicts itself.  ``chance_of`` holds π(a | k), a row for each position and a
-    column for each item.
+    The rate of an item is learnt from the *other* half of the rows, even ones from odd ones and the reverse, so that no
+    row predicts itself; a prior of so many ``clicks`` draws it to the rate of all.  ``table`` holds the chances of the
+    target (:func:`chances`).
     """
     half = np.arange(len(log)) % 2
+    item, place = log["item"].to_numpy(), log["position"].to_numpy() - 1
     model, expected = np.zeros(len(log)), np.zeros(len(log))
     for part in (0, 1):
         learnt, judged = log[half != part], half == part
-        rate = learnt["click"].mean()
-        by_item = learnt.groupby("item")["click"].agg(["sum", "size"]).reindex(chance_of.columns, fill_value=0)
-        shrunk = (by_item["sum"] + clicks) / (by_item["size"] + clicks / max(rate, 1e-12))
-        model[judged] = shrunk.reindex(log["item"][judged]).to_numpy()
-        expected[judged] = (chance_of @ shrunk).reindex(log["position"][judged]).to_numpy()
+        by_item = learnt.groupby("item")["click"].agg(["sum", "size"]).reindex(table.columns, fill_value=0)
+        rate = max(learnt["click"].mean(), 1e-12)
+        shrunk = ((by_item["sum"] + clicks) / (by_item["size"] + clicks / rate)).to_numpy()
+        model[judged] = shrunk[item[judged]]
+        expected[judged] = (table.to_numpy() @ shrunk)[place[judged]]
     return model, expected
 
 
-def chances_of(target: str, shown: pd.DataFrame, items: IntArray) -> pd.DataFrame:
-    """π(a | k) of the target: a row for each position, a column for each of the ``items``."""
-    positions = sorted(shown["position"].unique())
-    cells = pd.MultiIndex.from_product([positions, items], names=["position", "item"]).to_frame(index=False)
-    return cells.assign(chance=target_chances(cells, target, shown)).pivot(
-        index="position", columns="item", values="chance"
-    )
-
-
 @cache
-def six_logs(whole: bool = False) -> dict[tuple[str, str], pd.DataFrame]:
-    """Each log of Open Bandit by campaign and policy, with the column ``chance`` of its rows under the other policy."""
-    logs = {key: rows for key, rows in open_bandit(whole=whole).groupby(["campaign", "policy"], observed=True)}
-    return {
-        (campaign, policy): rows.assign(
-            chance=target_chances(rows, TARGET[policy], logs[campaign, TARGET[policy]])
-        ).reset_index(drop=True)
-        for (campaign, policy), rows in logs.items()
-    }
-
-
-@cache
-def all_estimates(whole: bool = False) -> pd.DataFrame:
-    """Four estimates of each log, and of the three campaigns together: a row for each log and method.
-
-    ``truth`` is the click rate of the target's own log, and ``truth_error`` its standard error.
-    """
-    logs, frames = six_logs(whole), []
-    for policy, target in TARGET.items():
-        parts = []
-        for campaign in CAMPAIGNS:
-            log, shown = logs[campaign, policy], logs[campaign, target]
-            items = np.union1d(log["item"], shown["item"])
-            model, expected = click_model(log, chances_of(target, shown, items))
-            parts.append((campaign, log, model, expected, shown["click"].to_numpy()))
-        columns = list(zip(*parts, strict=True))[1:]
-        pooled = (pd.concat(columns[0], ignore_index=True), *(np.concatenate(one) for one in columns[1:]))
-        for campaign, log, model, expected, own in [*parts, ("together", *pooled)]:
-            found = estimates(log, log["chance"].to_numpy(), model, expected)
-            kept = judge((log["chance"] / log["propensity"]).to_numpy(), log["click"].mean()).kept
-            truth = {"truth": own.mean(), "truth_error": own.std(ddof=1) / np.sqrt(len(own))}
-            frames.append(
-                found.rename_axis("method").reset_index().assign(campaign=campaign, policy=policy, kept=kept, **truth)
-            )
-    return pd.concat(frames, ignore_index=True)
+def six_logs() -> dict[tuple[str, str], pd.DataFrame]:
+    """Each small log of Open Bandit by campaign and policy, with the ``weight`` of its rows for the other policy."""
+    by_key = dict(iter(open_bandit().groupby(["campaign", "policy"], observed=True)))
+    logs = {}
+    for (campaign, policy), log in by_key.items():
+        target = TARGET[policy]
+        table = chances(target, by_key[campaign, target], int(log["item"].max()) + 1)
+        chance = table.to_numpy()[log["position"] - 1, log["item"]]
+        logs[campaign, policy] = log.assign(weight=chance / log["propensity"]).reset_index(drop=True)
+    return logs
 
 
 @cache
@@ -170,7 +111,7 @@ def halves(run: book.Run) -> pd.DataFrame:
     def drawn(seed: int, key: tuple[str, str], rng: np.random.Generator) -> list[list[float]]:
         campaign, policy = key
         log, own = six_logs()[campaign, policy], six_logs()[campaign, TARGET[policy]]["click"].to_numpy()
-        weight, click = (log["chance"] / log["propensity"]).to_numpy(), log["click"].to_numpy()
+        weight, click = log["weight"].to_numpy(), log["click"].to_numpy()
         rows = []
         for _ in range(number):
             half = rng.permutation(len(log))[: len(log) // 2]
