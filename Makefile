@@ -13,7 +13,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 # Exact versions; `make setup LOCK=` in a fresh clone takes the newest instead.
 LOCK   ?= requirements.txt
-EXTRAS ?= book,browser,test,lint,logs
+EXTRAS ?= book,browser,test,lint,logs,real
 # The CPU build of torch saves some gigabytes; where this index cannot be reached pip goes on without it.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 TORCH_VERSION ?= 2.13.0

@@ -10,7 +10,7 @@ floor  folder           what lives there
 4      this file        the names that chapters use
 3      ``reporting``    what a chapter calls to show and to claim: the run, figures, claims, kept tables
 2      ``legacy``       kept tables of experiments that are still defined in the cells of chapters 7, 8 and 15
-1      ``data``         where lists of documents come from: generated corpora, digits, LETOR collections, scales
+1      ``data``         where lists come from: generated corpora, digits, LETOR collections; scales; public logs
 =====  ===============  =====================================================================================
 
 Matplotlib, seaborn, joblib and PyYAML, which nothing in ``cfltr_core`` needs, come with ``pip install '.[chapters]'``.

@@ -37,6 +37,8 @@ PREINSTALLED = (
     *("PyYAML", "tqdm", "joblib"),
     # The extra "logs" of the package is there too: chapter 16 must run with Colab's own versions.
     *("ibis-framework", "duckdb", "pyarrow", "pyarrow-hotfix", "rich"),
+    # Colab lacks these two, which the extra "real" of chapter 17 adds there without replacing anything.
+    *("obp", "mypy-extensions"),
 )
 WHOLE = ".whole"
 # Stands for the address of a clone that has none; nothing is ever asked of it.

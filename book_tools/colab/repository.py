@@ -34,9 +34,9 @@ NUMBERS_VARIABLE = "CFLTR_FIGURE_NUMBERS"
 PACKAGE, MODULE = "cfltr-core", "cfltr_book"
 # How a chapter's own first cell, which the install cell replaces, is recognised.
 GUARD = f'find_spec("{MODULE}")'
-# The extra that every chapter needs, and the function that a notebook calls which needs another.
+# The extra that every chapter needs, and of others the function that a notebook calls which needs it.
 CHAPTERS = "chapters"
-EXTRAS = {"logs": "read_events"}
+EXTRAS = {"logs": "read_events", "real": "open_bandit"}
 
 
 @dataclass(frozen=True)

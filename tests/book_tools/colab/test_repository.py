@@ -119,6 +119,7 @@ def test_a_notebook_that_reads_events_installs_the_extra_for_it() -> None:
     cells = [new_code_cell("events = cf.read_events(source, features)"), new_markdown_cell("`read_events()`")]
     assert extras_of(cells) == ("logs",)
     assert extras_of(cells[1:]) == ()
+    assert extras_of([new_code_cell("logs = open_bandit()")]) == ("real",)
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     assert {CHAPTERS, *EXTRAS} <= set(project["optional-dependencies"])
 
