@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
@@ -29,18 +28,33 @@ USER = cf.PositionBasedUser(CURVE, epsilon_minus=0.1)
 ROBOT = cf.PositionBasedUser(CURVE, epsilon_minus=1.0)
 
 
+def average_rank(ranker: cf.LinearRanker, part: cf.RankingData) -> float:
+    """The mean rank of a relevant document, by labels."""
+    scores = ranker.decision_function(part.features)
+    ranks = cf.additive_metric(scores, part.offsets, relevance=part.binary, metric=cf.average_rank())
+    return float(ranks.sum() / part.binary.sum())
+
+
 @dataclass(frozen=True, eq=False)
 class World:
-    """One population: its queries, the deployed ranker (the logger), and its pages for training and validation."""
+    """One population: its queries, the deployed ranker (the logger), and its pages for training and validation.
+
+    ``before`` is the average rank of a relevant document of the test queries by the logger.
+    """
 
     data: Any
     logger: cf.LinearRanker
     pages: tuple[cf.DeterministicPolicy, cf.DeterministicPolicy]
+    before: float
 
     @property
     def parts(self) -> tuple[cf.RankingData, cf.RankingData]:
         """The queries to learn from, and those whose clicks choose C."""
         return self.data.train, self.data.validation
+
+    def places_gained(self, ranker: cf.LinearRanker) -> float:
+        """How many places a relevant document of the test queries rises over the logger, on average."""
+        return self.before - average_rank(ranker, self.data.test)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +76,7 @@ def world(run: book.Run, seed: int) -> World:
         cf.DeterministicPolicy.rank_by(logger.decision_function(part.features), part.offsets, rng=rng)
         for part in (data.train, data.validation)
     ]
-    return World(data, logger, (pages[0], pages[1]))
+    return World(data, logger, (pages[0], pages[1]), average_rank(logger, data.test))
 
 
 def sizes(run: book.Run) -> list[int]:
@@ -95,9 +109,9 @@ def three_views(log: cf.ClickLog, assumed: float = 1.0) -> dict[str, cf.ClickLog
     """The log as raw clicks, over the propensities r^-``assumed``, and with weights capped at :data:`CAP`."""
     propensity = log.rank**-assumed
     return {
-        "naive": replace(log, propensity=np.ones(len(log.document))),
-        "ips": replace(log, propensity=propensity),
-        "clipped": replace(log, propensity=np.maximum(propensity, 1 / CAP)),
+        "raw": replace(log, propensity=np.ones(len(log.document))),
+        "full": replace(log, propensity=propensity),
+        "capped": replace(log, propensity=np.maximum(propensity, 1 / CAP)),
     }
 
 
@@ -114,34 +128,22 @@ def learn(
     return cf.select_C(train, GRID, features=held_out, log=held_out_log, extend=0), tried
 
 
-def gained(w: World, ranker: cf.LinearRanker) -> tuple[float, float]:
-    """Over the logger, on test queries: places that a relevant document rises, and DCG of a query."""
-    test = w.data.test
-    given: Mapping[str, Any] = {"offsets": test.offsets, "relevance": test.binary}
-    old, new = (one.decision_function(test.features) for one in (w.logger, ranker))
-    places, dcg = (
-        cf.additive_metric(old, metric=metric, **given) - cf.additive_metric(new, metric=metric, **given)
-        for metric in (cf.average_rank(), cf.dcg())
-    )
-    return float(places.sum() / test.binary.sum()), float(dcg.mean())
-
-
-def _rows(w: World, logs: tuple[cf.ClickLog, cf.ClickLog]) -> list[tuple[float, float, float, float, bool]]:
-    """Of each strength: C, the held-out estimate of DCG per click, both gains, and whether it was chosen."""
+def _rows(w: World, logs: tuple[cf.ClickLog, cf.ClickLog]) -> list[tuple[float, float, float, bool]]:
+    """Of each strength: C, the held-out estimate of DCG per click, the places gained, and whether it was chosen."""
     (train, held_out), (log, held_out_log) = w.parts, logs
     chosen, tried = learn(train.features, log, held_out.features, held_out_log)
-    return [(C, -chosen.estimates[C], *gained(w, fit), fit is chosen.fit) for C, fit in sorted(tried.items())]
+    return [(C, -chosen.estimates[C], w.places_gained(fit), fit is chosen.fit) for C, fit in sorted(tried.items())]
 
 
-COLUMNS = ["C", "held_out", "places", "dcg", "chosen"]
+COLUMNS = ["C", "held_out", "places", "chosen"]
 
 
 @cache
 def learned(run: book.Run) -> pd.DataFrame:
     """Three learners on logs of four sizes: a row for each seed, ``clicks``, ``learner`` and C.
 
-    ``held_out`` is the self-normalised estimate of DCG from held-out clicks, as the learner weighs them, ``places`` and
-    ``dcg`` what was gained over the logger on test queries, by labels, and ``effective`` the log's effective clicks.
+    ``held_out`` is the self-normalised estimate of DCG from held-out clicks, as the learner weighs them, ``places`` what
+    was gained over the logger on test queries, by labels, and ``effective`` the effective clicks of the log.
     """
 
     def of_one_log(seed: int, n_clicks: int, rng: np.random.Generator) -> list[list[Any]]:
@@ -166,14 +168,13 @@ def learned(run: book.Run) -> pd.DataFrame:
 
 @cache
 def all_labels(run: book.Run) -> pd.DataFrame:
-    """The same SVM on all labels of the training queries, C = 10: ``places`` and ``dcg`` gained, a row for each seed."""
+    """The same SVM on all labels of the training queries, C = 10: ``places`` gained, a row for each seed."""
 
-    def of_labels(seed: int, rng: np.random.Generator) -> tuple[float, float]:
+    def of_labels(seed: int, rng: np.random.Generator) -> float:
         w = world(run, seed)
-        return gained(w, cf.fit_proprank(w.data.train.features, cf.label_log(w.data.train), C=10.0, gap=0.01))
+        return w.places_gained(cf.fit_proprank(w.data.train.features, cf.label_log(w.data.train), C=10.0, gap=0.01))
 
-    found = run.each_seed(of_labels, stream=513)
-    return pd.DataFrame(found, columns=["places", "dcg"]).assign(seed=run.seeds)
+    return pd.DataFrame({"seed": run.seeds, "places": run.each_seed(of_labels, stream=513)})
 
 
 @cache
@@ -189,8 +190,8 @@ def wrong_exponents(run: book.Run) -> pd.DataFrame:
         w = world(run, seed)
         views = [three_views(log, assumed) for log in draw(run, w, clicks, rng)]
         return [
-            [name == "clipped", *row]
-            for name in ("ips", "clipped")
+            [name == "capped", *row]
+            for name in ("full", "capped")
             for row in _rows(w, (views[0][name], views[1][name]))
         ]
 
@@ -206,7 +207,7 @@ def wrong_exponents(run: book.Run) -> pd.DataFrame:
     known = [
         frame[frame["learner"] == learner].assign(assumed=assumed, capped=capped)
         for learner, assumed, capped in (
-            ("naive", 0.0, False), ("naive", 0.0, True), ("ips", 1.0, False), ("clipped", 1.0, True)
+            ("raw", 0.0, False), ("raw", 0.0, True), ("full", 1.0, False), ("capped", 1.0, True)
         )
     ]  # fmt: skip
     columns = ["seed", "assumed", "capped", *COLUMNS]
