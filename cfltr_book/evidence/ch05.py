@@ -67,7 +67,7 @@ def _small(run: Run, C: float) -> Small:
         document=np.arange(9), rank=ranks, impressions=np.full(9, 30), clicks=counts, propensity=1 / ranks,
         sessions=np.array([30, 30]), offsets=cuts,
     )  # fmt: skip
-    lists = [range(0, 4), range(4, 9)]
+    lists = [range(4), range(4, 9)]
     pairs = [(i, j) for docs in lists for i in docs for j in docs if counts[i] and i != j]
     mass = C / counts.sum() * counts * ranks  # 1 / p is the rank
     return Small(x, log, np.array([x[i] - x[j] for i, j in pairs]), np.array([mass[i] for i, _ in pairs]), C)
@@ -77,7 +77,8 @@ def _points(run: Run, small: Small) -> list[tuple[FloatArray, FloatArray]]:
     """Random weights and multipliers, and some so close to the optimum that signs matter."""
     rng, n = run.rng(run.seed, 517), len(small.cost)
     found = [
-        (rng.normal(size=small.x.shape[1]) * wide, rng.uniform(size=n) * small.cost) for wide in np.geomspace(0.01, 10, 50)
+        (rng.normal(size=small.x.shape[1]) * wide, rng.uniform(size=n) * small.cost)
+        for wide in np.geomspace(0.01, 10, 50)
     ]
     w, a = small.fit(1e-12).weights, _largest_dual(small)
     return found + [(w * (1 + e), a * (1 - abs(e))) for e in np.linspace(-0.01, 0.01, 11)]
@@ -148,7 +149,9 @@ def weak_duality(run: Run) -> Arrays:
     """Each multiplier against each weight, those near the optimum among them."""
     small = _small(run, 10.0)
     points, best = _points(run, small), small.fit(1e-12).primal
-    lower, upper = zip(*[(small.dual(a) / best, small.primal(w) / best) for _, a in points for w, _ in points], strict=True)
+    lower, upper = zip(
+        *[(small.dual(a) / best, small.primal(w) / best) for _, a in points for w, _ in points], strict=True
+    )
     return {"lower": np.array(lower), "upper": np.array(upper)}
 
 

@@ -23,6 +23,7 @@ CAP = 5.0
 FACTORS = (1, 3, 10, 30)
 # What the SVM is told of the exponent of position bias, which is 1.
 ASSUMED = (0.5, 1.1, 1.5, 2.0)
+TERMS = ("document", "rank", "propensity", "impressions", "clicks")
 CURVE = cf.power_examination(1.0)
 USER = cf.PositionBasedUser(CURVE, epsilon_minus=0.1)
 ROBOT = cf.PositionBasedUser(CURVE, epsilon_minus=1.0)
@@ -142,8 +143,8 @@ COLUMNS = ["C", "held_out", "places", "chosen"]
 def learned(run: book.Run) -> pd.DataFrame:
     """Three learners on logs of four sizes: a row for each seed, ``clicks``, ``learner`` and C.
 
-    ``held_out`` is the self-normalised estimate of DCG from held-out clicks, as the learner weighs them, ``places`` what
-    was gained over the logger on test queries, by labels, and ``effective`` the effective clicks of the log.
+    ``held_out`` is the self-normalised estimate of DCG from held-out clicks, as the learner weighs them, ``places``
+    what was gained over the logger on test queries, by labels, and ``effective`` the effective clicks of the log.
     """
 
     def of_one_log(seed: int, n_clicks: int, rng: np.random.Generator) -> list[list[Any]]:
@@ -153,7 +154,9 @@ def learned(run: book.Run) -> pd.DataFrame:
         effective = weighed.sum() ** 2 / (weighed @ logs[0].weights)
         views = [three_views(log) for log in logs]
         return [
-            [effective, learner, *row] for learner in views[0] for row in _rows(w, (views[0][learner], views[1][learner]))
+            [effective, learner, *row]
+            for learner in views[0]
+            for row in _rows(w, (views[0][learner], views[1][learner]))
         ]
 
     found = run.each_seed(of_one_log, sizes(run), stream=512, by_seed=True)
@@ -230,9 +233,6 @@ def together(log: cf.ClickLog, other: cf.ClickLog) -> cf.ClickLog:
     table = table.groupby(["document", "rank", "propensity"], as_index=False).sum()
     columns: dict[str, Any] = {name: table[name].to_numpy() for name in TERMS}
     return replace(log, sessions=log.sessions + other.sessions, **columns)
-
-
-TERMS = ("document", "rank", "propensity", "impressions", "clicks")
 
 
 @cache
