@@ -38,11 +38,11 @@ PEOPLE = cf.TrustUser(cf.power_examination(1.0), epsilon_minus=0.1)
 class Shop:
     """Queries with their products, what two rankers think of them, and how often each query is asked.
 
-    ``candidates`` are the products of each query with their features and labels, ``scores`` those of production and of
+    ``names`` are query and document of each row, ``candidates`` the products of each query with their features and labels, ``scores`` those of production and of
     the rival, by name, and ``popular`` is the share of the sessions that ask each query.
     """
 
-    seed: int
+    names: pd.DataFrame
     candidates: cf.RankingData
     scores: Mapping[str, FloatArray]
     popular: FloatArray
@@ -54,13 +54,11 @@ class Shop:
 
     def products(self) -> pd.DataFrame:
         """Query, document and features of every candidate."""
-        query = cf.query_index(self.candidates.offsets)
-        names = {"query": _named("q", query), "document": _named("d", np.arange(len(query)))}
-        return pd.DataFrame(names).join(pd.DataFrame(self.candidates.features).add_prefix("x"))
+        return self.names.join(pd.DataFrame(self.candidates.features).add_prefix("x"))
 
     def named_scores(self, ranker: str) -> pd.DataFrame:
         """Query, document and score of every candidate, by a ranker."""
-        return self.products()[["query", "document"]].assign(score=self.scores[ranker])
+        return self.names.assign(score=self.scores[ranker])
 
     def weights(self, ranker: str) -> RankWeights:
         """The rank weights of one of the two rankers, for DCG on the page."""
@@ -106,7 +104,7 @@ class Shop:
         """The rows as a shop would export them: queries, documents, rankers and devices by name."""
         names = {
             "query": _named("q", np.arange(self.candidates.n_queries)),
-            "document": _named("d", np.arange(len(self.candidates.binary))),
+            "document": self.names["document"],
             "ranker": RANKERS,
             "device": ("desktop", "phone"),
         }
@@ -128,7 +126,7 @@ class Shop:
             features=np.zeros((len(self.candidates.binary), 1), dtype=np.float32),
             feature_names=("x",),
             offsets=self.candidates.offsets,
-            index=self.products()[["query", "document"]],
+            index=self.names,
             rankers=RANKERS,
             periods=tuple(range(QUARTERS)),
             parts=PARTS,
@@ -150,7 +148,9 @@ def shop(run: book.Run, seed: int) -> Shop:
     fits = [cf.fit_linear_ranker(train, share, rng=rng) for share in (0.01, 0.1)]
     scores = {name: fit.decision_function(train.features) for name, fit in zip(RANKERS, fits, strict=False)}
     popular = rng.gamma(2.0, size=train.n_queries)
-    return Shop(seed, train, scores, popular / popular.sum())
+    query = cf.query_index(train.offsets)
+    names = pd.DataFrame({"query": _named("q", query), "document": _named("d", np.arange(len(query)))})
+    return Shop(names, train, scores, popular / popular.sum())
 
 
 def open_shop(run: book.Run, folder: str) -> tuple[Shop, pd.DataFrame]:
@@ -184,8 +184,8 @@ def backtest(run: book.Run) -> pd.DataFrame:
         one, found = shop(run, seed), []
         new, old = one.weights("rival"), one.weights("production")
         for depth, name in logs.items():
-            rows = one.rows(one.n_sessions // 3, rng, depth=depth)
-            events = one.events(rows, halves(one.n_sessions // 3, rng)[rows["session"]])
+            rows = one.rows(one.n_sessions // 2, rng, depth=depth)
+            events = one.events(rows, halves(one.n_sessions // 2, rng)[rows["session"]])
             curve = cf.conditional_poisson(cf.display_counts(events.part("train")))
             without = events.subset(rankers=["production", "shuffled"])
             case: dict[str, Any] = {"smallest": DELTA, "curve": curve}
@@ -210,8 +210,8 @@ def remembered(run: book.Run) -> pd.DataFrame:
 
     def judge(seed: int, rng: np.random.Generator) -> list[tuple[Any, ...]]:
         one, found = shop(run, seed), []
-        rows, old = one.rows(one.n_sessions // 3, rng), one.weights("production")
-        for judged, n in (("session", one.n_sessions // 3), ("query", one.candidates.n_queries)):
+        rows, old = one.rows(one.n_sessions // 2, rng), one.weights("production")
+        for judged, n in (("session", one.n_sessions // 2), ("query", one.candidates.n_queries)):
             events = one.events(rows, halves(n, rng)[rows[judged]])
             curve = cf.conditional_poisson(cf.display_counts(events.part("train")))
             log, exposure = events.part("train").log(), events.displays().exposure(curve.user())
@@ -243,8 +243,8 @@ def phones(run: book.Run) -> pd.DataFrame:
         new, old = one.weights("rival"), one.weights("production")
         share = float(np.dot(SHARES, [WORLDS[world][at] for at in (1, 0, 1)]))
         truth = one.truth(new, old) * (1 - share * (1 - WANTED_ON_PHONES))
-        rows = one.rows(one.n_sessions // 3, rng, phones=WORLDS[world])
-        part = halves(one.n_sessions // 3, rng)[rows["session"]]
+        rows = one.rows(one.n_sessions // 2, rng, phones=WORLDS[world])
+        part = halves(one.n_sessions // 2, rng)[rows["session"]]
         for counted, period in (("as one", "period"), ("by device", "device")):
             events = one.events(rows, part, period=period)
             curve = cf.conditional_poisson(cf.display_counts(events.part("train")))
@@ -260,24 +260,6 @@ def phones(run: book.Run) -> pd.DataFrame:
     found = run.each_seed(judge, list(WORLDS), stream=1605, by_seed=True)
     columns = ["seed", "world", "counted", "difference", "low", "high", "ab", "truth"]
     return pd.DataFrame(chain.from_iterable(chain.from_iterable(found)), columns=columns)
-
-
-@cache
-def told(run: book.Run) -> pd.DataFrame:
-    """Whether the report names the device as what chose the ranker, in logs of 4,000 sessions: by seed and world."""
-
-    def judge(seed: int, world: str, rng: np.random.Generator) -> int:
-        one = shop(run, seed)
-        rows = one.named(one.rows(4_000, rng, phones=WORLDS[world]))
-        report = cf.check_log(cf.read_events(rows, split=None), rows, rng=rng)
-        (line,) = (line for line in report.lines if line.check == "ignored columns")
-        return int(line.status != "green")
-
-    found = run.each_seed(judge, list(WORLDS), stream=1606)
-    rows = [
-        (seed, w, of) for seed, each in zip(run.seeds, found, strict=True) for w, of in zip(WORLDS, each, strict=True)
-    ]
-    return pd.DataFrame(rows, columns=["seed", "world", "told"])
 
 
 @cache
