@@ -38,8 +38,9 @@ PEOPLE = cf.TrustUser(cf.power_examination(1.0), epsilon_minus=0.1)
 class Shop:
     """Queries with their products, what two rankers think of them, and how often each query is asked.
 
-    ``names`` are query and document of each row, ``candidates`` the products of each query with their features and labels, ``scores`` those of production and of
-    the rival, by name, and ``popular`` is the share of the sessions that ask each query.
+    ``names`` are query and document of each row, ``candidates`` the products of each query with their features and
+    labels, ``scores`` those of production and of the rival, by name, and ``popular`` is the share of the sessions that
+    ask each query.
     """
 
     names: pd.DataFrame
@@ -160,6 +161,12 @@ def open_shop(run: book.Run, folder: str) -> tuple[Shop, pd.DataFrame]:
     for quarter, part in rows.groupby("period"):
         part.to_parquet(f"{folder}/quarter-{quarter}.parquet", index=False)
     return one, one.products()
+
+
+def phone_year(run: book.Run) -> pd.DataFrame:
+    """A quarter's rows of the run's own shop with the device of each session; the rival's customers are on phones."""
+    one = shop(run, run.seed)
+    return one.named(one.rows(one.n_sessions // 4, run.rng(run.seed, 1609), phones=PHONES)).drop(columns="period")
 
 
 def halves(n: int, rng: np.random.Generator) -> IntArray:
