@@ -112,7 +112,8 @@ def test_a_click_without_exposure_is_named(terms: list[tuple[int, float, bool]])
     n, (clicks, exposure, of) = len(terms), map(list, zip(*terms, strict=True))
     every = {"document": range(n), "rank": range(1, n + 1), "impressions": [1] * n, "propensity": [1.0] * n}
     log = ClickLog(**every, clicks=clicks, sessions=[1], offsets=[0, n])  # type: ignore[arg-type]
-    blind = [d for d in range(n) if clicks[d] > 0 and exposure[d] == 0 and of[d]]
+    positive = oracles.is_positive
+    blind = [d for d in range(n) if positive(clicks[d]) and not positive(exposure[d]) and of[d]]
     if not blind:
         require_exposed(log, np.array(exposure), "remedy", of=np.array(of))
         return
