@@ -2695,6 +2695,14 @@ def event_counts(events: Sequence[Event]) -> dict[tuple[int, int, int, str, int]
     return counts
 
 
+def first_positions(events: Sequence[Event]) -> dict[int, int]:
+    """The position of the first event of each session."""
+    first: dict[int, int] = {}
+    for event in events:
+        first[event[0]] = min(int(event[3]), first.get(event[0], int(event[3])))
+    return first
+
+
 def display_share(events: Sequence[Event], query: int, document: int, position: int) -> float:
     """In which share of the sessions of a query a document stood at a position."""
     sessions = {event[0] for event in events if event[1] == query}
