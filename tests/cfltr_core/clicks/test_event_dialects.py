@@ -61,7 +61,10 @@ def expressions(dialect: str) -> dict[str, Any]:
     faults = {f"fault_{i}": counted(bad) for i, (_, bad, _) in enumerate(row_faults(table).values())}
     out = {"rows": table.aggregate(rows=table.count(), **faults)}
     if dialect != "pyspark":  # of which Ibis asks its session how it treats nan
-        out |= {"pages": page_summary(pages), "twice": found_twice(rows, pages.filter(pages.again), "row")}
+        out |= {
+            "pages": page_summary(pages),
+            "twice": found_twice(rows, pages.filter(pages.again), "row"),
+        }
     out["whole"] = term_counts(whole, index, [1.0] if dialect == "sqlite" else SHARES, names, dialect)
     out["text"] = term_counts(table, index, [1.0] if dialect in WITHOUT else SHARES, names, dialect)
     return out
