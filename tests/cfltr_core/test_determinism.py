@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import oracles
@@ -86,6 +87,16 @@ def by_module(seed: int) -> np.ndarray:
     return fit.weights["weight"]
 
 
+def by_learner(learn: Callable[..., Any], seed: int) -> np.ndarray:
+    fit = learn(DATA.features, LOG, module=lambda: cf.two_layer(3, 4), epochs=1, seed=seed)
+    return fit.weights["0.weight"]
+
+
+def by_samplers(seed: int, *samplers: Any) -> np.ndarray:
+    given = {"learning_rates": 0.1, "steps": 20}
+    return np.stack([cf.train_sgd(DATA.features, each, rng=generator(seed), **given).last for each in samplers])
+
+
 @cache
 def trusting_events() -> Events:
     """Counts of three rankers and of users who trust high ranks, so much that logs are drawn again."""
@@ -147,32 +158,15 @@ DRAWS: dict[str, Callable[[int, Path], np.ndarray]] = {
         cf.simulate_pages(EXPLORING, USER, relevance=RELEVANCE, sessions=[9] * N, rng=generator(s)).clicks
     ),
     "sampling.draw": lambda s, _: AliasTable.build([1.0, 2.0, 5.0]).draw(50, generator(s)),
-    "sgd.train_sgd": lambda s, _: np.stack(
-        [
-            cf.train_sgd(DATA.features, sampler, learning_rates=0.1, steps=20, rng=generator(s)).last
-            for sampler in (cf.click_sampler(LOG, "ips"), cf.query_sampler(LOG))
-        ]
-    ),
-    "sampling.epochs": lambda s, _: (
-        cf.train_sgd(
-            DATA.features,
-            cf.click_sampler(LOG, "ips", replacement=False),
-            learning_rates=0.1,
-            steps=20,
-            rng=generator(s),
-        ).last
-    ),
+    "sgd.train_sgd": lambda s, _: by_samplers(s, cf.click_sampler(LOG, "ips"), cf.query_sampler(LOG)),
+    "sampling.epochs": lambda s, _: by_samplers(s, cf.click_sampler(LOG, "ips", replacement=False)),
     "sampling.term_draws": lambda s, _: next(term_draws(Deck([3, 1, 5]), (2, 1), generator(s))),
     "torch_sampler.torch_sampler": lambda s, _: np.array(
         [*torch_sampler(cf.click_sampler(LOG, "ips"), steps=20, seed=s)]
     ),
-    "deep.fit_deep": lambda s, _: cf.fit_deep(
-        DATA.features, LOG, module=lambda: cf.two_layer(3, 4), epochs=1, seed=s
-    ).weights["0.weight"],
+    "deep.fit_deep": lambda s, _: by_learner(cf.fit_deep, s),
     "module_training.train_module": lambda s, _: by_module(s),
-    "lambdaloss_fit.fit_lambdaloss": lambda s, _: cf.fit_lambdaloss(
-        DATA.features, LOG, module=lambda: cf.two_layer(3, 4), epochs=1, seed=s
-    ).weights["0.weight"],
+    "lambdaloss_fit.fit_lambdaloss": lambda s, _: by_learner(cf.fit_lambdaloss, s),
     "score_models.score_model": lambda s, _: score_model(DATA.features, np.arange(9), module=one_layer, seed=s).start(),
     "towers.two_towers": lambda s, _: (
         cf.two_towers(COUNTS, DATA.features, module=one_layer, steps=1, seed=s).attraction

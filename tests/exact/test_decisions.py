@@ -89,11 +89,9 @@ def test_the_variance_over_queries_is_unbiased_when_queries_are_drawn_alike(logg
     one = cf.DisplayShares.of_policy(policy)
     mine = one.document < 3
     shares = cf.DisplayShares(
-        document=np.concatenate([one.document[mine], one.document[mine] + 3]),
-        rank=np.tile(one.rank[mine], 2),
-        share=np.tile(one.share[mine], 2),
-        offsets=cuts,
-    )
+        document=np.concatenate([one.document[mine], one.document[mine] + 3]), rank=np.tile(one.rank[mine], 2),
+        share=np.tile(one.share[mine], 2), offsets=cuts,
+    )  # fmt: skip
     new, old = (cf.rank_weights(s[:3] * 2, cuts, metric=cf.dcg()) for s in (NEW, OLD))
     found, squares = [], []
     for probability, log in outcomes(sessions, sessions, offsets=cuts):

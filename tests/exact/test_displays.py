@@ -94,14 +94,10 @@ def exposures(pages: list[oracles.Pages], curve: oracles.Curve = CURVE) -> list[
     return by_rank(pages, lambda rank: oracles.examined(curve, rank))
 
 
-@pytest.mark.oracle(
-    "policies.LoggingPolicy.exposure",
-    "policies.LoggingPolicy.display_mean",
-    "policies.DeterministicPolicy.display_mean",
-    "policies.MixturePolicy.display_mean",
-    "epsilon_greedy.EpsilonGreedyPolicy.display_mean",
-    "plackett_luce.PlackettLucePolicy.display_mean",
-)
+@pytest.mark.oracle("policies.LoggingPolicy.exposure", "policies.LoggingPolicy.display_mean",
+                    "policies.DeterministicPolicy.display_mean", "policies.MixturePolicy.display_mean",
+                    "epsilon_greedy.EpsilonGreedyPolicy.display_mean",
+                    "plackett_luce.PlackettLucePolicy.display_mean")  # fmt: skip
 @pytest.mark.parametrize("name", POLICIES)
 def test_exposure_is_the_sum_over_every_page(name: str) -> None:
     policy, pages = POLICIES[name]()
@@ -114,13 +110,9 @@ def test_exposure_is_the_sum_over_every_page(name: str) -> None:
     np.testing.assert_allclose(shown, by_rank(pages, lambda r: 1.0), rtol=0, atol=EXACT)
 
 
-@pytest.mark.oracle(
-    "policies.LoggingPolicy.displays",
-    "policies.DeterministicPolicy.displays",
-    "policies.MixturePolicy.displays",
-    "epsilon_greedy.EpsilonGreedyPolicy.displays",
-    "plackett_luce.PlackettLucePolicy.displays",
-)
+@pytest.mark.oracle("policies.LoggingPolicy.displays", "policies.DeterministicPolicy.displays",
+                    "policies.MixturePolicy.displays", "epsilon_greedy.EpsilonGreedyPolicy.displays",
+                    "plackett_luce.PlackettLucePolicy.displays")  # fmt: skip
 @pytest.mark.parametrize("name", POLICIES)
 def test_displays_are_every_page_once(name: str) -> None:
     policy, pages = POLICIES[name]()
@@ -275,13 +267,9 @@ def check_frequencies(seen: Counter, law: dict, n: int) -> None:
     assert abs(n - sum(seen[key] for key in often) - n * rare) <= 5 * math.sqrt(n * rare) + 5
 
 
-@pytest.mark.oracle(
-    "policies.LoggingPolicy.sample",
-    "policies.DeterministicPolicy.sample",
-    "policies.MixturePolicy.sample",
-    "epsilon_greedy.EpsilonGreedyPolicy.sample",
-    "plackett_luce.PlackettLucePolicy.sample",
-)
+@pytest.mark.oracle("policies.LoggingPolicy.sample", "policies.DeterministicPolicy.sample",
+                    "policies.MixturePolicy.sample", "epsilon_greedy.EpsilonGreedyPolicy.sample",
+                    "plackett_luce.PlackettLucePolicy.sample")  # fmt: skip
 @pytest.mark.parametrize("name", POLICIES)
 def test_sampled_pages_have_the_law_of_the_loops(name: str) -> None:
     policy, pages = POLICIES[name]()
@@ -294,12 +282,9 @@ def test_sampled_pages_have_the_law_of_the_loops(name: str) -> None:
         check_frequencies(found, oracles.mixed_pages([pages[q]], [1.0]), n)
 
 
-@pytest.mark.oracle(
-    "policies.LoggingPolicy.impressions",
-    "policies.DeterministicPolicy.impressions",
-    "policies.MixturePolicy.impressions",
-    "epsilon_greedy.EpsilonGreedyPolicy.impressions",
-)
+@pytest.mark.oracle("policies.LoggingPolicy.impressions", "policies.DeterministicPolicy.impressions",
+                    "policies.MixturePolicy.impressions",
+                    "epsilon_greedy.EpsilonGreedyPolicy.impressions")  # fmt: skip
 @pytest.mark.parametrize("name", POLICIES)
 def test_counted_impressions_have_the_joint_law_of_two_sessions(name: str) -> None:
     """Every table that two sessions can add up to, not only its means: 4,000 queries with two sessions each."""

@@ -71,15 +71,6 @@ def test_two_worlds_with_the_same_log() -> None:
         assert abs(logs[1][log] - probability) <= EXACT
 
 
-def test_one_document_does_not_link_two_ranks() -> None:
-    """A at ranks 1 and 2, B at 2 and 3, C at 3 and 1: the line of rank 2 may turn about its one point."""
-    lines, gamma = {1: (1.0, 0.0), 2: (0.6, -0.1), 3: (0.4, -0.05)}, [0.8, 0.5, 0.35]
-    cells = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 1)]
-    counts = of_rows((0, s, k, 1000, round(1000 * (lines[k][0] * gamma[s] + lines[k][1]))) for s, k in cells)
-    with pytest.raises(ValueError, match=r"^counts: no rank is linked with rank 1 by two documents"):
-        cf.trust_bias(counts)
-
-
 def test_the_equations_of_trust_have_mean_zero_at_the_truth() -> None:
     """Four sessions: E[A](p, q) = 0 with the noise taken off, and not with it, whatever weights the ranks have."""
     policy = cf.MixturePolicy([ONE_PAGE, cf.DeterministicPolicy([3, 1, 2], OFFSETS)], [0.5, 0.5])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 import oracles
@@ -38,6 +40,11 @@ def weights(function) -> list[list[float]]:
     return [[function(p) for p in row] for row in THETA]
 
 
+def values_of(logs: Iterable[tuple[float, tuple]], weight: list[list[float]]) -> list[tuple[float, float]]:
+    """The estimate of each log, with the probability of the log."""
+    return [(p, oracles.per_session(log, LAMBDA, weight)) for p, log in logs]
+
+
 def rho(plus: float, minus: float) -> list[float]:
     """Click probability of each document."""
     return [
@@ -50,14 +57,9 @@ def log_of(sessions: tuple[int, ...], clicks: tuple[int, ...]) -> cf.ClickLog:
     impressions = [sessions[q] for q in oracles.query_index(OFFSETS)]
     propensity = [p for row in THETA for p in row]
     return cf.ClickLog(
-        document=range(5),
-        rank=RANK,
-        impressions=impressions,
-        clicks=clicks,
-        propensity=propensity,
-        sessions=sessions,
+        document=range(5), rank=RANK, impressions=impressions, clicks=clicks, propensity=propensity, sessions=sessions,
         offsets=OFFSETS,
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.oracle("exact.mean_and_variance", "variances.ips_variance")
@@ -67,12 +69,7 @@ def test_variance_with_fixed_sessions(plus: float, minus: float, sessions: list[
     user = cf.PositionBasedUser(CURVE, epsilon_plus=plus, epsilon_minus=minus)
     for function, estimator in LINEAR.values():
         weight = weights(function)
-        by_loops = oracles.moments(
-            [
-                (p, oracles.per_session(log, LAMBDA, weight))
-                for p, log in oracles.every_log(THETA, RELEVANCE, plus, minus, sessions)
-            ]
-        )
+        by_loops = oracles.moments(values_of(oracles.every_log(THETA, RELEVANCE, plus, minus, sessions), weight))
 
         def value(log: cf.ClickLog, estimator=estimator) -> float:
             return estimator(log, "query").value
@@ -89,20 +86,11 @@ def test_variance_with_fixed_sessions(plus: float, minus: float, sessions: list[
 def test_variance_when_sessions_draw_their_query(plus: float, minus: float, n_sessions: int) -> None:
     for function, _ in LINEAR.values():
         weight = weights(function)
-        mean, variance = oracles.moments(
-            [
-                (p, oracles.per_session(log, LAMBDA, weight))
-                for p, log in oracles.every_drawn_log(THETA, RELEVANCE, plus, minus, n_sessions)
-            ]
-        )
+        logs = oracles.every_drawn_log(THETA, RELEVANCE, plus, minus, n_sessions)
+        mean, variance = oracles.moments(values_of(logs, weight))
         flat = [w for row in weight for w in row]
-        assert (
-            abs(
-                ips_variance(FLAT_LAMBDA, rho(plus, minus), weights=flat, offsets=OFFSETS, sessions=n_sessions)
-                - variance
-            )
-            <= EXACT
-        )
+        found = ips_variance(FLAT_LAMBDA, rho(plus, minus), weights=flat, offsets=OFFSETS, sessions=n_sessions)
+        assert abs(found - variance) <= EXACT
         click = np.array(rho(plus, minus))
         assert abs(mean - float(click @ (FLAT_LAMBDA * flat)) / 2) <= EXACT
 
@@ -114,13 +102,11 @@ def test_estimated_variance_is_unbiased(name: str, plus: float, minus: float, n_
     """Sessions that draw their query uniformly: E[standard_error²] = Var(estimate), with unit="session"."""
     function, estimator = LINEAR[name]
     weight = weights(function)
-    values: list[tuple[float, float]] = []
-    outcomes: dict[tuple, float] = {}
-    for probability, log in oracles.every_drawn_log(THETA, RELEVANCE, plus, minus, n_sessions):
-        values.append((probability, oracles.per_session(log, LAMBDA, weight)))
-        table = oracles.tally(log, SIZES)
-        outcomes[table] = outcomes.get(table, 0.0) + probability
-    _, variance = oracles.moments(values)
+    outcomes: Counter[tuple] = Counter()
+    logs = list(oracles.every_drawn_log(THETA, RELEVANCE, plus, minus, n_sessions))
+    for probability, log in logs:
+        outcomes[oracles.tally(log, SIZES)] += probability
+    _, variance = oracles.moments(values_of(logs, weight))
     estimates = [(p, estimator(log_of(*table), "session").standard_error) for table, p in outcomes.items()]
     assert variance > 0.01
     assert abs(math.fsum(p * error**2 for p, error in estimates) - variance) <= EXACT
@@ -132,14 +118,9 @@ def test_sessions_that_are_all_alike_have_no_spread() -> None:
     for n in range(2, 60):
         lam = rng.normal(size=3)
         log = cf.ClickLog(
-            document=[0, 1, 2],
-            rank=[1, 2, 3],
-            impressions=[n] * 3,
-            clicks=[n] * 3,
-            propensity=[1.0] * 3,
-            sessions=[n],
-            offsets=[0, 3],
-        )
+            document=[0, 1, 2], rank=[1, 2, 3], impressions=[n] * 3, clicks=[n] * 3, propensity=[1.0] * 3,
+            sessions=[n], offsets=[0, 3],
+        )  # fmt: skip
         for estimate in (cf.ips(log, lam=lam, unit="session"), cf.naive(log, lam=lam, unit="session")):
             assert abs(estimate.value - lam.sum()) <= EXACT
             assert 0.0 <= estimate.standard_error <= EXACT

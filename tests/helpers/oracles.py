@@ -14,8 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+Floats = Sequence[float]
+Ints = Sequence[int]
+Matrix = Sequence[Floats]
+# Shares of sessions, by document and rank.
+Shares = dict[tuple[int, int], float]
 Weight = Callable[[float], float]
-Curve = Callable[[float], float] | Sequence[float]
+Curve = Callable[[float], float] | Floats
 # One session of a log: the query it asked and the clicks (0 or 1) on the documents of that query.
 Session = tuple[int, tuple[int, ...]]
 
@@ -23,28 +28,28 @@ Session = tuple[int, tuple[int, ...]]
 # --- lists ------------------------------------------------------------------------------------------------
 
 
-def lists(offsets: Sequence[int]) -> list[list[int]]:
+def lists(offsets: Ints) -> list[list[int]]:
     """The documents of each query."""
     return [list(range(int(offsets[q]), int(offsets[q + 1]))) for q in range(len(offsets) - 1)]
 
 
-def lengths(offsets: Sequence[int]) -> list[int]:
+def lengths(offsets: Ints) -> list[int]:
     return [len(documents) for documents in lists(offsets)]
 
 
-def query_index(offsets: Sequence[int]) -> list[int]:
+def query_index(offsets: Ints) -> list[int]:
     return [q for q, documents in enumerate(lists(offsets)) for _ in documents]
 
 
-def document_index(queries: Sequence[int], offsets: Sequence[int]) -> list[int]:
+def document_index(queries: Ints, offsets: Ints) -> list[int]:
     return [d for q in queries for d in lists(offsets)[q]]
 
 
-def segment_sum(values: Sequence[float], offsets: Sequence[int]) -> list[float]:
+def segment_sum(values: Floats, offsets: Ints) -> list[float]:
     return [math.fsum(values[d] for d in documents) for documents in lists(offsets)]
 
 
-def equal_blocks(sizes: Sequence[int], cells: int) -> list[list[int]]:
+def equal_blocks(sizes: Ints, cells: int) -> list[list[int]]:
     """Positions of each size, in order, cut so that a piece has at most ``cells`` cells, or is one position."""
     out = []
     for size in sorted(set(sizes)):
@@ -54,7 +59,7 @@ def equal_blocks(sizes: Sequence[int], cells: int) -> list[list[int]]:
     return out
 
 
-def length_groups(offsets: Sequence[int]) -> dict[int, list[int]]:
+def length_groups(offsets: Ints) -> dict[int, list[int]]:
     """Queries of each length, in order."""
     groups: dict[int, list[int]] = {}
     for q, documents in enumerate(lists(offsets)):
@@ -62,7 +67,7 @@ def length_groups(offsets: Sequence[int]) -> dict[int, list[int]]:
     return groups
 
 
-def wrong_offset(offsets: Sequence[int], n_docs: int) -> int | None:
+def wrong_offset(offsets: Ints, n_docs: int) -> int | None:
     """Index of the first offset that breaks the rules, -1 for a wrong end, None when all is well."""
     if offsets[0] != 0:
         return 0
@@ -72,7 +77,7 @@ def wrong_offset(offsets: Sequence[int], n_docs: int) -> int | None:
     return -1 if offsets[-1] != n_docs else None
 
 
-def first_outside(values: Sequence[float], low: float, high: float) -> int | None:
+def first_outside(values: Floats, low: float, high: float) -> int | None:
     """Index of the first value outside [low, high] or not a number."""
     for i, value in enumerate(values):
         if math.isnan(value) or value < low or value > high:
@@ -80,7 +85,7 @@ def first_outside(values: Sequence[float], low: float, high: float) -> int | Non
     return None
 
 
-def first_not_count(values: Sequence[float]) -> int | None:
+def first_not_count(values: Floats) -> int | None:
     """Index of the first value that is no whole number; if there is none, of the first negative one."""
     for i, value in enumerate(values):
         if not math.isfinite(value) or value != math.floor(value):
@@ -137,14 +142,14 @@ def report(risk: float, larger_is_better: bool) -> float:
     return -risk if larger_is_better else risk
 
 
-def tied_ranks(scores: Sequence[float], d: int) -> list[int]:
+def tied_ranks(scores: Floats, d: int) -> list[int]:
     """The ranks that document ``d`` of one list shares with those of equal score."""
     above = sum(1 for s in scores if s > scores[d])
     equal = sum(1 for s in scores if s == scores[d])
     return list(range(above + 1, above + equal + 1))
 
 
-def ranks(scores: Sequence[float], offsets: Sequence[int], ties: str) -> list[float]:
+def ranks(scores: Floats, offsets: Ints, ties: str) -> list[float]:
     out: list[float] = []
     for documents in lists(offsets):
         of_query = [scores[d] for d in documents]
@@ -159,21 +164,21 @@ def ranks(scores: Sequence[float], offsets: Sequence[int], ties: str) -> list[fl
     return out
 
 
-def orders(scores: Sequence[float]) -> Iterator[tuple[int, ...]]:
+def orders(scores: Floats) -> Iterator[tuple[int, ...]]:
     """Every order of one list, best first, that no score contradicts."""
     for order in itertools.permutations(range(len(scores))):
         if all(scores[a] >= scores[b] for a, b in itertools.pairwise(order)):
             yield order
 
 
-def is_order(scores: Sequence[float], rank: Sequence[float]) -> bool:
+def is_order(scores: Floats, rank: Floats) -> bool:
     """True when ``rank`` is a permutation of 1 … n that no score contradicts."""
     if sorted(rank) != list(range(1, len(scores) + 1)):
         return False
     return all(rank[a] < rank[b] for a in range(len(scores)) for b in range(len(scores)) if scores[a] > scores[b])
 
 
-def rank_weights(scores: Sequence[float], offsets: Sequence[int], weight: Weight, ties: str = "average") -> list[float]:
+def rank_weights(scores: Floats, offsets: Ints, weight: Weight, ties: str = "average") -> list[float]:
     if ties != "average":
         return [weight(r) for r in ranks(scores, offsets, ties)]
     out: list[float] = []
@@ -186,14 +191,14 @@ def rank_weights(scores: Sequence[float], offsets: Sequence[int], weight: Weight
 
 
 def additive_metric(
-    scores: Sequence[float], relevance: Sequence[float], offsets: Sequence[int], weight: Weight, ties: str = "average"
+    scores: Floats, relevance: Floats, offsets: Ints, weight: Weight, ties: str = "average"
 ) -> list[float]:
     lam = rank_weights(scores, offsets, weight, ties)
     return segment_sum([a * b for a, b in zip(lam, relevance, strict=True)], offsets)
 
 
 def ndcg(
-    scores: Sequence[float], grades: Sequence[int], offsets: Sequence[int], k: int, gain: str, empty: str
+    scores: Floats, grades: Ints, offsets: Ints, k: int, gain: str, empty: str
 ) -> tuple[float, list[float], float]:
     """Mean, value of each query, share of dropped queries."""
     values = [float(2 ** int(y) - 1) if gain == "exponential" else float(y) for y in grades]
@@ -230,7 +235,7 @@ def clicked(curve: Curve, plus: float, minus: float, rank: float, relevance: flo
     return examined(curve, rank) * attraction
 
 
-def is_display(rank: Sequence[int], offsets: Sequence[int]) -> bool:
+def is_display(rank: Ints, offsets: Ints) -> bool:
     """True when the shown documents of each query hold the places 1, 2, … once each."""
     for documents in lists(offsets):
         shown = sorted(rank[d] for d in documents if rank[d] > 0)
@@ -240,13 +245,7 @@ def is_display(rank: Sequence[int], offsets: Sequence[int]) -> bool:
 
 
 def click_log_fault(
-    document: Sequence[int],
-    rank: Sequence[int],
-    impressions: Sequence[int],
-    clicks: Sequence[int],
-    propensity: Sequence[float],
-    sessions: Sequence[int],
-    offsets: Sequence[int],
+    document: Ints, rank: Ints, impressions: Ints, clicks: Ints, propensity: Floats, sessions: Ints, offsets: Ints
 ) -> tuple[str, int] | None:
     """The argument and the index of the first broken rule of a click log."""
     query = query_index(offsets)
@@ -269,7 +268,7 @@ def click_log_fault(
     return None
 
 
-def solve(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[float]:
+def solve(matrix: Matrix, right: Floats) -> list[float]:
     """Gaussian elimination with partial pivoting."""
     rows = [[*map(float, row), float(r)] for row, r in zip(matrix, right, strict=True)]
     n = len(rows)
@@ -286,7 +285,7 @@ def solve(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[flo
     return out
 
 
-def ridge_weights(features: Sequence[Sequence[float]], target: Sequence[float], ridge: float) -> list[float]:
+def ridge_weights(features: Matrix, target: Floats, ridge: float) -> list[float]:
     """Minimiser of Σ (y − ȳ − z·v)² + ridge ‖v‖² over standardised features z, in raw features."""
     n, m = len(features), len(features[0])
     mean = [math.fsum(row[j] for row in features) / n for j in range(m)]
@@ -308,9 +307,7 @@ def ridge_weights(features: Sequence[Sequence[float]], target: Sequence[float], 
 # --- every log there can be -------------------------------------------------------------------------------
 
 
-def every_session(
-    theta: Sequence[float], relevance: Sequence[int], plus: float, minus: float
-) -> list[tuple[float, tuple[int, ...]]]:
+def every_session(theta: Floats, relevance: Ints, plus: float, minus: float) -> list[tuple[float, tuple[int, ...]]]:
     """``(probability, clicks)`` of every examination vector with every click vector; impossible ones left out."""
     out = []
     for looked in itertools.product((0, 1), repeat=len(theta)):
@@ -326,11 +323,7 @@ def every_session(
 
 
 def every_log(
-    theta: Sequence[Sequence[float]],
-    relevance: Sequence[Sequence[int]],
-    plus: float,
-    minus: float,
-    sessions: Sequence[int],
+    theta: Matrix, relevance: Sequence[Ints], plus: float, minus: float, sessions: Ints
 ) -> Iterator[tuple[float, tuple[Session, ...]]]:
     """Every log of ``sessions[q]`` sessions of query q, with its probability."""
     asked = [q for q, n in enumerate(sessions) for _ in range(n)]
@@ -341,11 +334,7 @@ def every_log(
 
 
 def every_drawn_log(
-    theta: Sequence[Sequence[float]],
-    relevance: Sequence[Sequence[int]],
-    plus: float,
-    minus: float,
-    n_sessions: int,
+    theta: Matrix, relevance: Sequence[Ints], plus: float, minus: float, n_sessions: int
 ) -> Iterator[tuple[float, tuple[Session, ...]]]:
     """Every log of ``n_sessions`` sessions that each draw their query uniformly, with its probability."""
     one = [
@@ -357,9 +346,7 @@ def every_drawn_log(
         yield math.prod(p for p, _ in outcome), tuple(session for _, session in outcome)
 
 
-def per_session(
-    log: Sequence[Session], rank_weight: Sequence[Sequence[float]], weight: Sequence[Sequence[float]]
-) -> float:
+def per_session(log: Sequence[Session], rank_weight: Matrix, weight: Matrix) -> float:
     """(1/S) Σ over sessions and documents of click · λ · weight."""
     total = 0.0
     for query, clicks in log:
@@ -369,7 +356,7 @@ def per_session(
     return total / len(log)
 
 
-def tally(log: Sequence[Session], sizes: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def tally(log: Sequence[Session], sizes: Ints) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Sessions of each query and clicks on each document (flat)."""
     sessions = [0] * len(sizes)
     clicks = [[0] * n for n in sizes]
@@ -392,13 +379,13 @@ def moments(outcomes: Sequence[tuple[float, float]]) -> tuple[float, float]:
 Pages = dict[tuple[int, ...], float]
 
 
-def fixed_page(rank: Sequence[int]) -> Pages:
+def fixed_page(rank: Ints) -> Pages:
     """The one page of displayed ranks, 0 = not shown."""
     shown = [(r, d) for d, r in enumerate(rank) if r > 0]
     return {tuple(d for _, d in sorted(shown)): 1.0}
 
 
-def exploring_pages(greedy_rank: Sequence[int], epsilon: Sequence[float]) -> Pages:
+def exploring_pages(greedy_rank: Ints, epsilon: Floats) -> Pages:
     """Place r holds a uniform remaining document with probability ε_r, else the best remaining one."""
     n, out = len(greedy_rank), {}
     for page in itertools.permutations(range(n), min(len(epsilon), n)):
@@ -412,7 +399,7 @@ def exploring_pages(greedy_rank: Sequence[int], epsilon: Sequence[float]) -> Pag
     return out
 
 
-def rank_difference(left: Sequence[float], right: Sequence[float]) -> list[float]:
+def rank_difference(left: Floats, right: Floats) -> list[float]:
     """λ under one ranker minus λ under another, document by document."""
     return [a - b for a, b in zip(left, right, strict=True)]
 
@@ -422,7 +409,7 @@ def is_positive(value: float) -> bool:
     return 0 < value < math.inf
 
 
-def list_of(document: int, offsets: Sequence[int]) -> int:
+def list_of(document: int, offsets: Ints) -> int:
     """The list that holds a document."""
     for q in range(len(offsets) - 1):
         if offsets[q] <= document < offsets[q + 1]:
@@ -430,18 +417,18 @@ def list_of(document: int, offsets: Sequence[int]) -> int:
     raise ValueError(document)
 
 
-def weights_of(propensity: Sequence[float]) -> list[float]:
+def weights_of(propensity: Floats) -> list[float]:
     """1/p, and 0 where p is 0."""
     return [1 / p if p > 0 else 0.0 for p in propensity]
 
 
-def masses_of(clicks: Sequence[int], propensity: Sequence[float]) -> list[float]:
+def masses_of(clicks: Ints, propensity: Floats) -> list[float]:
     """clicks / (p · all clicks), and 0 without a click."""
     total = sum(clicks)
     return [c / (p * total) if c else 0.0 for c, p in zip(clicks, propensity, strict=True)]
 
 
-def counted_displays(pages: Sequence[Sequence[int]], n_docs: int, places: int) -> list[list[int]]:
+def counted_displays(pages: Sequence[Ints], n_docs: int, places: int) -> list[list[int]]:
     """How often each document stood at each place; −1 is an empty place."""
     counts = [[0] * places for _ in range(n_docs)]
     for page in pages:
@@ -451,14 +438,14 @@ def counted_displays(pages: Sequence[Sequence[int]], n_docs: int, places: int) -
     return counts
 
 
-def positive_entries(counts: Sequence[Sequence[int]]) -> list[tuple[int, int, int]]:
+def positive_entries(counts: Sequence[Ints]) -> list[tuple[int, int, int]]:
     """``(document, rank, count)`` of every count that is not 0."""
     return [
         (document, place + 1, count) for document, row in enumerate(counts) for place, count in enumerate(row) if count
     ]
 
 
-def alias_law(keep: Sequence[float], other: Sequence[int], offsets: Sequence[int]) -> list[float]:
+def alias_law(keep: Floats, other: Ints, offsets: Ints) -> list[float]:
     """Chance of each document of a list: a column is drawn with 1/n and kept, or exchanged for its other document."""
     law = [0.0] * offsets[-1]
     for start, end in itertools.pairwise(offsets):
@@ -468,9 +455,7 @@ def alias_law(keep: Sequence[float], other: Sequence[int], offsets: Sequence[int
     return law
 
 
-def shows_one_ranking(
-    document: Sequence[int], impressions: Sequence[int], sessions: Sequence[int], offsets: Sequence[int]
-) -> bool:
+def shows_one_ranking(document: Ints, impressions: Ints, sessions: Ints, offsets: Ints) -> bool:
     """Whether each document stands at one rank and was shown in every session of its query."""
     for i, d in enumerate(document):
         for q in range(len(sessions)):
@@ -479,7 +464,7 @@ def shows_one_ranking(
     return len(set(document)) == len(document)
 
 
-def plackett_luce_pages(scores: Sequence[float], places: int, temperature: float) -> Pages:
+def plackett_luce_pages(scores: Floats, places: int, temperature: float) -> Pages:
     """Place r holds a remaining document with probability ∝ exp(score / temperature)."""
     n, top, out = len(scores), max(scores), {}
     weight = [math.exp((s - top) / temperature) for s in scores]
@@ -491,7 +476,7 @@ def plackett_luce_pages(scores: Sequence[float], places: int, temperature: float
     return out
 
 
-def mixed_pages(parts: Sequence[Pages], shares: Sequence[float]) -> Pages:
+def mixed_pages(parts: Sequence[Pages], shares: Floats) -> Pages:
     out: Pages = {}
     for pages, share in zip(parts, shares, strict=True):
         for page, probability in pages.items():
@@ -507,7 +492,7 @@ def page_mean(pages: Pages, n: int, value: Weight) -> list[float]:
 
 
 def every_page_session(
-    pages: Pages, curve: Curve, relevance: Sequence[int], plus: float, minus: float
+    pages: Pages, curve: Curve, relevance: Ints, plus: float, minus: float
 ) -> list[tuple[float, tuple[int, ...], tuple[int, ...]]]:
     """``(probability, page, clicks on the page)`` of every display, examination and click of one session."""
     out = []
@@ -524,14 +509,14 @@ def oblivious(curve: Curve) -> Callable[[int, int], float]:
     return lambda document, place: 1.0 / examined(curve, place)
 
 
-def aware(exposure: Sequence[float]) -> Callable[[int, int], float]:
+def aware(exposure: Floats) -> Callable[[int, int], float]:
     """Weight 1 / P(E = 1 | π, d) of a click, wherever it was."""
     return lambda document, place: 1.0 / exposure[document]
 
 
 def page_estimate(
     sessions: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
-    rank_weight: Sequence[float],
+    rank_weight: Floats,
     weight: Callable[[int, int], float],
 ) -> tuple[float, float]:
     """Sums over the clicks of ``(page, clicks)`` sessions: weight · λ divided by the sessions, and weight alone."""
@@ -553,9 +538,7 @@ def impression_table(pages: Sequence[tuple[int, ...]]) -> tuple[tuple[int, int, 
     return tuple((d, r, n) for (d, r), n in sorted(counts.items()))
 
 
-def share_fault(
-    document: Sequence[int], rank: Sequence[int], share: Sequence[float], offsets: Sequence[int]
-) -> str | None:
+def share_fault(document: Ints, rank: Ints, share: Floats, offsets: Ints) -> str | None:
     """The argument that is wrong, None when shares of displays are possible ones."""
     if not all(0 <= d < offsets[-1] for d in document):
         return "document"
@@ -576,9 +559,9 @@ def share_fault(
     return None
 
 
-def share_table(pages: Sequence[tuple[float, Sequence[int]]]) -> dict[tuple[int, int], float]:
+def share_table(pages: Sequence[tuple[float, Ints]]) -> Shares:
     """P(document stands at rank) from every page with its probability, documents and ranks that occur only."""
-    table: dict[tuple[int, int], float] = {}
+    table: Shares = {}
     for probability, page in pages:
         for place, d in enumerate(page, start=1):
             if d >= 0 and probability > 0:
@@ -586,7 +569,7 @@ def share_table(pages: Sequence[tuple[float, Sequence[int]]]) -> dict[tuple[int,
     return dict(sorted(table.items()))
 
 
-def shared_exposure(table: dict[tuple[int, int], float], n_docs: int, theta: Curve) -> list[float]:
+def shared_exposure(table: Shares, n_docs: int, theta: Curve) -> list[float]:
     """Exposure of each document from its shares."""
     return [math.fsum(s * examined(theta, k) for (e, k), s in table.items() if e == d) for d in range(n_docs)]
 
@@ -595,12 +578,7 @@ def shared_exposure(table: dict[tuple[int, int], float], n_docs: int, theta: Cur
 
 
 def error_by_query(
-    clicks: Sequence[int],
-    offsets: Sequence[int],
-    sessions: Sequence[int],
-    coefficient: Sequence[float],
-    centre: float,
-    denominator: float,
+    clicks: Ints, offsets: Ints, sessions: Ints, coefficient: Floats, centre: float, denominator: float
 ) -> float:
     """Standard error of a ratio, one residual per query that was asked."""
     residuals = [
@@ -613,12 +591,7 @@ def error_by_query(
 
 
 def error_by_session(
-    clicks: Sequence[int],
-    offsets: Sequence[int],
-    sessions: Sequence[int],
-    coefficient: Sequence[float],
-    centre: float,
-    denominator: float,
+    clicks: Ints, offsets: Ints, sessions: Ints, coefficient: Floats, centre: float, denominator: float
 ) -> float:
     """Standard error of a ratio, one residual per session, averaged over *every* way of handing the clicks on each
     document out to the sessions of its query."""
@@ -641,13 +614,7 @@ def error_by_session(
 
 
 def standard_error(
-    unit: str,
-    clicks: Sequence[int],
-    offsets: Sequence[int],
-    sessions: Sequence[int],
-    coefficient: Sequence[float],
-    centre: float,
-    denominator: float,
+    unit: str, clicks: Ints, offsets: Ints, sessions: Ints, coefficient: Floats, centre: float, denominator: float
 ) -> float:
     """By query or by session; NaN for fewer than two of them."""
     units = sum(sessions) if unit == "session" else sum(1 for n in sessions if n > 0)
@@ -722,7 +689,7 @@ def student_cdf(x: float, df: float) -> float:
     return 0.5 + constant * total * end / steps / 3
 
 
-def mean_interval(values: Sequence[float], level: float) -> tuple[float, float, float]:
+def mean_interval(values: Floats, level: float) -> tuple[float, float, float]:
     """Mean with its two-sided Student interval."""
     n = len(values)
     mean = math.fsum(values) / n
@@ -737,7 +704,7 @@ def mean_interval(values: Sequence[float], level: float) -> tuple[float, float, 
     return mean, mean - half, mean + half
 
 
-def slope(x: Sequence[float], y: Sequence[float]) -> float:
+def slope(x: Floats, y: Floats) -> float:
     """Least-squares slope of log y on log x."""
     u, v = [math.log(a) for a in x], [math.log(b) for b in y]
     mean_u, mean_v = math.fsum(u) / len(u), math.fsum(v) / len(v)
@@ -761,22 +728,20 @@ def verdict(low: float, high: float, bottom: float, top: float) -> str:
 ClickTerm = tuple[int, int, int]
 
 
-def paired_difference(
-    terms: Sequence[ClickTerm], gap: Sequence[float], exposure: Sequence[float], sessions: Sequence[int]
-) -> float:
+def paired_difference(terms: Sequence[ClickTerm], gap: Floats, exposure: Floats, sessions: Ints) -> float:
     """Minus the sum over clicks of gap / exposure, by sessions: how much better the new ranker is."""
     return -math.fsum(c * gap[d] / exposure[d] for d, _, c in terms if c) / sum(sessions)
 
 
 def decision_parts(
     terms: Sequence[ClickTerm],
-    gap: Sequence[float],
-    table: dict[tuple[int, int], float],
-    theta: Sequence[float],
-    covariance: Sequence[Sequence[float]],
-    sessions: Sequence[int],
-    offsets: Sequence[int],
-    extra: Sequence[float] | None = None,
+    gap: Floats,
+    table: Shares,
+    theta: Floats,
+    covariance: Matrix,
+    sessions: Ints,
+    offsets: Ints,
+    extra: Floats | None = None,
 ) -> dict[str, float]:
     """The difference, both parts of its variance, effective numbers of clicks and queries, degrees of freedom.
 
@@ -848,9 +813,7 @@ def answer(low: float, high: float, smallest: float) -> str:
     return "worse" if high < 0 else "undecided"
 
 
-def never_shown(
-    gap: Sequence[float], exposure: Sequence[float], offsets: Sequence[int], ceiling: float
-) -> tuple[list[float], list[float]]:
+def never_shown(gap: Floats, exposure: Floats, offsets: Ints, ceiling: float) -> tuple[list[float], list[float]]:
     """The least and the most that documents without exposure can add to a session of each query."""
     least, most = [], []
     for documents in lists(offsets):
@@ -862,11 +825,11 @@ def never_shown(
 
 def trust_difference(
     terms: Sequence[tuple[int, int, int, int]],
-    gap: Sequence[float],
-    table: dict[tuple[int, int], float],
-    slope: Sequence[float],
-    intercept: Sequence[float],
-    sessions: Sequence[int],
+    gap: Floats,
+    table: Shares,
+    slope: Floats,
+    intercept: Floats,
+    sessions: Ints,
 ) -> float:
     """Minus the sum over (document, rank, impressions, clicks) of gap (clicks − impressions α) / Σ share β."""
     total = 0.0
@@ -877,11 +840,11 @@ def trust_difference(
 
 
 def ab_parts(
-    pages: Sequence[tuple[int, int, str, Sequence[int]]],
+    pages: Sequence[tuple[int, int, str, Ints]],
     rankers: tuple[str, str],
-    gain: Sequence[float],
-    slope: Sequence[float],
-    intercept: Sequence[float],
+    gain: Floats,
+    slope: Floats,
+    intercept: Floats,
 ) -> tuple[dict[int, float], dict[int, float]]:
     """By query the numerators and the weights of Mantel and Haenszel, of (query, period, ranker, clicks by place)."""
     strata: dict[tuple[int, int], dict[str, list[float]]] = {}
@@ -900,9 +863,7 @@ def ab_parts(
     return totals, weights
 
 
-def exposure_risk(
-    lam: Sequence[float], exposure: Sequence[float], sessions: Sequence[int], offsets: Sequence[int], level: float
-) -> float:
+def exposure_risk(lam: Floats, exposure: Floats, sessions: Ints, offsets: Ints, level: float) -> float:
     """R = √(level / (1 − level) · (1/N) Σ_q (S_q/N) Σ_d λ_d²/e_d), infinite with weight on what is not seen."""
     n, terms = sum(sessions), []
     for q, documents in enumerate(lists(offsets)):
@@ -923,7 +884,7 @@ def safest(looks: Sequence[tuple[str, float, float]], smallest: float) -> str | 
     return best[0] if best else None
 
 
-def support(lam: Sequence[float], exposure: Sequence[float], sessions: Sequence[int], offsets: Sequence[int]) -> float:
+def support(lam: Floats, exposure: Floats, sessions: Ints, offsets: Ints) -> float:
     """Share of |λ|, session by session, on documents that can be seen."""
     pairs = [(abs(lam[d]) * sessions[q], exposure[d]) for q, documents in enumerate(lists(offsets)) for d in documents]
     whole = math.fsum(weight for weight, _ in pairs)
@@ -937,26 +898,14 @@ LogTerm = tuple[int, int, int, int]
 
 
 def robust_gain(
-    d: int,
-    terms: Sequence[LogTerm],
-    guess: Sequence[float],
-    exposure: Sequence[float],
-    theta: Curve,
-    cap: float,
-    sessions: int,
+    d: int, terms: Sequence[LogTerm], guess: Floats, exposure: Floats, theta: Curve, cap: float, sessions: int
 ) -> float:
     """What one document gains in all sessions of its query: the guess, and what clicks correct."""
     surprise = math.fsum(c - guess[d] * n * examined(theta, k) for e, k, n, c in terms if e == d)
     return sessions * guess[d] + (min(1 / exposure[d], cap) * surprise if exposure[d] > 0 else 0.0)
 
 
-def ridge_by_looks(
-    features: Sequence[Sequence[float]],
-    clicks: Sequence[float],
-    looks: Sequence[float],
-    chosen: Sequence[int],
-    ridge: float,
-) -> list[float]:
+def ridge_by_looks(features: Matrix, clicks: Floats, looks: Floats, chosen: Ints, ridge: float) -> list[float]:
     """Guesses for all documents from those that are chosen, by weighted least squares on standardised features."""
     columns = []
     for column in zip(*features, strict=True):
@@ -990,7 +939,7 @@ def warped(signal: float, kind: int) -> float:
 
 
 def digits(
-    images: np.ndarray, labels: Sequence[int], seed: int, sizes: Sequence[int], candidates: int = 30
+    images: np.ndarray, labels: Ints, seed: int, sizes: Ints, candidates: int = 30
 ) -> list[tuple[list[int], list[list[int]], list[list[float]], list[int]]]:
     """``(query images, candidate images, features, relevance)`` of train, validation and test."""
     rng = np.random.default_rng([seed, 10])
@@ -1012,7 +961,7 @@ def digits(
     return out
 
 
-def svmlight_text(features: Sequence[Sequence[float]], grades: Sequence[int], queries: Sequence[int]) -> str:
+def svmlight_text(features: Matrix, grades: Ints, queries: Ints) -> str:
     """SVMlight lines with every feature, and a comment at the end of each."""
     lines = []
     for row, grade, query in zip(features, grades, queries, strict=True):
@@ -1237,7 +1186,7 @@ def count_words(words: list[str]) -> dict[str, int]:
     return out
 
 
-def neighbours(sizes: Sequence[int], limit: int) -> list[list[int]]:
+def neighbours(sizes: Ints, limit: int) -> list[list[int]]:
     """Positions put together one by one, as long as their sizes add up to at most ``limit``."""
     parts: list[list[int]] = []
     total = 0
@@ -1253,21 +1202,19 @@ def neighbours(sizes: Sequence[int], limit: int) -> list[list[int]]:
 # --- stochastic gradient descent and its convergence ------------------------------------------------------------
 
 
-def single_weights(clicks: Sequence[int], propensity: Sequence[float]) -> list[float]:
+def single_weights(clicks: Ints, propensity: Floats) -> list[float]:
     """The weight 1/p of each single click."""
     return [1.0 / p for c, p in zip(clicks, propensity, strict=True) for _ in range(c)]
 
 
-def weight_constants(clicks: Sequence[int], propensity: Sequence[float]) -> tuple[float, float, float]:
+def weight_constants(clicks: Ints, propensity: Floats) -> tuple[float, float, float]:
     """Mean, root mean square and maximum of the weights, click by click."""
     weights = single_weights(clicks, propensity)
     mean = math.fsum(weights) / len(weights)
     return mean, math.sqrt(math.fsum(w * w for w in weights) / len(weights)), max(weights)
 
 
-def second_moments(
-    weights: Sequence[float], norms: Sequence[float], counts: Sequence[int]
-) -> tuple[float, float, float]:
+def second_moments(weights: Floats, norms: Floats, counts: Ints) -> tuple[float, float, float]:
     """E‖g‖² of IPS-SGD and of CounterSample click by click, and Cov(w, w‖∇f‖²)."""
     w = [a for a, c in zip(weights, counts, strict=True) for _ in range(c)]
     square = [a * a for a, c in zip(norms, counts, strict=True) for _ in range(c)]
@@ -1280,11 +1227,7 @@ def second_moments(
 
 
 def smoothed_hinges(
-    scores: Sequence[float],
-    offsets: Sequence[int],
-    terms: Mapping[int, float],
-    centres: Mapping[tuple[int, int], float],
-    width: float,
+    scores: Floats, offsets: Ints, terms: Mapping[int, float], centres: Mapping[tuple[int, int], float], width: float
 ) -> tuple[float, float, float, list[float], list[tuple[int, int]]]:
     """Of clicked documents with their mass: hinge sums, the same smoothed, the slopes summed, the force, bent pairs.
 
@@ -1305,7 +1248,7 @@ def smoothed_hinges(
     return exact, smooth, dual, force, bent
 
 
-def hinge_risk(features: Sequence[Sequence[float]], offsets: Sequence[int], document: int, w: Sequence[float]) -> float:
+def hinge_risk(features: Matrix, offsets: Ints, document: int, w: Floats) -> float:
     """1 + Σ_{y ≠ d} max(0, 1 − ⟨w, x_d − x_y⟩)."""
     total = 1.0
     for y in next(documents for documents in lists(offsets) if document in documents):
@@ -1315,9 +1258,7 @@ def hinge_risk(features: Sequence[Sequence[float]], offsets: Sequence[int], docu
     return total
 
 
-def hinge_gradient(
-    features: Sequence[Sequence[float]], offsets: Sequence[int], document: int, w: Sequence[float]
-) -> list[float]:
+def hinge_gradient(features: Matrix, offsets: Ints, document: int, w: Floats) -> list[float]:
     """Σ (x_y − x_d) over the documents y ≠ d of the list with ⟨w, x_d − x_y⟩ < 1."""
     out = [0.0] * len(w)
     for y in next(documents for documents in lists(offsets) if document in documents):
@@ -1328,15 +1269,15 @@ def hinge_gradient(
     return out
 
 
-def largest_gradient(features: Sequence[Sequence[float]], offsets: Sequence[int], document: int) -> float:
+def largest_gradient(features: Matrix, offsets: Ints, document: int) -> float:
     """Σ ‖x_y − x_d‖ over the other documents of the list."""
     documents = next(documents for documents in lists(offsets) if document in documents)
     return math.fsum(math.dist(features[y], features[document]) for y in documents)
 
 
 def sgd(
-    features: Sequence[Sequence[float]],
-    offsets: Sequence[int],
+    features: Matrix,
+    offsets: Ints,
     batches: Sequence[Sequence[tuple[int, float]]],
     learning_rate: float,
     optimizer: str,
@@ -1366,7 +1307,7 @@ def sgd(
     return w, [a / len(batches) for a in total], scored
 
 
-def implied(keep: Sequence[float], alias: Sequence[int]) -> list[float]:
+def implied(keep: Floats, alias: Ints) -> list[float]:
     """The probability of each category under an alias table, column by column."""
     out = [0.0] * len(keep)
     for j, (own, other) in enumerate(zip(keep, alias, strict=True)):
@@ -1375,14 +1316,14 @@ def implied(keep: Sequence[float], alias: Sequence[int]) -> list[float]:
     return out
 
 
-def alias_draws(keep: Sequence[float], alias: Sequence[int], size: int, seed: int) -> list[int]:
+def alias_draws(keep: Floats, alias: Ints, size: int, seed: int) -> list[int]:
     """``size`` columns and then ``size`` comparisons from one generator."""
     rng = np.random.default_rng(seed)
     columns = rng.integers(len(keep), size=size).tolist()
     return [j if u < keep[j] else alias[j] for j, u in zip(columns, rng.random(size).tolist(), strict=True)]
 
 
-def least_on_a_line(features: Sequence[float], offsets: Sequence[int], mass: Sequence[float]) -> tuple[float, float]:
+def least_on_a_line(features: Floats, offsets: Ints, mass: Floats) -> tuple[float, float]:
     """(w*, R(w*)) for a single feature: R is piecewise linear and convex, so that the least is at a kink."""
     members = {d: documents for documents in lists(offsets) for d in documents}
     rows = [[x] for x in features]
@@ -1396,7 +1337,7 @@ def least_on_a_line(features: Sequence[float], offsets: Sequence[int], mass: Seq
     return w, risk
 
 
-def time_average(steps: Sequence[int], values: Sequence[float]) -> float:
+def time_average(steps: Ints, values: Floats) -> float:
     """Mean over the steps, each with the value of the next record."""
     by_step = [next(v for s, v in zip(steps, values, strict=True) if s >= t) for t in range(1, steps[-1] + 1)]
     return math.fsum(by_step) / len(by_step)
@@ -1414,7 +1355,7 @@ def passed_marks(n_clicks: int, batch: int, epochs: int, every: int) -> list[int
     return out
 
 
-def dealt(counts: Sequence[int], runs: int, batch: int, steps: int, seed: int) -> list[list[list[int]]]:
+def dealt(counts: Ints, runs: int, batch: int, steps: int, seed: int) -> list[list[list[int]]]:
     """steps × runs × batch cards of a deck that is shuffled for every run, and again when it is used up."""
     rng = np.random.default_rng(seed)
     streams: list[list[int]] = [[] for _ in range(runs)]
@@ -1426,7 +1367,7 @@ def dealt(counts: Sequence[int], runs: int, batch: int, steps: int, seed: int) -
     return [[stream[t * batch : (t + 1) * batch] for stream in streams] for t in range(steps)]
 
 
-def sgd_laws(clicks: Sequence[int], propensity: Sequence[float]) -> dict[str, tuple[list[float], list[float]]]:
+def sgd_laws(clicks: Ints, propensity: Floats) -> dict[str, tuple[list[float], list[float]]]:
     """P(term) and the factor of its gradient for the three methods, from single clicks."""
     n = sum(clicks)
     mean = math.fsum(c / p for c, p in zip(clicks, propensity, strict=True)) / n
@@ -1437,13 +1378,7 @@ def sgd_laws(clicks: Sequence[int], propensity: Sequence[float]) -> dict[str, tu
     return {"biased": (share, ones), "ips": (share, inverse), "countersample": (tilted, [mean] * len(share))}
 
 
-def query_law(
-    features: Sequence[Sequence[float]],
-    offsets: Sequence[int],
-    documents: Sequence[int],
-    clicks: Sequence[int],
-    propensity: Sequence[float],
-) -> list[float]:
+def query_law(features: Matrix, offsets: Ints, documents: Ints, clicks: Ints, propensity: Floats) -> list[float]:
     """(1/n) Σ Σ_y ‖x_y − x_d‖ / p over the single clicks of each query."""
     n = sum(clicks)
     law = [0.0] * (len(offsets) - 1)
@@ -1454,7 +1389,7 @@ def query_law(
     return law
 
 
-def query_factor(mass: Sequence[float], offsets: Sequence[int], law: Sequence[float]) -> list[float]:
+def query_factor(mass: Floats, offsets: Ints, law: Floats) -> list[float]:
     """mass / P(q) of each document, with P(q) = law / Σ law; 0 for a query that is never drawn."""
     total = math.fsum(law)
     return [
@@ -1463,12 +1398,7 @@ def query_factor(mass: Sequence[float], offsets: Sequence[int], law: Sequence[fl
 
 
 def query_gradient(
-    features: Sequence[Sequence[float]],
-    offsets: Sequence[int],
-    documents: Sequence[int],
-    mass: Sequence[float],
-    query: int,
-    w: Sequence[float],
+    features: Matrix, offsets: Ints, documents: Ints, mass: Floats, query: int, w: Floats
 ) -> list[float]:
     """Σ mass ∇f over the clicked ``documents`` of one query."""
     out = [0.0] * len(w)
@@ -1485,8 +1415,8 @@ def bound_of_theorem(radius: float, gradient: float, scale: float, steps: int, r
 
 def sequences(
     gradient: Callable[[int, list[float]], list[float]],
-    probability: Sequence[float],
-    scale: Sequence[float],
+    probability: Floats,
+    scale: Floats,
     rate: float,
     steps: int,
     d: int,
@@ -1504,7 +1434,7 @@ def sequences(
     return out
 
 
-def inner(u: Sequence[float], v: Sequence[float]) -> float:
+def inner(u: Floats, v: Floats) -> float:
     return math.fsum(a * b for a, b in zip(u, v, strict=True))
 
 
@@ -1580,18 +1510,13 @@ def surrogate_slope(gap: float, kind: str = "hinge", sigma: float = 1.0, smoothi
     return 0.5 + z / smoothing
 
 
-def rivals(offsets: Sequence[int], d: int) -> list[int]:
+def rivals(offsets: Ints, d: int) -> list[int]:
     """The other documents of the list of ``d``."""
     return [y for documents in lists(offsets) if d in documents for y in documents if y != d]
 
 
 def surrogate_sums(
-    scores: Sequence[float],
-    offsets: Sequence[int],
-    documents: Sequence[int],
-    kind: str = "hinge",
-    sigma: float = 1.0,
-    smoothing: float = 0.0,
+    scores: Floats, offsets: Ints, documents: Ints, kind: str = "hinge", sigma: float = 1.0, smoothing: float = 0.0
 ) -> list[float]:
     """S_d of each of ``documents``, the rank bound without its 1."""
     out = []
@@ -1601,10 +1526,10 @@ def surrogate_sums(
 
 
 def bound(
-    scores: Sequence[float],
-    offsets: Sequence[int],
-    documents: Sequence[int],
-    weights: Sequence[float],
+    scores: Floats,
+    offsets: Ints,
+    documents: Ints,
+    weights: Floats,
     weight: Weight,
     slope: Weight,
     kind: str = "hinge",
@@ -1648,9 +1573,7 @@ def curvature(weight: Weight, longest: int) -> str:
     return "concave" if max(turns) <= 1e-12 else "neither"
 
 
-def click_masses(
-    document: Sequence[int], clicks: Sequence[int], propensity: Sequence[float], C: float
-) -> dict[int, float]:
+def click_masses(document: Ints, clicks: Ints, propensity: Floats, C: float) -> dict[int, float]:
     """c_d = (C/n) Σ 1/p over the single clicks on each document, n clicks in all; only clicked documents."""
     n = sum(clicks)
     out: dict[int, float] = {}
@@ -1660,12 +1583,12 @@ def click_masses(
     return out
 
 
-def by_name(rows: Sequence[Mapping[str, float]], names: Sequence[str], w: Sequence[float]) -> list[float]:
+def by_name(rows: Sequence[Mapping[str, float]], names: Sequence[str], w: Floats) -> list[float]:
     """Σ over the names of the weight times the column of that name, row by row."""
     return [math.fsum(float(a) * float(row[name]) for name, a in zip(names, w, strict=True)) for row in rows]
 
 
-def is_examined(propensity: Sequence[float], said: bool) -> bool:
+def is_examined(propensity: Floats, said: bool) -> bool:
     """Whether somebody said who examines a log: a propensity other than 1 says so too."""
     for p in propensity:
         if p != 1:
@@ -1673,16 +1596,12 @@ def is_examined(propensity: Sequence[float], said: bool) -> bool:
     return said
 
 
-def linear_scores(features: Sequence[Sequence[float]], w: Sequence[float]) -> list[float]:
+def linear_scores(features: Matrix, w: Floats) -> list[float]:
     return [math.fsum(float(a) * float(b) for a, b in zip(x, w, strict=True)) for x in features]
 
 
 def machine(
-    features: Sequence[Sequence[float]],
-    offsets: Sequence[int],
-    masses: dict[int, float],
-    w: Sequence[float],
-    weight: Weight = lambda rank: rank - 1,
+    features: Matrix, offsets: Ints, masses: dict[int, float], w: Floats, weight: Weight = lambda rank: rank - 1
 ) -> float:
     """½‖w‖² + Σ_d c_d λ(1 + S_d(w)); by default λ(1 + S) = S, the ranking SVM."""
     s = linear_scores(features, w)
@@ -1691,9 +1610,7 @@ def machine(
     return 0.5 * math.fsum(float(a) ** 2 for a in w) + loss
 
 
-def svm_pairs(
-    features: Sequence[Sequence[float]], offsets: Sequence[int], masses: dict[int, float]
-) -> list[tuple[list[float], float, int]]:
+def svm_pairs(features: Matrix, offsets: Ints, masses: dict[int, float]) -> list[tuple[list[float], float, int]]:
     """x_d − x_y, its weight c_d and the number of its term, for every clicked d and every other y of its list."""
     out = []
     for t, (d, c) in enumerate(masses.items()):
@@ -1702,20 +1619,13 @@ def svm_pairs(
     return out
 
 
-def dual_bound(pairs: Sequence[tuple[list[float], float, int]], a: Sequence[float], n_features: int) -> float:
+def dual_bound(pairs: Sequence[tuple[list[float], float, int]], a: Floats, n_features: int) -> float:
     """Σ a − ½‖Σ a (x_d − x_y)‖², a lower bound on the ranking SVM for every 0 ≤ a ≤ c."""
     v = [math.fsum(b * x[i] for (x, _, _), b in zip(pairs, a, strict=True)) for i in range(n_features)]
     return math.fsum(a) - 0.5 * math.fsum(value**2 for value in v)
 
 
-def snips(
-    scores: Sequence[float],
-    offsets: Sequence[int],
-    document: Sequence[int],
-    clicks: Sequence[int],
-    propensity: Sequence[float],
-    weight: Weight,
-) -> float:
+def snips(scores: Floats, offsets: Ints, document: Ints, clicks: Ints, propensity: Floats, weight: Weight) -> float:
     """Σ λ(rank) / p divided by Σ 1 / p over single clicks."""
     lam = rank_weights(scores, offsets, weight)
     above, below = [], []
@@ -1728,7 +1638,7 @@ def snips(
 # --- networks ---------------------------------------------------------------------------------------------
 
 
-def network(x: Sequence[float], weights: dict[str, list], kind: str) -> float:
+def network(x: Floats, weights: dict[str, list], kind: str) -> float:
     """b + Σ_h v_h a(u_h · x + c_h), with the names that torch gives to u, c, v and b."""
     total = weights["2.bias"][0]
     for u, c, v in zip(weights["0.weight"], weights["0.bias"], weights["2.weight"][0], strict=True):
@@ -1737,7 +1647,7 @@ def network(x: Sequence[float], weights: dict[str, list], kind: str) -> float:
     return total
 
 
-def batches_of(queries: Sequence[int], offsets: Sequence[int], size: int) -> list[list[int]]:
+def batches_of(queries: Ints, offsets: Ints, size: int) -> list[list[int]]:
     """Lists in their order; one begins a new batch when it begins in another stretch of ``size`` documents."""
     out: list[list[int]] = []
     documents, stretch = 0, -1
@@ -1757,11 +1667,11 @@ def rates(schedule: Sequence[tuple[int, float]], n: int) -> list[float]:
 
 
 def descent(
-    features: Sequence[Sequence[float]],
-    offsets: Sequence[int],
+    features: Matrix,
+    offsets: Ints,
     masses: dict[int, float],
-    w: Sequence[float],
-    rates: Sequence[float],
+    w: Floats,
+    rates: Floats,
     decay: float,
     weight: Weight,
     slope: Weight,
@@ -1811,9 +1721,9 @@ def logistic_loss(gap: float, sigma: float) -> tuple[float, float, float]:
 
 
 def lambda_loss(
-    scores: Sequence[float],
-    offsets: Sequence[int],
-    gains: Sequence[float],
+    scores: Floats,
+    offsets: Ints,
+    gains: Floats,
     k: int | None,
     truncation: str = "at_least_one",
     form: str = "linear",
@@ -1839,7 +1749,7 @@ def lambda_loss(
     return value, gradient, hessian
 
 
-def far_apart(scores: Sequence[float], sigma: float) -> float:
+def far_apart(scores: Floats, sigma: float) -> float:
     """Twice the largest |s|, times σ."""
     largest = 0.0
     for s in scores:
@@ -1852,13 +1762,7 @@ def missed(k: int | None, truncation: str) -> Weight:
     return lambda rank: math.fsum(pair_weight(int(rank), other, k, truncation) for other in range(1, int(rank)))
 
 
-def click_gains(
-    document: Sequence[int],
-    clicks: Sequence[int],
-    propensity: Sequence[float],
-    sessions: Sequence[int],
-    offsets: Sequence[int],
-) -> list[float]:
+def click_gains(document: Ints, clicks: Ints, propensity: Floats, sessions: Ints, offsets: Ints) -> list[float]:
     """Σ clicks / p of each document over the sessions of its query."""
     out = [0.0] * int(offsets[-1])
     for d, count, p in zip(document, clicks, propensity, strict=True):
@@ -1868,16 +1772,16 @@ def click_gains(
 
 
 def lambda_adam(
-    features: Sequence[Sequence[float]],
-    offsets: Sequence[int],
-    gains: Sequence[float],
-    w: Sequence[float],
-    rates: Sequence[float],
+    features: Matrix,
+    offsets: Ints,
+    gains: Floats,
+    w: Floats,
+    rates: Floats,
     decay: float,
     k: int | None,
     truncation: str,
     form: str,
-    spread: Sequence[float],
+    spread: Floats,
 ) -> tuple[list[list[float]], list[float]]:
     """Adam on w_j · spread_j, one step for each rate: the weights after each, and the loss that each step found."""
     w, first, second = list(w), [0.0] * len(w), [0.0] * len(w)
@@ -1927,9 +1831,7 @@ def count_fault(rows: Sequence[Row]) -> tuple[str, int] | None:
     return None
 
 
-def counted_rows(
-    query: Sequence[int], period: Sequence[int], document: Sequence[int], rank: Sequence[int], clicked: Sequence[int]
-) -> list[Row]:
+def counted_rows(query: Ints, period: Ints, document: Ints, rank: Ints, clicked: Ints) -> list[Row]:
     """Displays and clicks of each (query, period, document, rank), one row of the log at a time."""
     out: dict[tuple[int, int, int, int], list[int]] = {}
     for q, p, d, r, c in zip(query, period, document, rank, clicked, strict=True):
@@ -1939,7 +1841,7 @@ def counted_rows(
     return [(*key, *cell) for key, cell in sorted(out.items())]
 
 
-def reached(arcs: Sequence[Sequence[float]], start: int) -> set[int]:
+def reached(arcs: Matrix, start: int) -> set[int]:
     """Nodes that a walk along positive arcs can visit."""
     seen, waiting = {start}, [start]
     while waiting:
@@ -1951,7 +1853,7 @@ def reached(arcs: Sequence[Sequence[float]], start: int) -> set[int]:
     return seen
 
 
-def components(arcs: Sequence[Sequence[float]], strong: bool) -> list[int]:
+def components(arcs: Matrix, strong: bool) -> list[int]:
     """Components, numbered by their first node; strong: each node reaches the other."""
     n = len(arcs)
     if not strong:
@@ -1975,7 +1877,7 @@ def rank_arcs(groups: Sequence[Stratum], n_ranks: int) -> tuple[list[list[int]],
     return shown, clicked
 
 
-def cut_clicks(groups: Sequence[Stratum], side: Sequence[int], others: Sequence[int]) -> int:
+def cut_clicks(groups: Sequence[Stratum], side: Ints, others: Ints) -> int:
     """Clicks at the ranks of a side, and at the others, in strata that were shown on both; the smaller number."""
     inside = outside = 0
     for group in groups:
@@ -1985,12 +1887,12 @@ def cut_clicks(groups: Sequence[Stratum], side: Sequence[int], others: Sequence[
     return min(inside, outside)
 
 
-def parts(label: Sequence[int]) -> list[list[int]]:
+def parts(label: Ints) -> list[list[int]]:
     """Ranks, from 1, that carry one label."""
     return [[k + 1 for k, other in enumerate(label) if other == group] for group in dict.fromkeys(label)]
 
 
-def rank_words(ranks: Sequence[int]) -> str:
+def rank_words(ranks: Ints) -> str:
     """``rank 7``, ``ranks 1–3, 5``."""
     pieces = []
     for k in ranks:
@@ -2003,7 +1905,7 @@ def rank_words(ranks: Sequence[int]) -> str:
     return ("rank " if len(ranks) == 1 else "ranks ") + ", ".join(pieces)
 
 
-def speaking(groups: Sequence[Stratum], ranks: Sequence[int]) -> list[Stratum]:
+def speaking(groups: Sequence[Stratum], ranks: Ints) -> list[Stratum]:
     """The strata cut down to some ranks, if two of these and a click are left."""
     cut = [{k: cell for k, cell in group.items() if k in ranks} for group in groups]
     return [group for group in cut if len(group) > 1 and sum(c for _, c in group.values()) > 0]
@@ -2026,7 +1928,7 @@ def conditional_value(groups: Sequence[Stratum], u: dict[int, float]) -> float:
     return total
 
 
-def conditional_gradient(groups: Sequence[Stratum], u: dict[int, float], ranks: Sequence[int]) -> list[float]:
+def conditional_gradient(groups: Sequence[Stratum], u: dict[int, float], ranks: Ints) -> list[float]:
     """Σ_s (c_sk − C_s π_sk)."""
     out = dict.fromkeys(ranks, 0.0)
     for group in groups:
@@ -2036,7 +1938,7 @@ def conditional_gradient(groups: Sequence[Stratum], u: dict[int, float], ranks: 
     return list(out.values())
 
 
-def conditional_curvature(groups: Sequence[Stratum], u: dict[int, float], ranks: Sequence[int]) -> list[list[float]]:
+def conditional_curvature(groups: Sequence[Stratum], u: dict[int, float], ranks: Ints) -> list[list[float]]:
     """Σ_s C_s (1[k = j] π_sk − π_sk π_sj)."""
     out = [[0.0] * len(ranks) for _ in ranks]
     for group in groups:
@@ -2048,7 +1950,7 @@ def conditional_curvature(groups: Sequence[Stratum], u: dict[int, float], ranks:
     return out
 
 
-def conditional_fit(groups: Sequence[Stratum], ranks: Sequence[int], rounds: int = 20_000) -> dict[int, float]:
+def conditional_fit(groups: Sequence[Stratum], ranks: Ints, rounds: int = 20_000) -> dict[int, float]:
     """The maximum by Zermelo's iteration: θ_k ← Σ c_sk / Σ C_s n_sk / Z_s, then θ of the first rank is set to 1."""
     theta = dict.fromkeys(ranks, 1.0)
     for _ in range(rounds):
@@ -2068,23 +1970,21 @@ def conditional_fit(groups: Sequence[Stratum], ranks: Sequence[int], rounds: int
     return {k: math.log(theta[k]) for k in ranks}
 
 
-def outer_sum(rows: Sequence[Sequence[float]], n_queries: int) -> list[list[float]]:
+def outer_sum(rows: Matrix, n_queries: int) -> list[list[float]]:
     """Q/(Q − 1) Σ i iᵀ."""
     width = len(rows[0])
     scale = n_queries / (n_queries - 1)
     return [[scale * math.fsum(row[a] * row[b] for row in rows) for b in range(width)] for a in range(width)]
 
 
-def inverted(matrix: Sequence[Sequence[float]]) -> list[list[float]]:
+def inverted(matrix: Matrix) -> list[list[float]]:
     """Column by column."""
     n = len(matrix)
     columns = [solve(matrix, [float(i == j) for i in range(n)]) for j in range(n)]
     return [[columns[j][i] for j in range(n)] for i in range(n)]
 
 
-def sandwich(
-    groups: dict[tuple[int, int, int], Stratum], u: dict[int, float], ranks: Sequence[int]
-) -> list[list[float]]:
+def sandwich(groups: dict[tuple[int, int, int], Stratum], u: dict[int, float], ranks: Ints) -> list[list[float]]:
     """H⁻¹ (Σ_q g_q g_qᵀ) H⁻¹ · Q/(Q − 1) of the ranks but the first, for which it is 0."""
     all_strata = speaking(list(groups.values()), ranks)
     h = conditional_curvature(all_strata, u, ranks)
@@ -2098,7 +1998,7 @@ def sandwich(
     return outer_sum(influence, len(influence))
 
 
-def relative(values: Sequence[float], spread: Sequence[Sequence[float]]) -> tuple[list[float], list[list[float]]]:
+def relative(values: Floats, spread: Matrix) -> tuple[list[float], list[list[float]]]:
     """Logarithms and their covariance, less those of the first: Var(u_k − u_1, u_j − u_1)."""
     n = len(values)
     table = [[spread[k][j] - spread[0][j] - spread[k][0] + spread[0][0] for j in range(n)] for k in range(n)]
@@ -2144,7 +2044,7 @@ def hotelling_tail(statistic: float, df: int, n: int) -> float:
     return 2 * area * math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b))
 
 
-def quadratic(v: Sequence[float], matrix: Sequence[Sequence[float]]) -> float:
+def quadratic(v: Floats, matrix: Matrix) -> float:
     """vᵀ M⁻¹ v."""
     return math.fsum(a * b for a, b in zip(v, solve(matrix, v), strict=True))
 
@@ -2168,7 +2068,7 @@ def pair_sums(groups: Sequence[Stratum], k: int, j: int, weight: PairWeight) -> 
     return clicks, misses, len(both)
 
 
-def two_rates(clicks: Sequence[float], misses: Sequence[float], theta: Sequence[float], r: float) -> float:
+def two_rates(clicks: Floats, misses: Floats, theta: Floats, r: float) -> float:
     """Σ clicks log(θ r) + misses log(1 − θ r)."""
     out = 0.0
     for a, b, t in zip(clicks, misses, theta, strict=True):
@@ -2176,7 +2076,7 @@ def two_rates(clicks: Sequence[float], misses: Sequence[float], theta: Sequence[
     return out
 
 
-def best_rate(clicks: Sequence[float], misses: Sequence[float], theta: Sequence[float]) -> float:
+def best_rate(clicks: Floats, misses: Floats, theta: Floats) -> float:
     """The r that maximises them, by bisection of the slope, which falls."""
     low, high = 0.0, 1 / max(theta)
     for _ in range(200):
@@ -2186,7 +2086,7 @@ def best_rate(clicks: Sequence[float], misses: Sequence[float], theta: Sequence[
     return (low + high) / 2
 
 
-def all_pairs_value(clicks: Sequence[Sequence[float]], misses: Sequence[Sequence[float]], u: Sequence[float]) -> float:
+def all_pairs_value(clicks: Matrix, misses: Matrix, u: Floats) -> float:
     """AllPairs' log-likelihood at the best r of every pair."""
     total = 0.0
     for k, j in itertools.combinations(range(len(u)), 2):
@@ -2197,7 +2097,7 @@ def all_pairs_value(clicks: Sequence[Sequence[float]], misses: Sequence[Sequence
     return total
 
 
-def differences(function: Callable[[list[float]], float], at: Sequence[float], step: float = 1e-5) -> list[float]:
+def differences(function: Callable[[list[float]], float], at: Floats, step: float = 1e-5) -> list[float]:
     """Central differences in each argument."""
     out = []
     for i in range(len(at)):
@@ -2222,9 +2122,7 @@ def ratio_influence(
     return out
 
 
-def all_pairs_sandwich(
-    groups: dict[tuple[int, int, int], Stratum], u: Sequence[float], weight: PairWeight
-) -> list[list[float]]:
+def all_pairs_sandwich(groups: dict[tuple[int, int, int], Stratum], u: Floats, weight: PairWeight) -> list[list[float]]:
     """Sandwich of all parameters, the log θ_k and log r_kj together, then the block of log θ_k; rank 1 is fixed."""
     n, every = len(u), list(groups.values())
     pairs = [pair for pair in itertools.combinations(range(1, n + 1), 2) if pair_sums(every, *pair, weight)[2]]
@@ -2264,14 +2162,14 @@ def rate_ratio(rows: Sequence[Row], k: int, places: int | None = None) -> float:
     return rate[0] / rate[1]
 
 
-def shuffled_pages(page: Sequence[int], n: int) -> Pages:
+def shuffled_pages(page: Ints, n: int) -> Pages:
     """The first n documents in every order."""
     top = min(n, len(page))
     orders = list(itertools.permutations(page[:top]))
     return {(*order, *page[top:]): 1 / len(orders) for order in orders}
 
 
-def swapped_pages(page: Sequence[int], pairs: Sequence[tuple[int, int]], swap: float) -> Pages:
+def swapped_pages(page: Ints, pairs: Sequence[tuple[int, int]], swap: float) -> Pages:
     """The page as it is, or with two ranks exchanged, of the pairs that it has."""
     fit = [pair for pair in pairs if max(pair) <= len(page)]
     out: Pages = {tuple(page): 1 - swap if fit else 1.0}
@@ -2282,12 +2180,12 @@ def swapped_pages(page: Sequence[int], pairs: Sequence[tuple[int, int]], swap: f
     return {shown: p for shown, p in out.items() if p > 0}
 
 
-def page_clicks(page: Sequence[int], theta: Sequence[float], attraction: Sequence[float]) -> float:
+def page_clicks(page: Ints, theta: Floats, attraction: Floats) -> float:
     """Expected clicks on one page."""
     return math.fsum(theta[place] * attraction[d] for place, d in enumerate(page))
 
 
-def left_of_power(ranks: Sequence[float], u: Sequence[float]) -> list[float]:
+def left_of_power(ranks: Floats, u: Floats) -> list[float]:
     """What remains of u after least squares on 1 and log k."""
     x = [math.log(k) for k in ranks]
     normal = [[len(x), math.fsum(x)], [math.fsum(x), math.fsum(v * v for v in x)]]
@@ -2295,13 +2193,13 @@ def left_of_power(ranks: Sequence[float], u: Sequence[float]) -> list[float]:
     return [w - b - slope * v for v, w in zip(x, u, strict=True)]
 
 
-def shrunk_value(groups: Sequence[Stratum], ranks: Sequence[int], u: Sequence[float], tau: float) -> float:
+def shrunk_value(groups: Sequence[Stratum], ranks: Ints, u: Floats, tau: float) -> float:
     """ℓ(u) less half the squares of what is left of the power law, over τ²."""
     left = left_of_power([float(k) for k in ranks], u)
     return conditional_value(groups, dict(zip(ranks, u, strict=True))) - math.fsum(e * e for e in left) / (2 * tau**2)
 
 
-def shrunk_evidence(groups: Sequence[Stratum], ranks: Sequence[int], u: Sequence[float], tau: float) -> float:
+def shrunk_evidence(groups: Sequence[Stratum], ranks: Ints, u: Floats, tau: float) -> float:
     """Laplace's approximation at the mode u."""
     h = conditional_curvature(groups, dict(zip(ranks, u, strict=True)), ranks)
     n = len(ranks)
@@ -2314,8 +2212,8 @@ def shrunk_evidence(groups: Sequence[Stratum], ranks: Sequence[int], u: Sequence
 
 
 def contextual_value(
-    groups: dict[tuple[int, int, int], Stratum], ranks: Sequence[int], context: Sequence[Sequence[float]],
-    coefficients: Sequence[Sequence[float]],
+    groups: dict[tuple[int, int, int], Stratum], ranks: Ints, context: Matrix,
+    coefficients: Matrix
 ) -> float:  # fmt: skip
     """ℓ with log θ_k(q) = u_k + v_k · x_q."""
     total = 0.0
@@ -2375,7 +2273,7 @@ def sigmoid(z: float) -> float:
     return 1 / (1 + math.exp(-z)) if z >= 0 else math.exp(z) / (1 + math.exp(z))
 
 
-def tower_value(terms: Sequence[Term], bias: Sequence[float], scores: Sequence[float], combine: str) -> float:
+def tower_value(terms: Sequence[Term], bias: Floats, scores: Floats, combine: str) -> float:
     """The log-likelihood of σ(a_k) σ(f_s), or of σ(a_k + f_s); ranks from 1, strata from 0."""
     total = []
     for s, k, n, c in terms:
@@ -2389,9 +2287,7 @@ def tower_value(terms: Sequence[Term], bias: Sequence[float], scores: Sequence[f
 Page = list[tuple[int, int, int]]
 
 
-def dual_values(
-    pages: Sequence[Page], f: Sequence[float], g: Sequence[float], weights: tuple[Sequence[float], Sequence[float]]
-) -> tuple[float, float]:
+def dual_values(pages: Sequence[Page], f: Floats, g: Floats, weights: tuple[Floats, Floats]) -> tuple[float, float]:
     """Both losses a click, the ranker's and the examination's, whose weights come from ``weights`` = (f, g)."""
     held_f, held_g = weights
     ever = {k for page in pages for _, k, c in page if c}
@@ -2410,9 +2306,7 @@ def dual_values(
     return math.fsum(ranker) / clicks, math.fsum(examination) / clicks
 
 
-def dual_steps(
-    pages: Sequence[Page], x: Sequence[Sequence[float]], batches: Sequence[Sequence[int]], rate: float
-) -> list[float]:
+def dual_steps(pages: Sequence[Page], x: Matrix, batches: Sequence[Ints], rate: float) -> list[float]:
     """g in the mean of the second half of joint steps on both losses, one click and one row of its page at a time."""
     ever = sorted({k for page in pages for _, k, c in page if c})
     shown = sorted({d for page in pages for d, _, _ in page})
@@ -2488,7 +2382,7 @@ def trusted(theta: Curve, plus: Noise, minus: Noise, rank: int, relevance: float
     return seen * (relevance * at_rank(plus, rank) + (1 - relevance) * at_rank(minus, rank))
 
 
-def cascade_law(attraction: Sequence[float], stop: float, give_up: float) -> dict[tuple[int, ...], float]:
+def cascade_law(attraction: Floats, stop: float, give_up: float) -> dict[tuple[int, ...], float]:
     """Probability of every click vector of a page that is read from the top, every decision enumerated."""
     out: dict[tuple[int, ...], float] = {}
 
@@ -2507,7 +2401,7 @@ def cascade_law(attraction: Sequence[float], stop: float, give_up: float) -> dic
 
 
 def page_table(
-    queries: Sequence[int], shown: Sequence[Sequence[int]], clicked: Sequence[Sequence[int]]
+    queries: Ints, shown: Sequence[Ints], clicked: Sequence[Ints]
 ) -> dict[tuple[int, tuple[int, ...]], list[list[list[int]]]]:
     """For each query and page: impressions of the two halves, and for each place the clicks of the two halves."""
     out: dict[tuple[int, tuple[int, ...]], list[list[list[int]]]] = {}
@@ -2523,13 +2417,13 @@ def page_table(
     return out
 
 
-def mean_above(impressions: int, clicks: Sequence[int], place: int) -> float:
+def mean_above(impressions: int, clicks: Ints, place: int) -> float:
     """Clicks a session at the places above ``place``, from 0."""
     return sum(clicks[:place]) / impressions if impressions else math.nan
 
 
 def trust_value(
-    groups: Sequence[Stratum], weights: Sequence[float], p: Sequence[float], q: Sequence[float]
+    groups: Sequence[Stratum], weights: Floats, p: Floats, q: Floats
 ) -> float:  # fmt: skip
     """Q = Σ_s Σ_k w (1 − w/W) E_kk − Σ_{k ≠ j} w_k w_j / W x_k x_j, E_kk from the clicks of two different sessions."""
     total = 0.0
@@ -2548,7 +2442,7 @@ def trust_value(
     return total
 
 
-def trust_noise(groups: Sequence[Stratum], weights: Sequence[float], rank: int) -> float:
+def trust_noise(groups: Sequence[Stratum], weights: Floats, rank: int) -> float:
     """Σ_s w (1 − w/W) y (1 − y)/(n − 1) at one rank."""
     total = 0.0
     for group in groups:
@@ -2561,7 +2455,7 @@ def trust_noise(groups: Sequence[Stratum], weights: Sequence[float], rank: int) 
 
 
 def trust_fit(
-    groups: Sequence[Stratum], n_ranks: int, rounds: int, copies: Sequence[float] | None = None
+    groups: Sequence[Stratum], n_ranks: int, rounds: int, copies: Floats | None = None
 ) -> tuple[list[float], list[float]]:
     """α and β where Q/Σ N p² is least, q at its best.
 
@@ -2616,7 +2510,7 @@ def above_rows(table: dict[tuple[int, tuple[int, ...]], list[list[list[int]]]], 
     return out
 
 
-def above_value(rows: Sequence[Above], u: Sequence[float], delta: float) -> float:
+def above_value(rows: Sequence[Above], u: Floats, delta: float) -> float:
     """ℓ = Σ c (u_k + δ z) − Σ_s C_s log Σ n e^{u_k + δ z}."""
     total = 0.0
     for stratum in {row[0] for row in rows}:
@@ -2710,10 +2604,10 @@ def display_share(events: Sequence[Event], query: int, document: int, position: 
     return len(shown) / len(sessions)
 
 
-def table_law(rows: Sequence[int], columns: Sequence[int]) -> tuple[float, float, float]:
+def table_law(rows: Ints, columns: Ints) -> tuple[float, float, float]:
     """χ² of a table of single cases, and its mean and variance over every way to deal the columns to the rows."""
 
-    def chi_square(dealt: Sequence[int]) -> float:
+    def chi_square(dealt: Ints) -> float:
         total = 0.0
         for i in set(rows):
             for j in set(columns):
@@ -2822,7 +2716,7 @@ def queries_of_mean(mean: float, df: int) -> float:
     return low
 
 
-def wald(value: Sequence[float], covariance: np.ndarray) -> float:
+def wald(value: Floats, covariance: np.ndarray) -> float:
     """valueᵀ covariance⁻¹ value, by elimination."""
     a = [[float(x) for x in row] + [float(v)] for row, v in zip(covariance, value, strict=True)]
     n = len(a)
@@ -2838,7 +2732,7 @@ def wald(value: Sequence[float], covariance: np.ndarray) -> float:
     return sum(v * solved for v, solved in zip(value, x, strict=True))
 
 
-def session_part(session: int | str, shares: Sequence[float]) -> int:
+def session_part(session: int | str, shares: Floats) -> int:
     """The part of a session, by a number that its id decides: MD5 of text, two congruential steps of a whole number."""
     prime = 2**31 - 1
     if isinstance(session, str):

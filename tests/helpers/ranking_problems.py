@@ -72,14 +72,9 @@ def log_of(problem: Machine):
     n_queries = len(problem.offsets) - 1
     enough = np.full(len(problem.document), 9)
     return ClickLog(
-        document=problem.document,
-        rank=problem.rank,
-        impressions=enough,
-        clicks=problem.clicks,
-        propensity=problem.propensity,
-        sessions=np.full(n_queries, 9),
-        offsets=problem.offsets,
-    )
+        document=problem.document, rank=problem.rank, impressions=enough, clicks=problem.clicks,
+        propensity=problem.propensity, sessions=np.full(n_queries, 9), offsets=problem.offsets,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

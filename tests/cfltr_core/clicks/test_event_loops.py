@@ -59,20 +59,11 @@ def terms_of(events: Events) -> dict[tuple[int, int, int, str, int], list[int]]:
     return out
 
 
-@pytest.mark.oracle(
-    "events.read_events",
-    "event_counts.Events",
-    "event_counts.Events.n_sessions",
-    "event_counts.Events.n_clicks",
-    "event_counts.Events.n_queries",
-    "event_counts.Events.queries",
-    "event_counts.Events.sessions",
-    "event_counts.Events.part",
-    "event_counts.Events.subset",
-    "event_counts.Events.columns",
-    "event_counts.Events.log",
-    "event_counts.Events.displays",
-)
+@pytest.mark.oracle("events.read_events", "event_counts.Events", "event_counts.Events.n_sessions",
+                    "event_counts.Events.n_clicks", "event_counts.Events.n_queries", "event_counts.Events.queries",
+                    "event_counts.Events.sessions", "event_counts.Events.part", "event_counts.Events.subset",
+                    "event_counts.Events.columns", "event_counts.Events.log",
+                    "event_counts.Events.displays")  # fmt: skip
 @pytest.mark.parametrize("seed", range(2))
 def test_counts_are_those_of_a_loop(seed: int) -> None:
     rows = sound(seed)
@@ -114,22 +105,11 @@ def test_counts_are_those_of_a_loop(seed: int) -> None:
         assert share == pytest.approx(oracles.display_share(rows, *index[d], int(k)), abs=1e-12)
 
 
-@pytest.mark.oracle(
-    "event_sql.list_index",
-    "event_sql.row_faults",
-    "event_sql.event_rows",
-    "event_sql.page_table",
-    "event_sql.page_summary",
-    "event_sql.found_twice",
-    "event_sql.term_counts",
-    "event_sources.event_table",
-    "event_sources.import_ibis",
-    "event_sources.run_query",
-    "event_sources.run_numbers",
-    "event_sources.without_deprecations",
-    "event_lists.event_lists",
-    "event_lists.is_text",
-)
+@pytest.mark.oracle("event_sql.list_index", "event_sql.row_faults", "event_sql.event_rows", "event_sql.page_table",
+                    "event_sql.page_summary", "event_sql.found_twice", "event_sql.term_counts",
+                    "event_sources.event_table", "event_sources.import_ibis", "event_sources.run_query",
+                    "event_sources.run_numbers", "event_sources.without_deprecations", "event_lists.event_lists",
+                    "event_lists.is_text")  # fmt: skip
 def test_damaged_tables_are_seen_as_by_a_loop() -> None:
     """2,000 of them: the right counts, or the right fault (benchmarks/events.py does more)."""
     seen, wrong = event_damage.wrong_tables(np.random.default_rng(0), 2000)
@@ -157,12 +137,8 @@ def test_damaged_tables_are_seen_as_by_a_loop() -> None:
         assert {name: column.tolist() for name, column in counts.items()} == run_query(terms).to_dict("list")
 
 
-@pytest.mark.oracle(
-    "event_checks.check_rows",
-    "event_checks.check_pages",
-    "event_checks.check_features",
-    "event_checks.check_filter",
-)
+@pytest.mark.oracle("event_checks.check_rows", "event_checks.check_pages", "event_checks.check_features",
+                    "event_checks.check_filter")  # fmt: skip
 @pytest.mark.parametrize("seed", range(8))
 def test_a_damaged_table_is_refused_or_counted(seed: int) -> None:
     """Whole readings, among sound sessions: which of the checks speaks, and what comes of what is sound."""

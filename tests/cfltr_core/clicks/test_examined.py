@@ -12,6 +12,7 @@ import oracles
 import pandas as pd
 import pytest
 from event_damage import shoes
+from refusals import refuses
 
 import cfltr_core as cf
 from cfltr_core.clicks.event_counts import Events
@@ -50,8 +51,7 @@ WEIGHED: dict[str, Callable[[Any], Any]] = {
 def test_weights_are_refused_until_somebody_says_who_examines(use: str) -> None:
     silent = events().log()
     assert not silent.examined
-    with pytest.raises(ValueError, match=r"^log: nobody said who examines its ranks.*policy_aware.*events.log\(user\)"):
-        WEIGHED[use](silent)
+    refuses("log: nobody said who examines its ranks", WEIGHED[use], silent)
     shares = events().displays()
     everywhere = cf.PositionBasedUser(cf.power_examination(0.0))
     for log in (events().log(USER), cf.policy_aware(silent, shares.exposure(USER)), events().log(everywhere)):
@@ -80,12 +80,10 @@ def test_propensities_that_are_given_count_as_said() -> None:
             if log.examined:
                 require_examined(log)
             else:
-                with pytest.raises(ValueError, match=r"^log: nobody said"):
-                    require_examined(log)
+                refuses("log: nobody said", require_examined, log)
 
 
 @pytest.mark.parametrize("learn", ["fit_proprank", "fit_propdcg", "fit_lambdaloss"])
 def test_events_are_no_log_and_the_message_says_how_they_become_one(learn: str) -> None:
     for given, name in ((events(), "Events"), ([], "list")):
-        with pytest.raises(TypeError, match=rf"^log is {name}: expected ClickLog, such as events\.log\(user\), or"):
-            getattr(cf, learn)(X, given)
+        refuses(f"log is {name}: expected ClickLog, such as events.log(user), or", getattr(cf, learn), X, given)

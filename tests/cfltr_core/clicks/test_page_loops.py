@@ -30,9 +30,8 @@ def sessions(draw: st.DrawFn, places: int = 3) -> list[Session]:
     return out
 
 
-@pytest.mark.oracle(
-    "pages.count_pages", "pages.PageCounts", "pages.PageCounts.n_pages", "pages.PageCounts.clicks_above"
-)
+@pytest.mark.oracle("pages.count_pages", "pages.PageCounts", "pages.PageCounts.n_pages",
+                    "pages.PageCounts.clicks_above")  # fmt: skip
 @given(log=sessions())
 def test_count_pages(log: list[Session]) -> None:
     query, shown, clicked = map(list, zip(*log, strict=True))

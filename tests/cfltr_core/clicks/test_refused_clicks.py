@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from cfltr_core import DeterministicPolicy, DisplayShares, TrustUser, count_pages, simulate_pages
 from cfltr_core.clicks.other_users import CascadeUser
 from cfltr_core.clicks.pages import PageCounts
 
-CUTS = [0, 3, 5]
-SHARES = {"document": [0, 1], "rank": [1, 2], "share": [1.0, 0.5], "offsets": CUTS}
-HALF = DisplayShares(**SHARES)
+HALF = DisplayShares(document=[0, 1], rank=[1, 2], share=[1.0, 0.5], offsets=[0, 3, 5])
 ROWS = {
     "page": [0, 0, 1],
     "query": [0, 0, 1],
@@ -26,10 +24,6 @@ ROWS = {
     "clicks": [[1, 0], [2, 1], [0, 0]],
 }
 SIMULATED = {"relevance": [1.0, 0.0], "sessions": [2], "rng": np.random.default_rng(0)}
-
-
-def shares(**changes: Any) -> DisplayShares:
-    return DisplayShares(**{**SHARES, **changes})
 
 
 def rows(**changes: Any) -> PageCounts:
@@ -54,13 +48,6 @@ def asked(relevance: Any = (1, 1, 1, 1), **changes: Any) -> Any:
 
 
 REFUSED: list[tuple[Callable[[], Any], str]] = [
-    (lambda: shares(document=[0, 5]), "document[1] is 5, outside [0, 4]: no such document"),
-    (lambda: shares(rank=[0, 1]), "rank[0] is 0, outside [1, inf]: ranks start at 1; add 1 to positions"),
-    (lambda: shares(share=[1.0]), "share: expected shape (2,), got (1,)"),
-    (lambda: shares(share=[3.0, 0.5]), "share[0] is 3.0, outside [0, 1]: a share of the sessions; divide displays"),
-    (lambda: shares(document=[0, 0], rank=[1, 1]), "rank[0] is 1, but another term is of the same document and rank"),
-    (lambda: shares(document=[4, 4], share=[0.5, 0.75]), "share: those of document 4 add up to 1.25: a session sh"),
-    (lambda: shares(document=[3, 4], rank=[2, 2]), "share: those of rank 2 in query 1 add up to 1.5: a session shows"),
     (lambda: HALF.exposure([1.0, 0.5]), "user is list: expected a user, of an estimated curve curve.user()"),
     (lambda: HALF.exposure_slope([1.0, 0.5]), "user is list: expected a user, of an estimated curve curve.user()"),
     (lambda: rows(**{name: [] for name in ROWS}), "rank: there is no row"),
@@ -83,40 +70,25 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: counted([0], [[3, -1]], [[0, 1]]), "clicked[0, 1] is 1: nothing is shown there"),
     (lambda: counted([0], [[-1, -1]], [[0, 0]]), "shown: no session was shown anything"),
     (lambda: counted([0, 0], [[4, 3], [3, 3]], [[0, 0]] * 2), "shown[1, 1] is 3: the document stands on this page alr"),
-    (
-        lambda: counted([0, 0], [[4, 3], [3]], [[0, 0]] * 2),
-        "shown: the rows have different lengths; fill shorter pages",
-    ),
+    (lambda: counted([0, 0], [[4, 3], [3]], [[0, 0]] * 2), "shown: the rows have different lengths; fill shorter"),
     (lambda: counted([0], [[3, 4]], [[1, 0], [1]]), "clicked: the rows have different lengths"),
-    (lambda: simulated(relevance=[1.0]), "relevance: expected shape (2,)"),
-    (lambda: simulated(relevance=[1.0, 2.0]), "relevance[1] is 2"),
-    (lambda: simulated(sessions=[1, 1]), "sessions: expected shape (1,)"),
     (lambda: simulated(sessions=[0]), "sessions: there is no session"),
-    (lambda: simulated(rng=3), "rng is int"),
-    (lambda: trusting(examination=[1.0, 2.0]), "examination[1] is 2"),
     (lambda: trusting(epsilon_plus=1.5), "epsilon_plus is 1.5, outside [0, 1]"),
     (lambda: trusting(epsilon_minus=[0.5, math.nan]), "epsilon_minus[1] is nan"),
     (lambda: trusting(epsilon_minus=[[0.5]]), "epsilon_minus: expected a number, or one for each rank"),
     (lambda: trusting(epsilon_minus=[]), "epsilon_minus: expected a number, or one for each rank"),
-    (
-        lambda: trusting(epsilon_plus=0.3, epsilon_minus=[0.2, 0.4]),
-        "epsilon_minus is 0.4 at rank 2, above epsilon_plus",
-    ),
+    (lambda: trusting(epsilon_plus=0.3, epsilon_minus=[0.2, 0.4]), "epsilon_minus is 0.4 at rank 2, above"),
     (lambda: trusting(epsilon_plus=[0.9, 0.1, 0.9], epsilon_minus=[0.2, 0.2]), "epsilon_minus is 0.2 at rank 2"),
     (lambda: asked([2]), "relevance[0] is 2"),
     (lambda: asked(epsilon_minus=[0.2, 0.2]), "epsilon_minus ends at rank 2, but rank 4 is examined"),
     (lambda: asked(epsilon_minus=lambda r: r), "epsilon_minus[1] is 2.0, outside [0, 1]: the curve must return"),
     (lambda: asked(epsilon_plus=0.2, epsilon_minus=lambda r: r / 10), "epsilon_minus is 0.3 at rank 3, above"),
-    (lambda: CascadeUser(stop=1.5), "stop is 1.5: expected a number >= 0 and <= 1"),
-    (lambda: CascadeUser(give_up=-0.1), "give_up is -0.1: expected a number >= 0 and <= 1"),
     (lambda: CascadeUser(epsilon_plus=0.2, epsilon_minus=0.4), "epsilon_plus=0.2, epsilon_minus=0.4: expected"),
     (lambda: CascadeUser().page_click_probability(1.0), "relevance: expected the relevances of a page"),
     (lambda: CascadeUser().page_click_probability([0, 2]), "relevance[1] is 2"),
-    (lambda: CascadeUser().draw_page_clicks([0, 1], 3), "rng is int"),
 ]
 
 
 @pytest.mark.parametrize(("call", "message"), REFUSED, ids=[message for _, message in REFUSED])
 def test_what_is_refused(call: Callable[[], Any], message: str) -> None:
-    with pytest.raises((ValueError, TypeError), match="^" + re.escape(message)):
-        call()
+    refuses(message, call)

@@ -24,14 +24,9 @@ NOISES: list[tuple[oracles.Noise, oracles.Noise]] = [
 ]
 
 
-@pytest.mark.oracle(
-    "users.User.propensity",
-    "users.User.click_probability",
-    "other_users.TrustUser",
-    "other_users.TrustUser.propensity",
-    "other_users.TrustUser.line",
-    "other_users.TrustUser.click_probability",
-)
+@pytest.mark.oracle("users.User.propensity", "users.User.click_probability", "other_users.TrustUser",
+                    "other_users.TrustUser.propensity", "other_users.TrustUser.line",
+                    "other_users.TrustUser.click_probability")  # fmt: skip
 @pytest.mark.parametrize(("plus", "minus"), NOISES)
 @given(rank=st.lists(st.integers(0, 6), min_size=1, max_size=6), data=st.data())
 def test_trust_user(plus: oracles.Noise, minus: oracles.Noise, rank: list[int], data: st.DataObject) -> None:

@@ -9,6 +9,7 @@ import oracles
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from refusals import refuses
 from strategies import Counts, counts, log_of
 
 from cfltr_core import DeterministicPolicy, PositionBasedUser, TrustUser, affine, aggregate_clicks
@@ -53,15 +54,10 @@ def test_affine(problem: Counts, unit: str, seed: int) -> None:
 
 def test_what_is_refused() -> None:
     log = aggregate_clicks([0], DeterministicPolicy([1, 2, 3], [0, 3]), user=USER, sessions=[4])
-    with pytest.raises(TypeError, match=r"^trust is PositionBasedUser: expected TrustUser or TrustCurve, the latter"):
-        affine(log, trust=PositionBasedUser([1.0]), lam=[1.0] * 3)  # type: ignore[arg-type]
+    refuses("trust is PositionBasedUser: expected", affine, log, trust=PositionBasedUser([1.0]), lam=[1.0] * 3)
     with pytest.raises(ValueError, match=r"^trust: its slope is 0 at rank 2, where the log has impressions"):
         affine(log, trust=TrustUser(THETA, epsilon_plus=PLUS, epsilon_minus=[0.5, 0.8, 0.1]), lam=[1.0] * 3)
-    with pytest.raises(TypeError, match=r"^rank_weights, lam: give one of the two"):
-        affine(log, trust=USER)
-    with pytest.raises(ValueError, match=r"^unit is 'click'"):
-        affine(log, trust=USER, lam=[1.0] * 3, unit="click")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"^factor: expected shape \(3,\)"):
-        corrected_clicks(log, factor=[1.0], expected=0, lam=[1.0] * 3)
-    with pytest.raises(ValueError, match=r"^expected\[1\] is nan"):
-        corrected_clicks(log, factor=1, expected=[0, math.nan, 0], lam=[1.0] * 3)
+    refuses("rank_weights, lam: give one of the two", affine, log, trust=USER)
+    refuses("unit is 'click'", affine, log, trust=USER, lam=[1.0] * 3, unit="click")
+    refuses("factor: expected shape (3,)", corrected_clicks, log, factor=[1.0], expected=0, lam=[1.0] * 3)
+    refuses("expected[1] is nan", corrected_clicks, log, factor=1, expected=[0, math.nan, 0], lam=[1.0] * 3)

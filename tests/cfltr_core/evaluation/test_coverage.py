@@ -9,20 +9,11 @@ from __future__ import annotations
 import numpy as np
 import oracles
 
-from cfltr_core import (
-    DeterministicPolicy,
-    PositionBasedUser,
-    dcg,
-    draw_sessions,
-    ips,
-    power_examination,
-    rank_weights,
-    simulate_clicks,
-)
+import cfltr_core as cf
 from cfltr_core.ranking.ragged import document_index
 
 N_LOGS = 1_000
-USER = PositionBasedUser(power_examination(1.0))
+USER = cf.PositionBasedUser(cf.power_examination(1.0))
 
 
 def covers(estimate, truth: float) -> bool:
@@ -42,19 +33,19 @@ def test_query_intervals_cover_the_risk_of_a_large_population() -> None:
     n_docs = int(cuts[-1])
     scores, shown = rng.normal(size=n_docs), rng.normal(size=n_docs)
     relevance = (rng.random(n_docs) < 0.3).astype(int)
-    displayed = DeterministicPolicy.rank_by(shown, cuts, rng=rng).displayed_rank
-    lam = rank_weights(scores, cuts, metric=dcg()).lam
+    displayed = cf.DeterministicPolicy.rank_by(shown, cuts, rng=rng).displayed_rank
+    lam = cf.rank_weights(scores, cuts, metric=cf.dcg()).lam
     truth = np.mean(oracles.additive_metric(scores.tolist(), relevance.tolist(), cuts.tolist(), oracles.dcg))
     by_query = by_session = 0
     for _ in range(N_LOGS):
         queries = rng.choice(20_000, size=500, replace=False)
         rows = document_index(queries, cuts)
-        policy = DeterministicPolicy(displayed[rows], np.concatenate([[0], np.cumsum(sizes[queries])]))
-        log = simulate_clicks(
-            policy, USER, relevance=relevance[rows], sessions=draw_sessions(5_000, 500, rng=rng), rng=rng
+        policy = cf.DeterministicPolicy(displayed[rows], np.concatenate([[0], np.cumsum(sizes[queries])]))
+        log = cf.simulate_clicks(
+            policy, USER, relevance=relevance[rows], sessions=cf.draw_sessions(5_000, 500, rng=rng), rng=rng
         )
-        by_query += covers(ips(log, lam=lam[rows], unit="query"), truth)
-        by_session += covers(ips(log, lam=lam[rows], unit="session"), truth)
+        by_query += covers(cf.ips(log, lam=lam[rows], unit="query"), truth)
+        by_session += covers(cf.ips(log, lam=lam[rows], unit="session"), truth)
     assert 0.93 <= by_query / N_LOGS <= 0.97
     # Sessions of one query are alike: taken as independent they promise too much.
     assert by_session < by_query

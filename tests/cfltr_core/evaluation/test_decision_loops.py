@@ -4,81 +4,57 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from itertools import product
 from typing import Any
 
 import numpy as np
 import oracles
 import pytest
+from as_loops import clicks_of, table_of
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from refusals import refuses
 
-from cfltr_core import (
-    ClickLog,
-    DeterministicPolicy,
-    DisplayShares,
-    MixturePolicy,
-    PositionBasedUser,
-    average_rank,
-    choose_safely,
-    dcg,
-    decide,
-    ips,
-    policy_aware,
-    rank_weights,
-    simulate_clicks,
-)
+import cfltr_core as cf
 from cfltr_core.evaluation import query_intervals
 from cfltr_core.evaluation.answers import Decision, answer_of
 from cfltr_core.propensity.curves import PropensityCurve
 
 THETA = [1.0, 0.6, 0.3]
-USER = PositionBasedUser(THETA, epsilon_minus=0.2)
+USER = cf.PositionBasedUser(THETA, epsilon_minus=0.2)
 COVARIANCE = [[0.0, 0.0, 0.0], [0.0, 0.04, 0.01], [0.0, 0.01, 0.09]]
 
 
 def curve(theta: list[float] = THETA, covariance: list[list[float]] = COVARIANCE) -> PropensityCurve:
     n = len(theta)
     return PropensityCurve(
-        method="given",
-        log_ratio=np.log(theta),
-        covariance=np.array(covariance),
-        component=np.zeros(n, dtype=int),
+        method="given", log_ratio=np.log(theta), covariance=np.array(covariance), component=np.zeros(n, dtype=int),
         clicks=np.ones(n),
-    )
+    )  # fmt: skip
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[ClickLog, DisplayShares, list[float], list[float]]:
+def cases(draw: st.DrawFn) -> tuple[cf.ClickLog, cf.DisplayShares, list[float], list[float]]:
     """A log of two rankers with pages of at most three, its design, and scores of two more."""
     sizes = draw(st.lists(st.integers(1, 4), min_size=2, max_size=6))
     cuts = [0, *np.cumsum(sizes).tolist()]
     rng = np.random.default_rng(draw(st.integers(0, 2**20)))
-    pages = [DeterministicPolicy.rank_by(rng.random(cuts[-1]), cuts, rng=rng, cutoff=3) for _ in range(2)]
-    policy = MixturePolicy(pages, [0.5, 0.5])
-    log = simulate_clicks(
-        policy,
-        USER,
-        relevance=rng.integers(2, size=cuts[-1]),
-        sessions=[draw(st.integers(0, 6)) for _ in sizes],
+    pages = [cf.DeterministicPolicy.rank_by(rng.random(cuts[-1]), cuts, rng=rng, cutoff=3) for _ in range(2)]
+    policy = cf.MixturePolicy(pages, [0.5, 0.5])
+    log = cf.simulate_clicks(
+        policy, USER, relevance=rng.integers(2, size=cuts[-1]), sessions=[draw(st.integers(0, 6)) for _ in sizes],
         rng=rng,
-    )
+    )  # fmt: skip
     assume(log.n_sessions > 0)
     scores = [rng.permutation(cuts[-1]).tolist() for _ in range(2)]
-    return log, DisplayShares.of_policy(policy), scores[0], scores[1]
-
-
-def table_of(shares: DisplayShares) -> dict[tuple[int, int], float]:
-    return {(int(d), int(k)): float(s) for d, k, s in zip(shares.document, shares.rank, shares.share, strict=True)}
+    return log, cf.DisplayShares.of_policy(policy), scores[0], scores[1]
 
 
 def by_loops(
-    log: ClickLog, shares: DisplayShares, gap: list[float], covariance: list[list[float]], extra: list[float]
+    log: cf.ClickLog, shares: cf.DisplayShares, gap: list[float], covariance: list[list[float]], extra: list[float]
 ) -> dict[str, float]:
-    terms = list(zip(log.document.tolist(), log.rank.tolist(), log.clicks.tolist(), strict=True))
     lists = (log.sessions.tolist(), log.offsets.tolist())
-    return oracles.decision_parts(terms, gap, table_of(shares), THETA, covariance, *lists, extra)
+    return oracles.decision_parts(clicks_of(log), gap, table_of(shares), THETA, covariance, *lists, extra)
 
 
 def end_by_loops(parts: dict[str, float], level: float) -> tuple[float, float]:
@@ -98,7 +74,7 @@ def end_by_loops(parts: dict[str, float], level: float) -> tuple[float, float]:
 def test_decide(case: Any, known: bool, level: float, least: int, ceiling: float, spend: float) -> None:
     log, shares, new_scores, old_scores = case
     cuts = log.offsets.tolist()
-    new, old = (rank_weights(s, cuts, metric=dcg(3)) for s in (new_scores, old_scores))
+    new, old = (cf.rank_weights(s, cuts, metric=cf.dcg(3)) for s in (new_scores, old_scores))
     lam, other = (oracles.rank_weights(s, cuts, oracles.dcg_at(3)) for s in (new_scores, old_scores))
     gap = oracles.rank_difference(lam, other)
     covariance = np.zeros((3, 3)).tolist() if known else COVARIANCE
@@ -107,11 +83,11 @@ def test_decide(case: Any, known: bool, level: float, least: int, ceiling: float
     loops, lowest, highest = (
         by_loops(log, shares, gap, covariance, extra) for extra in ([0.0] * len(log.sessions), *unseen)
     )
-    given_theta = {"user": PositionBasedUser(THETA)} if known else {"curve": curve()}
+    given_theta = {"user": cf.PositionBasedUser(THETA)} if known else {"curve": curve()}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(query_intervals, "LEAST_CLICKS", least)
         given_numbers = {"smallest": 0.3, "level": level, "ceiling": ceiling, "spend": spend}
-        found = decide(new, old, log=log, shares=shares, **given_theta, **given_numbers)
+        found = cf.decide(new, old, log=log, shares=shares, **given_theta, **given_numbers)
     assert isinstance(found, Decision)
     assert found.difference == pytest.approx(loops["difference"], rel=1e-12, abs=1e-12)
     assert found.effective_clicks == pytest.approx(loops["clicks"], rel=1e-9)
@@ -143,9 +119,9 @@ def test_decide(case: Any, known: bool, level: float, least: int, ceiling: float
 @given(case=cases())
 def test_with_a_known_curve_it_is_the_policy_aware_estimate(case: Any) -> None:
     log, shares, new_scores, old_scores = case
-    new, old = (rank_weights(s, log.offsets, metric=average_rank()) for s in (new_scores, old_scores))
-    found = decide(new, old, log=log, shares=shares, smallest=1.0, user=USER)
-    aware = ips(policy_aware(log, shares.exposure(USER)), new - old)
+    new, old = (cf.rank_weights(s, log.offsets, metric=cf.average_rank()) for s in (new_scores, old_scores))
+    found = cf.decide(new, old, log=log, shares=shares, smallest=1.0, user=USER)
+    aware = cf.ips(cf.policy_aware(log, shares.exposure(USER)), new - old)
     # Average rank is better when it is smaller, and so is a risk: the sign is turned for any metric.
     assert found.difference == pytest.approx(-aware.value, rel=1e-12, abs=1e-12)
     if new_scores != old_scores and (log.sessions > 0).sum() > 1 and (new - old).lam.any():
@@ -155,29 +131,29 @@ def test_with_a_known_curve_it_is_the_policy_aware_estimate(case: Any) -> None:
             assert found.standard_error == pytest.approx(aware.standard_error, rel=1e-9, abs=1e-12)
 
 
-def world(n_queries: int, per_query: int, seed: int = 0) -> tuple[ClickLog, DisplayShares, dict[str, Any]]:
+def world(n_queries: int, per_query: int, seed: int = 0) -> tuple[cf.ClickLog, cf.DisplayShares, dict[str, Any]]:
     """Lists of four, shown by two rankers; three of four documents fit a page."""
     rng = np.random.default_rng(seed)
     cuts = np.arange(0, 4 * n_queries + 1, 4)
-    pages = [DeterministicPolicy.rank_by(rng.random(cuts[-1]), cuts, rng=rng, cutoff=3) for _ in range(2)]
-    policy = MixturePolicy(pages, [0.5, 0.5])
+    pages = [cf.DeterministicPolicy.rank_by(rng.random(cuts[-1]), cuts, rng=rng, cutoff=3) for _ in range(2)]
+    policy = cf.MixturePolicy(pages, [0.5, 0.5])
     relevance = rng.integers(2, size=cuts[-1])
-    log = simulate_clicks(policy, USER, relevance=relevance, sessions=[per_query] * n_queries, rng=rng)
+    log = cf.simulate_clicks(policy, USER, relevance=relevance, sessions=[per_query] * n_queries, rng=rng)
     scores = {"good": relevance + 0.1 * rng.random(cuts[-1]), "bad": rng.random(cuts[-1])}
-    rankers = {name: rank_weights(s, cuts, metric=dcg()) for name, s in scores.items()}
+    rankers = {name: cf.rank_weights(s, cuts, metric=cf.dcg()) for name, s in scores.items()}
     # In one query of five two documents change places.
     nudged = scores["bad"].reshape(-1, 4).copy()
     nudged[::5] = nudged[::5, [1, 0, 2, 3]]
     nudged = nudged.ravel()
-    rankers["near"] = rank_weights(nudged, cuts, metric=dcg())
-    return log, DisplayShares.of_policy(policy), rankers
+    rankers["near"] = cf.rank_weights(nudged, cuts, metric=cf.dcg())
+    return log, cf.DisplayShares.of_policy(policy), rankers
 
 
 def test_derivative_of_the_difference_by_theta() -> None:
     """JᵀVJ with V = e_k e_kᵀ is the square of the derivative by log θ_k, which finite differences give."""
     log, shares, rankers = world(30, 20)
-    table = {(int(d), int(k)): float(s) for d, k, s in zip(shares.document, shares.rank, shares.share, strict=True)}
-    terms = list(zip(log.document.tolist(), log.rank.tolist(), log.clicks.tolist(), strict=True))
+    table = table_of(shares)
+    terms = clicks_of(log)
     gap = (rankers["good"] - rankers["bad"]).lam.tolist()
 
     def difference(u: list[float]) -> float:
@@ -189,7 +165,7 @@ def test_derivative_of_the_difference_by_theta() -> None:
         only = np.zeros((3, 3))
         only[k, k] = 1.0
         case = {"log": log, "shares": shares, "smallest": 0.1}
-        found = decide(rankers["good"], rankers["bad"], curve=curve(covariance=only.tolist()), **case)
+        found = cf.decide(rankers["good"], rankers["bad"], curve=curve(covariance=only.tolist()), **case)
         assert math.sqrt(found.share_of_theta) * found.standard_error == pytest.approx(abs(slopes[k]), rel=1e-7)
 
 
@@ -204,7 +180,7 @@ def test_answers(ends: tuple[float, float], smallest: float) -> None:
 @pytest.mark.parametrize("pair", [("good", "bad"), ("bad", "good"), ("near", "bad")])
 def test_the_summary_begins_with_the_answer(smallest: float, pair: tuple[str, str]) -> None:
     log, shares, rankers = world(200, 10)
-    found = decide(rankers[pair[0]], rankers[pair[1]], log=log, shares=shares, user=USER, smallest=smallest)
+    found = cf.decide(rankers[pair[0]], rankers[pair[1]], log=log, shares=shares, user=USER, smallest=smallest)
     asked, answered = found.summary.splitlines()[:2]
     assert asked.startswith("Asked: the DCG of the new ranker minus that of production, a session, in clicks at rank 1")
     assert answered.lower().startswith(oracles.answer(*found.interval, smallest))
@@ -216,14 +192,14 @@ def test_choose_safely(seed: int, smallest: float, n: int) -> None:
     log, shares, rankers = world(30, 8, seed=seed % 50)
     rng = np.random.default_rng(seed)
     cuts = log.offsets
-    candidates = {str(i): rank_weights(rng.random(cuts[-1]), cuts, metric=dcg()) for i in range(n - 1)}
+    candidates = {str(i): cf.rank_weights(rng.random(cuts[-1]), cuts, metric=cf.dcg()) for i in range(n - 1)}
     candidates["good"] = rankers["good"]
     case = {"log": log, "shares": shares, "smallest": smallest, "user": USER}
     looks = []
     for name, new in candidates.items():
-        one = decide(new, rankers["bad"], level=1 - 0.1 / n, **case)
+        one = cf.decide(new, rankers["bad"], level=1 - 0.1 / n, **case)
         looks.append((name, one.difference, one.interval[0]))
-    found = choose_safely(candidates, rankers["bad"], level=0.9, **case)
+    found = cf.choose_safely(candidates, rankers["bad"], level=0.9, **case)
     assert found.chosen == oracles.safest(looks, smallest)
     assert {name: d.interval[0] for name, d in found.decisions.items()} == pytest.approx(
         {name: low for name, _, low in looks}
@@ -242,23 +218,21 @@ def test_choose_safely_by_exposure(cutoff: int | None) -> None:
     for seed, sessions in product(range(4), (1, 30_000)):
         log, shares, _ = world(20, sessions, seed=seed)
         n_docs, rng = int(log.offsets[-1]), np.random.default_rng(seed)
-        rows = zip(shares.document, shares.rank, shares.share, strict=True)
-        table = {(int(d), int(k)): float(s) for d, k, s in rows}
-        exposure = np.array(oracles.shared_exposure(table, n_docs, THETA))
+        exposure = np.array(oracles.shared_exposure(table_of(shares), n_docs, THETA))
         wanted = np.bincount(log.document, log.clicks, n_docs) / np.maximum(exposure, 0.01)
         # What was shown stands above the rest, of which no log can tell.
         rankers = [
-            rank_weights(f + 1e9 * (exposure > 0), log.offsets, metric=dcg(3))
+            cf.rank_weights(f + 1e9 * (exposure > 0), log.offsets, metric=cf.dcg(3))
             for f in (rng.random(n_docs), rng.random(n_docs), wanted, wanted + rng.random(n_docs))
         ]
         given = (exposure.tolist(), log.sessions.tolist(), log.offsets.tolist(), 0.9)
         case = {"log": log, "shares": shares, "smallest": 0.1, "user": USER, "cutoff": cutoff}
         risk = [oracles.exposure_risk(ranker.lam.tolist(), *given) for ranker in rankers]
         for old, others in ((0, (1, 2, 3)), (2, (0, 1, 3))):
-            gains = {i: decide(rankers[i], rankers[old], **case).difference - risk[i] + risk[old] for i in others}
+            gains = {i: cf.decide(rankers[i], rankers[old], **case).difference - risk[i] + risk[old] for i in others}
             best = max(gains, key=gains.__getitem__)
             candidates = {str(i): rankers[i] for i in others}
-            found = choose_safely(candidates, rankers[old], level=0.9, rule="exposure", **case)
+            found = cf.choose_safely(candidates, rankers[old], level=0.9, rule="exposure", **case)
             assert found.chosen == (str(best) if gains[best] > 0 else None)
             seen.add((sessions, old, found.chosen))
     # With many sessions the best ranker is found, and stays.
@@ -267,9 +241,9 @@ def test_choose_safely_by_exposure(cutoff: int | None) -> None:
 
 def test_what_nobody_could_see_is_never_safe_by_exposure() -> None:
     log, shares, rankers = world(20, 300)
-    case = {"log": log, "smallest": 0.1, "user": PositionBasedUser([1.0, 0.0, 0.0])}
+    case = {"log": log, "smallest": 0.1, "user": cf.PositionBasedUser([1.0, 0.0, 0.0])}
     silent = dataclasses.replace(log, clicks=np.where(log.rank == 1, log.clicks, 0))
-    found = choose_safely(
+    found = cf.choose_safely(
         {"good": rankers["good"]}, rankers["bad"], shares=shares, rule="exposure", **{**case, "log": silent}
     )
     assert found.chosen is None
@@ -278,9 +252,8 @@ def test_what_nobody_could_see_is_never_safe_by_exposure() -> None:
 def test_no_candidate_is_no_choice() -> None:
     log, shares, rankers = world(3, 1)
     with pytest.raises(ValueError, match=r"^rule is 'hope': choose one of 'interval', 'exposure'"):
-        choose_safely(rankers, rankers["bad"], log=log, shares=shares, smallest=0.1, user=USER, rule="hope")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"^candidates: expected at least one ranker, by its name, got none"):
-        choose_safely({}, rankers["bad"], log=log, shares=shares, smallest=0.1, user=USER)
+        cf.choose_safely(rankers, rankers["bad"], log=log, shares=shares, smallest=0.1, user=USER, rule="hope")  # type: ignore[arg-type]
+    refuses("candidates", cf.choose_safely, {}, rankers["bad"], log=log, shares=shares, smallest=0.1, user=USER)
 
 
 @given(smallest=st.floats(0.005, 0.05), share=st.floats(0, 1))
@@ -289,7 +262,7 @@ def test_sessions_more_depend_on_the_error_and_on_delta_alone(smallest: float, s
     none are enough."""
     log, shares, rankers = world(100, 5)
     spread = (np.array(COVARIANCE) * share / 10).tolist()
-    found = decide(
+    found = cf.decide(
         rankers["near"], rankers["bad"], log=log, shares=shares, smallest=smallest, curve=curve(covariance=spread)
     )
     assume(found.answer == "undecided" and found.effective_clicks >= query_intervals.LEAST_CLICKS)
@@ -311,16 +284,16 @@ def test_sessions_more_depend_on_the_error_and_on_delta_alone(smallest: float, s
 
 def test_few_clicks_give_no_interval() -> None:
     log, shares, rankers = world(3, 1, seed=3)
-    found = decide(rankers["good"], rankers["bad"], log=log, shares=shares, smallest=0.1, user=USER)
+    found = cf.decide(rankers["good"], rankers["bad"], log=log, shares=shares, smallest=0.1, user=USER)
     assert 0 < found.effective_clicks < query_intervals.LEAST_CLICKS
     assert found.answer == "undecided"
     assert found.interval == (-math.inf, math.inf)
     assert found.sessions_more == math.ceil(3 * 10 / found.effective_clicks) - 3
     assert "10 clicks of equal weight" in found.summary
-    nothing = ClickLog(
+    nothing = cf.ClickLog(
         document=[0], rank=[1], impressions=[1], clicks=[0], propensity=[1.0], sessions=[1, 0, 0], offsets=log.offsets
     )
-    found = decide(rankers["good"], rankers["bad"], log=nothing, shares=shares, smallest=0.1, user=USER)
+    found = cf.decide(rankers["good"], rankers["bad"], log=nothing, shares=shares, smallest=0.1, user=USER)
     assert (found.answer, found.difference, found.sessions_more) == ("undecided", 0.0, math.inf)
     assert "fewer than two queries" in found.summary
 
@@ -329,22 +302,22 @@ def test_words() -> None:
     """What the summary says of support, of θ̂, of the sessions that are missing, and of rankers that are alike."""
     log, shares, rankers = world(200, 100)
     case = {"log": log, "shares": shares, "curve": curve(covariance=(np.array(COVARIANCE) / 1e4).tolist())}
-    found = decide(rankers["good"], rankers["bad"], smallest=0.1, **case)
+    found = cf.decide(rankers["good"], rankers["bad"], smallest=0.1, **case)
     assert repr(found).startswith("Decision(better by at least δ: DCG +")
     assert str(found) == found.summary
     assert f"{1 - found.support:.1%} of the new ranker's weight" in found.summary
     assert f"{found.share_of_theta:.0%} of the variance is that of θ̂" in found.summary
     near = (rankers["near"], rankers["bad"])
-    hidden = decide(*near, log=log, shares=shares, user=USER, smallest=0.002)
+    hidden = cf.decide(*near, log=log, shares=shares, user=USER, smallest=0.002)
     assert (hidden.answer, hidden.sessions_more) == ("undecided", math.inf)
     assert f"could add {hidden.unseen[0]:+.3g} to {hidden.unseen[1]:+.3g}" in hidden.summary
     assert "what was never shown leaves it open: show it" in hidden.summary
-    hopeless = decide(*near, log=log, shares=shares, curve=curve(), smallest=1e-4, ceiling=1e-9)
+    hopeless = cf.decide(*near, log=log, shares=shares, curve=curve(), smallest=1e-4, ceiling=1e-9)
     assert (hopeless.answer, hopeless.sessions_more) == ("undecided", math.inf)
     assert "give θ̂ more sessions" in hopeless.summary
-    missing = decide(*near, log=log, shares=shares, user=USER, smallest=1e-4, ceiling=1e-9)
+    missing = cf.decide(*near, log=log, shares=shares, user=USER, smallest=1e-4, ceiling=1e-9)
     assert f"some {missing.sessions_more:,.0f} sessions more would show a difference of δ with prob" in missing.summary
-    same = decide(rankers["good"], rankers["good"], smallest=0.1, **case)
+    same = cf.decide(rankers["good"], rankers["good"], smallest=0.1, **case)
     assert same.summary.endswith("both rankers give the same DCG, whatever is clicked.")
 
 
@@ -352,29 +325,28 @@ def test_a_cutoff_leaves_clicks_and_displays_out() -> None:
     log, shares, rankers = world(50, 50)
     top, table = log.rank <= 2, shares.rank <= 2
     names = ("document", "rank", "impressions", "clicks", "propensity")
-    cut = ClickLog(**{n: getattr(log, n)[top] for n in names}, sessions=log.sessions, offsets=log.offsets)
-    less = DisplayShares(
+    cut = cf.ClickLog(**{n: getattr(log, n)[top] for n in names}, sessions=log.sessions, offsets=log.offsets)
+    less = cf.DisplayShares(
         **{n: getattr(shares, n)[table] for n in ("document", "rank", "share")}, offsets=shares.offsets
     )
     short = curve(THETA[:2], [row[:2] for row in COVARIANCE[:2]])
     case = {"curve": short, "smallest": 0.1}
-    found = decide(rankers["good"], rankers["bad"], log=log, shares=shares, cutoff=2, **case)
-    loops = decide(rankers["good"], rankers["bad"], log=cut, shares=less, **case)
+    found = cf.decide(rankers["good"], rankers["bad"], log=log, shares=shares, cutoff=2, **case)
+    loops = cf.decide(rankers["good"], rankers["bad"], log=cut, shares=less, **case)
     assert found.summary == loops.summary
     assert found.n_clicks == int(log.clicks[top].sum())
-    with pytest.raises(ValueError, match=r"^curve: θ of rank 3.*it ends above; .*cutoff=2"):
-        decide(rankers["good"], rankers["bad"], log=log, shares=shares, **case)
+    refuses("curve: θ of rank 3", cf.decide, rankers["good"], rankers["bad"], log=log, shares=shares, **case)
 
 
 def test_an_estimate_above_rank_one_is_taken_as_it_is() -> None:
     log, shares, rankers = world(50, 50)
     above = [1.0, 1.25, 0.3]
-    found = decide(rankers["good"], rankers["bad"], log=log, shares=shares, curve=curve(above), smallest=0.1)
-    table = {(int(d), int(k)): float(s) for d, k, s in zip(shares.document, shares.rank, shares.share, strict=True)}
+    found = cf.decide(rankers["good"], rankers["bad"], log=log, shares=shares, curve=curve(above), smallest=0.1)
+    table = table_of(shares)
     exposure = [
         math.fsum(s * above[k - 1] for (e, k), s in table.items() if e == d) for d in range(int(log.offsets[-1]))
     ]
-    terms = list(zip(log.document.tolist(), log.rank.tolist(), log.clicks.tolist(), strict=True))
+    terms = clicks_of(log)
     gap = (rankers["good"] - rankers["bad"]).lam.tolist()
     assert found.difference == pytest.approx(
         oracles.paired_difference(terms, gap, exposure, log.sessions.tolist()), rel=1e-12
@@ -382,7 +354,7 @@ def test_an_estimate_above_rank_one_is_taken_as_it_is() -> None:
 
 
 LOG, SHARES, RANKERS = world(5, 4)
-SHORT = rank_weights([1.0, 2.0], [0, 2], metric=dcg())
+SHORT = cf.rank_weights([1.0, 2.0], [0, 2], metric=cf.dcg())
 GOOD = {
     "new": RANKERS["good"],
     "production": RANKERS["bad"],
@@ -392,68 +364,41 @@ GOOD = {
     "user": USER,
 }
 UNLINKED = PropensityCurve(
-    method="given",
-    log_ratio=np.zeros(3),
-    covariance=np.zeros((3, 3)),
-    component=np.array([0, 0, 1]),
-    clicks=np.ones(3),
-    notes=("Rank 3 is alone.",),
-)
+    method="given", log_ratio=np.zeros(3), covariance=np.zeros((3, 3)), component=np.array([0, 0, 1]),
+    clicks=np.ones(3), notes=("Rank 3 is alone.",),
+)  # fmt: skip
 UNSURE = curve(covariance=[[0.0, 0.0, 0.0], [0.0, 0.1, 0.0], [0.0, 0.0, math.nan]])
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "message"),
+    ("change", "message"),
     [
-        ({"new": np.ones(20)}, TypeError, "new is ndarray: expected RankWeights, what rank_weights("),
-        ({"production": None}, TypeError, "production is NoneType: expected RankWeights"),
-        ({"log": 3}, TypeError, "log is int: expected ClickLog or Events"),
-        ({"shares": 3}, TypeError, "shares is int: expected DisplayShares or Events"),
-        ({"user": None}, TypeError, "curve, user: give one of the two"),
-        ({"curve": curve()}, TypeError, "curve, user: give one of the two"),
+        ({"new": np.ones(20)}, "new is ndarray: expected RankWeights, what rank_weights("),
+        ({"production": None}, "production is NoneType: expected RankWeights"),
+        ({"log": 3}, "log is int: expected ClickLog or Events"),
+        ({"shares": 3}, "shares is int: expected DisplayShares or Events"),
+        ({"user": None}, "curve, user: give one of the two"),
+        ({"curve": curve()}, "curve, user: give one of the two"),
+        ({"user": None, "curve": USER}, "curve is PositionBasedUser: expected PropensityCurve or"),
         (
-            {"user": None, "curve": USER},
-            TypeError,
-            "curve is PositionBasedUser: expected PropensityCurve or TrustCurve, as estimators",
+            {"new": cf.rank_weights(np.ones(20), LOG.offsets, metric=cf.dcg(3))},
+            "new: its metric is DCG@3, that",
         ),
+        ({"new": SHORT}, "new: it has 2 documents, the log has 20: rank those of the log"),
+        ({"production": SHORT}, "production: it has 2 documents, the log has 20"),
         (
-            {"new": rank_weights(np.ones(20), LOG.offsets, metric=dcg(3))},
-            ValueError,
-            "new: its metric is DCG@3, that of production DCG: compare by one",
-        ),
-        ({"new": SHORT}, ValueError, "new: it has 2 documents, the log has 20: rank those of the log"),
-        ({"production": SHORT}, ValueError, "production: it has 2 documents, the log has 20"),
-        (
-            {"shares": DisplayShares(document=[0], rank=[1], share=[1.0], offsets=[0, 20])},
-            ValueError,
+            {"shares": cf.DisplayShares(document=[0], rank=[1], share=[1.0], offsets=[0, 20])},
             "shares: its offsets are not those of the log: use the same lists",
         ),
-        ({"smallest": 0}, ValueError, "smallest is 0: expected a finite number > 0"),
-        ({"smallest": math.nan}, ValueError, "smallest is nan: expected a finite number > 0"),
-        ({"level": 1}, ValueError, "level is 1: expected a number > 0 and < 1"),
-        ({"spend": 0}, ValueError, "spend is 0: expected a number > 0 and <= 1"),
-        ({"ceiling": 2}, ValueError, "ceiling is 2: expected a number > 0 and <= 1"),
-        ({"by": "week"}, ValueError, "by is 'week': choose one of 'period'"),
-        ({"by": "period"}, TypeError, "log: periods and displays are told by Events; give log=events.part(…)"),
-        ({"ab_test": ("A", "B")}, TypeError, "ab_test: the sessions of a ranker are told by Events; give log="),
-        ({"cutoff": 0}, ValueError, "cutoff is 0: expected a whole number of at least 1"),
-        (
-            {"user": None, "curve": UNLINKED},
-            ValueError,
-            "curve: θ of rank 3, where documents were displayed, is not known, for it cannot be compared with rank 1; "
-            "leave displays from there on out, by cutoff=2, or estimate it. Rank 3 is alone.",
-        ),
-        (
-            {"user": None, "curve": UNSURE},
-            ValueError,
-            "curve: its covariance is not known at rank 3, as from the clicks of a single query; estimate it",
-        ),
+        ({"by": "period"}, "log: periods and displays are told by Events; give log=events.part(…)"),
+        ({"ab_test": ("A", "B")}, "ab_test: the sessions of a ranker are told by Events; give log="),
+        ({"user": None, "curve": UNLINKED}, "curve: θ of rank 3, where documents were displayed, is not"),
+        ({"user": None, "curve": UNSURE}, "curve: its covariance is not known at rank 3, as from the"),
     ],
 )
-def test_messages(change: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_messages(change: dict[str, Any], message: str) -> None:
     arguments = {**GOOD, **change}
-    with pytest.raises(error, match="^" + re.escape(message)):
-        decide(arguments.pop("new"), arguments.pop("production"), **arguments)
+    refuses(message, cf.decide, arguments.pop("new"), arguments.pop("production"), **arguments)
 
 
 def test_messages_about_displays_and_sessions() -> None:
@@ -461,18 +406,15 @@ def test_messages_about_displays_and_sessions() -> None:
     d, k = int(LOG.document[term]), int(LOG.rank[term])
     case = {name: value for name, value in GOOD.items() if name not in ("new", "production")}
     others = SHARES.document != d
-    without = DisplayShares(
+    without = cf.DisplayShares(
         **{n: getattr(SHARES, n)[others] for n in ("document", "rank", "share")}, offsets=SHARES.offsets
     )
     message = f"shares: document {d} has no share at rank {k}, where log.clicks[{term}] is {LOG.clicks[term]}: give the"
-    with pytest.raises(ValueError, match="^" + re.escape(message)):
-        decide(RANKERS["good"], RANKERS["bad"], **{**case, "shares": without})
-    blind = PositionBasedUser([0.0] * 3)
+    refuses(message, cf.decide, RANKERS["good"], RANKERS["bad"], **{**case, "shares": without})
+    blind = cf.PositionBasedUser([0.0] * 3)
     message = f"exposure of document {d} is 0, but log.clicks[{term}] is {LOG.clicks[term]}: it can be examined"
-    with pytest.raises(ValueError, match="^" + re.escape(message)):
-        decide(RANKERS["good"], RANKERS["bad"], **{**case, "user": blind})
-    silent = ClickLog(
+    refuses(message, cf.decide, RANKERS["good"], RANKERS["bad"], **{**case, "user": blind})
+    silent = cf.ClickLog(
         document=[], rank=[], impressions=[], clicks=[], propensity=[], sessions=[0] * 5, offsets=LOG.offsets
     )
-    with pytest.raises(ValueError, match=r"^log: there is no session in the log, so nothing can be decided"):
-        decide(RANKERS["good"], RANKERS["bad"], **{**case, "log": silent})
+    refuses("log: there is no session", cf.decide, RANKERS["good"], RANKERS["bad"], **{**case, "log": silent})

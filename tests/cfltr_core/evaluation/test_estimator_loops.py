@@ -11,14 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import Counts, counts, log_of
 
-from cfltr_core import (
-    PositionBasedUser,
-    clipped,
-    ips,
-    naive,
-    power_examination,
-    self_normalised,
-)
+import cfltr_core as cf
 
 # The session-wise reference runs through every way of handing out the clicks: few sessions, short lists.
 SMALL = counts(longest=3, most_sessions=3)
@@ -32,20 +25,20 @@ def test_estimates(problem: Counts, unit: str, seed: int, cap: float) -> None:
     n = sum(problem.sessions)
     observed = (problem.clicks, problem.offsets, problem.sessions)
     assume(n > 0)
-    log = log_of(problem, PositionBasedUser(power_examination(1.0)))
+    log = log_of(problem, cf.PositionBasedUser(cf.power_examination(1.0)))
     lam = np.random.default_rng(seed).normal(size=problem.offsets[-1])
     inverse = [1 / THETA[r] if r else 0.0 for r in problem.rank]
     for found, weight in (
-        (ips(log, lam=lam, unit=unit), inverse),
-        (naive(log, lam=lam, unit=unit), [1.0 if r else 0.0 for r in problem.rank]),
-        (clipped(log, lam=lam, cap=cap, unit=unit), [min(w, cap) for w in inverse]),
+        (cf.ips(log, lam=lam, unit=unit), inverse),
+        (cf.naive(log, lam=lam, unit=unit), [1.0 if r else 0.0 for r in problem.rank]),
+        (cf.clipped(log, lam=lam, cap=cap, unit=unit), [min(w, cap) for w in inverse]),
     ):
         a = [w * v for w, v in zip(weight, lam, strict=True)]
         value = math.fsum(c * b for c, b in zip(problem.clicks, a, strict=True)) / n
         expected = oracles.standard_error(unit, *observed, a, value, n)
         np.testing.assert_allclose([found.value, found.standard_error], [value, expected], **CLOSE)
         assert (found.n_sessions, found.n_clicks) == (n, sum(problem.clicks))
-    found = self_normalised(log, lam=lam, unit=unit)
+    found = cf.self_normalised(log, lam=lam, unit=unit)
     total = math.fsum(c * w for c, w in zip(problem.clicks, inverse, strict=True))
     if total == 0:
         assert math.isnan(found.value)

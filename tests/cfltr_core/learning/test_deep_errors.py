@@ -9,20 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from refusals import refuses
 from torch import nn
 
-from cfltr_core import (
-    ClickLog,
-    RankWeight,
-    average_rank,
-    dcg,
-    fit_deep,
-    fit_lambdaloss,
-    fit_propdcg,
-    precision,
-    rbp,
-    two_layer,
-)
+import cfltr_core as cf
 from cfltr_core.learning.course import TrainingDiverged
 
 CUTS = [0, 2, 5]
@@ -30,8 +20,8 @@ FIELDS: dict[str, Any] = {
     "document": [0, 1, 3], "rank": [1, 2, 1], "impressions": [4, 4, 2], "clicks": [3, 1, 2],
     "propensity": [1.0, 0.5, 1.0], "sessions": [4, 2], "offsets": CUTS,
 }  # fmt: skip
-LOG = ClickLog(**FIELDS)
-SILENT = ClickLog(**{**FIELDS, "clicks": [0, 0, 0]})
+LOG = cf.ClickLog(**FIELDS)
+SILENT = cf.ClickLog(**{**FIELDS, "clicks": [0, 0, 0]})
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [0.5, 0.5], [1.0, 3.0]])
 
 
@@ -60,84 +50,69 @@ def broken(row: int, column: int, value: float) -> np.ndarray:
 
 
 # What the message begins with; what fit_deep alone refuses, and what every training refuses that takes such a course.
-DEEP: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"metric": RankWeight("log", np.log)}, ValueError, "rank weight 'log' has no derivative"),
-    ({"method": "majorise", "metric": RankWeight("s", np.sin, derivative=np.cos)}, ValueError, "rank weight 's' decr"),
-    ({"steps": 1.5}, ValueError, "steps is 1.5"),
-    ({"steps": 3, "epochs": 2}, ValueError, "epochs is 2 and steps is 3: give one of the two"),
-    ({"module": 3}, TypeError, "module is int"),
+DEEP: list[tuple[dict[str, Any], str]] = [
+    ({"metric": cf.RankWeight("log", np.log)}, "rank weight 'log' has no derivative"),
+    ({"method": "majorise", "metric": cf.RankWeight("s", np.sin, derivative=np.cos)}, "rank weight 's' decr"),
+    ({"steps": 3, "epochs": 2}, "epochs is 2 and steps is 3: give one of the two"),
+    ({"module": 3}, "module is int"),
 ]
-COURSE: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"learning_rate": -1.0}, ValueError, "learning_rate is -1.0"),
-    ({"learning_rate": [(2, 0.1), (1, 0.0)]}, ValueError, "learning_rate[1][1] is 0.0"),
-    ({"learning_rate": [(0, 0.1)]}, ValueError, "learning_rate[0][0] is 0"),
-    ({"learning_rate": [0.1, 0.01]}, ValueError, "learning_rate[0] is 0.1: expected (length, rate)"),
-    ({"learning_rate": []}, ValueError, "learning_rate: expected a rate, or (length, rate)"),
-    ({"patience": 0, "validation": (X, LOG)}, ValueError, "patience is 0"),
-    ({"patience": 3}, ValueError, "patience: there is no validation to watch"),
-    ({"validation": LOG}, ValueError, "validation: expected (features, log)"),
-    ({"validation": (X, SILENT)}, ValueError, "validation: log: there is no click in"),
-    ({"validation": (X[1:], LOG)}, ValueError, "validation: features: expected shape (5,"),
-    ({"validation": (X[:, :1], LOG)}, ValueError, "validation: has 1 features, those to learn from are 2"),
-    ({"device": "cuda:7"}, ValueError, "device is 'cuda:7': what this machine has is 'cpu'"),
-    ({"seed": -1}, ValueError, "seed is -1"),
-    ({"seed": "one"}, TypeError, "seed is str"),
+COURSE: list[tuple[dict[str, Any], str]] = [
+    ({"learning_rate": -1.0}, "learning_rate is -1.0"),
+    ({"learning_rate": [(2, 0.1), (1, 0.0)]}, "learning_rate[1][1] is 0.0"),
+    ({"learning_rate": [(0, 0.1)]}, "learning_rate[0][0] is 0"),
+    ({"learning_rate": [0.1, 0.01]}, "learning_rate[0] is 0.1: expected (length, rate)"),
+    ({"learning_rate": []}, "learning_rate: expected a rate, or (length, rate)"),
+    ({"patience": 3}, "patience: there is no validation to watch"),
+    ({"validation": LOG}, "validation: expected (features, log)"),
+    ({"validation": (X, SILENT)}, "validation: log: there is no click in"),
+    ({"validation": (X[1:], LOG)}, "validation: features: expected shape (5,"),
+    ({"validation": (X[:, :1], LOG)}, "validation: has 1 features, those to learn from are 2"),
+    ({"device": "cuda:7"}, "device is 'cuda:7': what this machine has is 'cpu'"),
+    ({"seed": -1}, "seed is -1"),
+    ({"seed": "one"}, "seed is str"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("learner", "changes", "kind", "message"),
-    [*((fit_deep, *row) for row in DEEP + COURSE), *((fit_lambdaloss, *row) for row in COURSE)],
+    ("learner", "changes", "message"),
+    [*((cf.fit_deep, *row) for row in DEEP + COURSE), *((cf.fit_lambdaloss, *row) for row in COURSE)],
 )
-def test_message_before_any_work(learner: Any, changes: dict[str, Any], kind: type[Exception], message: str) -> None:
-    with pytest.raises(kind, match=r"^" + re.escape(message)):
-        learner(X, LOG, **{"module": Refusing(2, 1), **changes})
+def test_message_before_any_work(learner: Any, changes: dict[str, Any], message: str) -> None:
+    refuses(message, learner, X, LOG, **{"module": Refusing(2, 1), **changes})
 
 
-def test_the_unbroken_arguments_are_accepted() -> None:
-    accepted = fit_deep(X, LOG, module=two_layer(2), epochs=1, validation=(X, LOG), patience=1, metric=rbp(0.5))
-    assert accepted.steps == 1
-
-
-@pytest.mark.parametrize("metric", [precision(2), dcg(2), dcg(19)])
-def test_a_metric_that_jumps_is_refused_with_the_remedy(metric: RankWeight) -> None:
+@pytest.mark.parametrize("metric", [cf.precision(2), cf.dcg(2), cf.dcg(19)])
+def test_a_metric_that_jumps_is_refused_with_the_remedy(metric: cf.RankWeight) -> None:
     k = int(metric.name.partition("@")[2])
     message = rf"^metric: {metric.name} jumps between ranks {k} and {k + 1}, .*fit_lambdaloss\(…, cutoff={k}\)"
     with pytest.raises(ValueError, match=message):
-        fit_deep(X, LOG, module=Refusing(2, 1), metric=metric)
+        cf.fit_deep(X, LOG, module=Refusing(2, 1), metric=metric)
     with pytest.raises(ValueError, match="or fit_lambdaloss for DCG with one"):
-        fit_propdcg(X, LOG, metric=metric)
+        cf.fit_propdcg(X, LOG, metric=metric)
 
 
-@pytest.mark.parametrize("metric", [rbp(1e-3), rbp(0.999), average_rank(), dcg()])
-def test_a_metric_that_only_bends_is_learnt(metric: RankWeight) -> None:
-    assert fit_deep(X, LOG, module=two_layer(2), epochs=1, metric=metric).steps == 1
+@pytest.mark.parametrize("metric", [cf.rbp(1e-3), cf.rbp(0.999), cf.average_rank(), cf.dcg()])
+def test_a_metric_that_only_bends_is_learnt(metric: cf.RankWeight) -> None:
+    assert cf.fit_deep(X, LOG, module=cf.two_layer(2), epochs=1, metric=metric).steps == 1
 
 
 @pytest.mark.parametrize(
     ("module", "message"),
     [
-        (Returning(lambda s: s.sum()), r"module: returned shape \(\) for 5 documents: it must map"),
-        (Returning(lambda s: s / 0), "module: the score of document 0 is -?(inf|nan) before any training"),
-        (nn.Linear(3, 1), r"module: could not score features of shape \(5, 2\) \("),
+        (Returning(lambda s: s.sum()), "module: returned shape () for 5 documents: it must map"),
+        (Returning(lambda s: s / 0), "module: the score of document 0 is "),
+        (nn.Linear(3, 1), "module: could not score features of shape (5, 2) ("),
         (nn.ReLU(), "module: has no weights that could be learnt"),
         (nn.Linear(2, 1).requires_grad_(False), "module: has no weights that could be learnt"),
     ],
 )
 def test_a_module_that_cannot_be_trained(module: nn.Module, message: str) -> None:
-    with pytest.raises(ValueError, match=rf"^{message}"):
-        fit_deep(X, LOG, module=module)
+    refuses(message, cf.fit_deep, X, LOG, module=module)
 
 
 def test_features_beyond_the_precision_of_the_module() -> None:
     for value in (1e300, -1e300):
-        with pytest.raises(ValueError, match=r"^features: 1e\+300 is too large for the float32 of the module"):
-            fit_deep(broken(4, 1, value), LOG, module=two_layer(2))
-
-
-def test_a_click_that_no_one_could_see() -> None:
-    with pytest.raises(ValueError, match=r"^propensity\[1\] is 0\.0: the document was clicked"):
-        ClickLog(**{**FIELDS, "propensity": [1.0, 0.0, 1.0]})
+        refuses("features: 1e+300 is too large for the", cf.fit_deep, broken(4, 1, value), LOG, module=cf.two_layer(2))
 
 
 class Failing(nn.Linear):
@@ -162,7 +137,7 @@ class Failing(nn.Linear):
 def test_scores_that_are_not_finite_name_the_step_and_leave_the_last_good_weights(n: int) -> None:
     net = Failing(n)
     with pytest.raises(TrainingDiverged) as found:
-        fit_deep(X, LOG, module=net, batch_documents=1, learning_rate=0.1)
+        cf.fit_deep(X, LOG, module=net, batch_documents=1, learning_rate=0.1)
     epoch = (n + 1) // 2
     assert str(found.value).startswith(f"scores are not finite in epoch {epoch}, step {n}: lower learning_rate")
     assert isinstance(found.value, RuntimeError)
@@ -176,16 +151,18 @@ def test_scores_that_are_not_finite_name_the_step_and_leave_the_last_good_weight
 @pytest.mark.parametrize("validation", [None, (X, LOG)])
 @pytest.mark.parametrize("rate", [1e30, 3e38])
 def test_a_rate_that_is_far_too_large(rate: float, validation: Any) -> None:
-    net = two_layer(2, activation="relu")
+    net = cf.two_layer(2, activation="relu")
     with pytest.raises(TrainingDiverged, match=r"^(weights|scores|scores of the validation) are not finite in epoch "):
-        fit_deep(X, LOG, module=net, optimizer="sgd", learning_rate=rate, validation=validation)
+        cf.fit_deep(X, LOG, module=net, optimizer="sgd", learning_rate=rate, validation=validation)
     assert all(bool(torch.isfinite(p).all()) for p in net.parameters())
 
 
-TWO_LAYERS = {"module": lambda: two_layer(2)}
+TWO_LAYERS = {"module": lambda: cf.two_layer(2)}
 
 
-@pytest.mark.parametrize("fit", [fit_lambdaloss, *(partial(each, **TWO_LAYERS) for each in (fit_deep, fit_lambdaloss))])
+@pytest.mark.parametrize(
+    "fit", [cf.fit_lambdaloss, *(partial(each, **TWO_LAYERS) for each in (cf.fit_deep, cf.fit_lambdaloss))]
+)
 def test_progress_is_one_line_and_none_where_nobody_looks(fit: Any, capsys: pytest.CaptureFixture[str]) -> None:
     fit(X, LOG, epochs=2)
     assert capsys.readouterr() == ("", "")

@@ -9,6 +9,7 @@ import numpy as np
 import oracles
 import pytest
 import torch
+from refusals import refuses
 from torch import nn
 
 from cfltr_core import two_layer
@@ -47,12 +48,8 @@ def test_the_scores_are_those_of_the_formula(activation: str, monkeypatch: pytes
     np.testing.assert_allclose(score(net, X), flat(column, 20).detach().numpy(), rtol=1e-14)
 
 
-@pytest.mark.oracle(
-    "networks.DeepFit.decision_function",
-    "networks.DeepFit.weights",
-    "networks.DeepFit.save",
-    "networks.DeepFit.load",
-)
+@pytest.mark.oracle("networks.DeepFit.decision_function", "networks.DeepFit.weights", "networks.DeepFit.save",
+                    "networks.DeepFit.load")  # fmt: skip
 def test_a_fit_is_read_as_it_was_saved(tmp_path: Path) -> None:
     fit = fit_of(two_layer(3, 4, activation="tanh"))
     path = tmp_path / "new" / "fit.npz"
@@ -76,16 +73,14 @@ def test_a_fit_is_read_as_it_was_saved(tmp_path: Path) -> None:
 def test_another_network_is_read_with_its_module(tmp_path: Path) -> None:
     fit = fit_of(nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 1, bias=False)))
     fit.save(tmp_path / "fit.npz")
-    with pytest.raises(ValueError, match=r"^module is None, but fit\.npz does not hold a two_layer: give the network"):
-        DeepFit.load(tmp_path / "fit.npz")
+    refuses("module is None, but fit.npz does not hold a two_layer: give the", DeepFit.load, tmp_path / "fit.npz")
     mine = nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 1, bias=False))
     was = weights_of(mine)
     for module in (mine, lambda: nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 1, bias=False))):
         again = DeepFit.load(tmp_path / "fit.npz", module)
         assert again.decision_function(X).tolist() == fit.decision_function(X).tolist()
     assert weights_of(mine) == was
-    with pytest.raises(ValueError, match=r"^module: has other weights than fit\.npz \("):
-        DeepFit.load(tmp_path / "fit.npz", two_layer(3))
+    refuses("module: has other weights than fit.npz (", DeepFit.load, tmp_path / "fit.npz", two_layer(3))
 
 
 @pytest.mark.parametrize(
@@ -100,8 +95,7 @@ def test_another_network_is_read_with_its_module(tmp_path: Path) -> None:
 def test_what_is_no_two_layer_is_not_taken_for_one(tmp_path: Path, module: nn.Module) -> None:
     fit = fit_of(module)
     fit.save(tmp_path / "fit.npz")
-    with pytest.raises(ValueError, match=r"^module is None"):
-        DeepFit.load(tmp_path / "fit.npz")
+    refuses("module is None", DeepFit.load, tmp_path / "fit.npz")
     assert DeepFit.load(tmp_path / "fit.npz", module).decision_function(X).tolist() == fit.decision_function(X).tolist()
 
 
@@ -141,14 +135,9 @@ def test_nothing_is_left_of_a_file_that_could_not_be_written(tmp_path: Path, mon
 
 
 def test_messages() -> None:
-    with pytest.raises(ValueError, match=r"^features: expected shape \(n_docs, 3\), got \(2, 2\)"):
-        fit_of(two_layer(3, 4)).decision_function([[1.0, 2.0]] * 2)
-    with pytest.raises(TypeError, match=r"^module is str: give a torch.nn.Module, or a function that makes one"):
-        built("two_layer")
-    with pytest.raises(TypeError, match=r"^module is a function that returns int: give"):
-        built(lambda: 3)
+    refuses("features: expected shape (n_docs, 3), got (2", fit_of(two_layer(3, 4)).decision_function, [[1.0, 2.0]] * 2)
+    refuses("module is str: give a torch", built, "two_layer")
+    refuses("module is a function that returns int: give", built, lambda: 3)
     for wrong in (torch.zeros(3), torch.zeros(4, 2), torch.zeros(1, 4), torch.zeros(())):
-        with pytest.raises(ValueError, match=r"^module: returned shape \(.*\) for 4 documents: it must map"):
-            flat(wrong, 4)
-    with pytest.raises(ValueError, match=r"^module: returned tuple for 4 documents"):
-        flat((torch.zeros(4),), 4)
+        refuses("module: returned shape (", flat, wrong, 4)
+    refuses("module: returned tuple for 4 documents", flat, (torch.zeros(4),), 4)

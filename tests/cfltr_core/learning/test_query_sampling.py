@@ -26,14 +26,9 @@ DOCUMENT = [0, 2, 4, 5, 6, 6, 11, 12, 16, 18]
 CLICKS = [3, 1, 2, 0, 4, 2, 1, 7, 2, 1]
 PROPENSITY = [1.0, 0.25, 1.0, 0.5, 0.2, 0.5, 0.1, 0.5, 1 / 7, 0.5]
 LOG = ClickLog(
-    document=DOCUMENT,
-    rank=[1, 4, 1, 2, 5, 2, 7, 2, 5, 2],
-    impressions=[9] * 10,
-    clicks=CLICKS,
-    propensity=PROPENSITY,
-    sessions=[9, 9, 9, 9, 9],
-    offsets=OFFSETS,
-)
+    document=DOCUMENT, rank=[1, 4, 1, 2, 5, 2, 7, 2, 5, 2], impressions=[9] * 10, clicks=CLICKS, propensity=PROPENSITY,
+    sessions=[9, 9, 9, 9, 9], offsets=OFFSETS,
+)  # fmt: skip
 MASS = [c / p / sum(CLICKS) for c, p in zip(CLICKS, PROPENSITY, strict=True)]
 
 
@@ -145,36 +140,20 @@ def test_training_follows_the_algorithm(kind: str, optimizer: str, runs: int, ba
             np.testing.assert_allclose(path.average[k, run, j], average, rtol=1e-9, atol=1e-11)
 
 
-def test_a_grid_equals_single_runs_and_a_longer_run_begins_as_a_shorter() -> None:
-    rates = [0.01, 0.1, 1.0]
+@pytest.mark.parametrize(("runs", "batch"), [(1, 1), (3, 2)])
+def test_a_longer_run_begins_as_a_shorter_and_single_precision_is_taken_to_double(runs: int, batch: int) -> None:
     for sampler in (click_sampler(LOG, "countersample"), click_sampler(LOG, "ips", replacement=False),
                     query_sampler(LOG, gradient_bounds_of=X)):  # fmt: skip
-        for runs, batch in ((1, 1), (3, 2)):
 
-            def train(rates, steps, features=X, sampler=sampler, runs=runs, batch=batch, **more):
-                rng = np.random.default_rng(8)
-                return train_sgd(
-                    features, sampler, learning_rates=rates, steps=steps, rng=rng, runs=runs, batch=batch, **more
-                )
+        def train(steps, features=X, sampler=sampler, **more):
+            given = {"learning_rates": [0.01, 0.1], "runs": runs, "batch": batch, **more}
+            return train_sgd(features, sampler, steps=steps, rng=np.random.default_rng(8), **given)
 
-            grid = train(rates, 60, record=[15, 60])
-            for j, rate in enumerate(rates):
-                single = train(rate, 60)
-                np.testing.assert_allclose(single.average[0, :, 0], grid.average[1, :, j], rtol=1e-9, atol=1e-12)
-            np.testing.assert_array_equal(train(rates, 15).last[0], grid.last[0])
-            assert not np.allclose(grid.last[1, 0], grid.last[0, 0])
-            short = X.astype(np.float32)
-            np.testing.assert_array_equal(train(0.1, 9, short).last, train(0.1, 9, short.astype(float)).last)
-
-
-def test_draws_follow_the_law() -> None:
-    sampler, steps = query_sampler(LOG, gradient_bounds_of=X), 20_000
-    path = train_sgd(X, sampler, learning_rates=0.1, steps=steps, rng=np.random.default_rng(8))
-    width = np.diff(OFFSETS)
-    wanted = sampler.probability @ width
-    spread = math.sqrt(sampler.probability @ (width - wanted) ** 2 / steps)
-    assert abs(path.documents[0, 0] / steps - wanted) < 4 * spread
-    assert repr(sampler) == "QuerySampler(5 queries)"
+        whole = train(60, record=[15, 60])
+        np.testing.assert_array_equal(train(15).last[0], whole.last[0])
+        assert not np.allclose(whole.last[1, 0], whole.last[0, 0])
+        short = X.astype(np.float32)
+        np.testing.assert_array_equal(train(9, short).last, train(9, short.astype(float)).last)
 
 
 def literal_step(w: list[float], cap: float) -> np.ndarray:
@@ -237,9 +216,8 @@ def test_capped_and_mixed_steps_have_the_mean_gradient(
             assert np.abs(mean - literal_step(w.tolist(), math.inf)).max() > 0.01
 
 
-@pytest.mark.oracle(
-    "samplers.ClickSampler.draws", "samplers.QuerySampler.draws", "samplers.Draws.lists_of", "samplers.matched"
-)
+@pytest.mark.oracle("samplers.ClickSampler.draws", "samplers.QuerySampler.draws", "samplers.Draws.lists_of",
+                    "samplers.matched")  # fmt: skip
 def test_what_is_drawn_from() -> None:
     """Items with their lists and clicked documents, one click each or all of a query."""
     members = [list(range(low, high)) for low, high in pairwise(OFFSETS)]

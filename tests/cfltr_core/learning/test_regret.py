@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import oracles
 import pytest
 from ragged_logs import CLICKS, DOCUMENT, OFFSETS, PROPENSITY, clicks_in
-from small_logs import LOG as SMALL
-from small_logs import SILENT, X
 
 from cfltr_core import RankingData, certified_optimum, click_sampler, evaluation_steps, label_log, regret, train_sgd
-from cfltr_core.learning.certified import CertifiedOptimum, surrogate_risk
+from cfltr_core.learning.certified import surrogate_risk
 from cfltr_core.learning.regret import Regret
 from cfltr_core.learning.sgd import SGDPath
 
@@ -39,12 +36,8 @@ def risk_of(w: np.ndarray, x: np.ndarray = FEATURES) -> float:
     return math.fsum(parts)
 
 
-@pytest.mark.oracle(
-    "certified.certified_optimum",
-    "certified.CertifiedOptimum.floor",
-    "certified.CertifiedOptimum.weights",
-    "certified.surrogate_risk",
-)
+@pytest.mark.oracle("certified.certified_optimum", "certified.CertifiedOptimum.floor",
+                    "certified.CertifiedOptimum.weights", "certified.surrogate_risk")  # fmt: skip
 @pytest.mark.parametrize("seed", range(6))
 def test_a_single_feature_whose_least_risk_is_known(seed: int) -> None:
     x = np.random.default_rng(seed).normal(size=(17, 1))
@@ -121,9 +114,8 @@ def test_labels_as_a_log() -> None:
     assert math.isclose(LABELS.risk, total / len(relevant), rel_tol=1e-9)
 
 
-@pytest.mark.oracle(
-    "regret.regret", "regret.Regret.log_part", "regret.Regret.training", "regret.Regret.total", "regret.Regret.average"
-)
+@pytest.mark.oracle("regret.regret", "regret.Regret.log_part", "regret.Regret.training", "regret.Regret.total",
+                    "regret.Regret.average")  # fmt: skip
 @pytest.mark.parametrize("iterate", ["average", "last"])
 def test_regret_and_its_split(iterate: str) -> None:
     path = path_of()
@@ -174,74 +166,3 @@ def test_when_to_look(n: int, batch: int, epochs: int, every: int) -> None:
     assert found[-1] * batch >= n * epochs
     path = path_of(steps=int(found[-1]), record=tuple(found.tolist()), batch=batch)
     assert path.steps.tolist() == found.tolist()
-
-
-def test_the_released_schedule() -> None:
-    steps = evaluation_steps(1_000_000)
-    assert (len(steps), steps[0], steps[1], steps[-1]) == (501, 0, 10_000, 5_000_000)
-    assert evaluation_steps(1_000_000, batch=50)[-1] == 100_000
-
-
-NARROW = certified_optimum([[1.0], [0.0], [0.5]], SMALL)
-CASES: dict[str, tuple[type[Exception], Callable[[], object], str]] = {
-    "strengths": (ValueError, lambda: certified_optimum(X, SMALL, strengths=[10.0, 1.0]), r"^strengths is \[10"),
-    "no strengths": (ValueError, lambda: certified_optimum(X, SMALL, strengths=[]), r"^strengths is \[\]: expected"),
-    "strength 0": (ValueError, lambda: certified_optimum(X, SMALL, strengths=[0.0, 1.0]), r"^strengths is \[0"),
-    "optimum, gap": (ValueError, lambda: certified_optimum(X, SMALL, gap=0.0), r"^gap is 0\.0"),
-    "optimum, silent": (ValueError, lambda: certified_optimum(X, SILENT), "^log: there is no click in the log"),
-    "optimum, features": (
-        ValueError,
-        lambda: certified_optimum(X[:2], SMALL),
-        r"^features: expected shape \(3, n_features\)",
-    ),
-    "radius": (ValueError, lambda: BEST.floor(0.0), r"^radius is 0\.0: expected a finite number > 0"),
-    "labels": (ValueError, lambda: label_log(RankingData(X, [0, 0, 0], offsets=[0, 3])), "^data: no document is rel"),
-    "iterate": (
-        ValueError,
-        lambda: regret(path_of(), DATA, label_optimum=LABELS, log_optimum=BEST, iterate="first"),
-        "^iterate is 'first': choose one of 'average', 'last'",
-    ),
-    "cutoff": (
-        ValueError,
-        lambda: regret(path_of(), DATA, label_optimum=LABELS, log_optimum=BEST, cutoff=0),
-        "^cutoff is 0: expected a whole number",
-    ),
-    "path": (
-        ValueError,
-        lambda: regret(
-            path_of(), RankingData(FEATURES[:, :2], GRADES, offsets=OFFSETS), label_optimum=LABELS, log_optimum=BEST
-        ),
-        "^path: it has 3 weights for 2 features",
-    ),
-    "label_optimum": (
-        ValueError,
-        lambda: regret(path_of(), DATA, label_optimum=NARROW, log_optimum=BEST),
-        "^label_optimum: it has 1 weights for 3 features",
-    ),
-    "log_optimum": (
-        ValueError,
-        lambda: regret(path_of(), DATA, label_optimum=LABELS, log_optimum=NARROW),
-        "^log_optimum: it has 1 weights for 3 features",
-    ),
-    "part": (
-        ValueError,
-        lambda: regret(path_of(), DATA, label_optimum=LABELS, log_optimum=BEST).average("log"),
-        "^part is 'log': choose one of 'total', 'training'",
-    ),
-    "nothing but the start": (
-        ValueError,
-        lambda: regret(path_of(record=(0,)), DATA, label_optimum=LABELS, log_optimum=BEST).average(),
-        "^steps: only the weights before the first step",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_message(case: str) -> None:
-    kind, call, message = CASES[case]
-    with pytest.raises(kind, match=message):
-        call()
-
-
-def test_the_maker_of_an_optimum() -> None:
-    assert isinstance(LABELS, CertifiedOptimum)

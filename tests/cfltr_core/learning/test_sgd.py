@@ -111,13 +111,6 @@ def test_every_small_list_of_weights() -> None:
         np.testing.assert_allclose([found, table.probabilities()], [law, law], rtol=0, atol=1e-15)
 
 
-def test_weights_in_single_precision_give_a_table_in_double() -> None:
-    weights = np.array([0.1, 0.7, 0.3, 1e-6], dtype=np.float32)
-    single, double = AliasTable.build(weights), AliasTable.build(weights.astype(np.float64))
-    np.testing.assert_array_equal(single.keep, double.keep)
-    np.testing.assert_array_equal(single.alias, double.alias)
-
-
 @pytest.mark.oracle("sampling.AliasTable", "sampling.AliasTable.draw")
 def test_draws_follow_the_table() -> None:
     keep, alias = [0.25, 1.0, 0.5], [1, 1, 0]

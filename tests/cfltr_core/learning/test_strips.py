@@ -54,9 +54,8 @@ def test_every_rectangle_is_in_one_strip_in_its_order(monkeypatch: pytest.Monkey
     assert strips(ClickedLists(CUTS, np.array([], dtype=int))) == []
 
 
-@pytest.mark.oracle(
-    "strips.Strip.gaps", "strips.Strip.rectangles", "strips.Strip.centres", "bounds.ClickedLists.gaps_of"
-)
+@pytest.mark.oracle("strips.Strip.gaps", "strips.Strip.rectangles", "strips.Strip.centres",
+                    "bounds.ClickedLists.gaps_of")  # fmt: skip
 @pytest.mark.parametrize("block", BLOCKS)
 def test_pairs(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     lists, found = cut(block, monkeypatch)

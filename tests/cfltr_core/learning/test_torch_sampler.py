@@ -10,6 +10,7 @@ import oracles
 import pytest
 import torch
 from ragged_logs import CLICKS, DOCUMENT, PROPENSITY, clicks_in
+from refusals import refuses
 from small_logs import CUTS, X
 from small_logs import LOG as SMALL
 from torch.utils.data import DataLoader, Sampler
@@ -47,15 +48,9 @@ def linear() -> torch.nn.Linear:
 def test_a_linear_module_takes_the_steps_of_train_sgd(name: str, optimizer: str, batch: int) -> None:
     sampler, rate, record = SAMPLERS[name], 0.02, [1, 2, 10, 60]
     path = train_sgd(
-        FEATURES,
-        sampler,
-        learning_rates=rate,
-        steps=60,
-        rng=np.random.default_rng(4),
-        batch=batch,
-        optimizer=optimizer,
-        record=record,
-    )
+        FEATURES, sampler, learning_rates=rate, steps=60, rng=np.random.default_rng(4), batch=batch,
+        optimizer=optimizer, record=record,
+    )  # fmt: skip
     net = linear()
     moves = OPTIMIZERS[optimizer](net.parameters(), lr=rate)
     steps = torch_sampler(sampler, steps=60, batch=batch, seed=4)
@@ -153,8 +148,7 @@ def test_there_is_no_such_step() -> None:
     for items in ([0, 3], -1, []):
         with pytest.raises(IndexError, match=rf"^items are {re.escape(str(np.atleast_1d(items).tolist()))}: expected"):
             lists[items]
-    with pytest.raises(ValueError, match=r"^scores: expected one number for each of 2 documents, got shape \(3,\)"):
-        lists[0].loss(torch.zeros(3))
+    refuses("scores: expected one number for each of 2 documents, got shape (3,)", lists[0].loss, torch.zeros(3))
 
 
 def test_whole_numbers_as_features_become_double_precision() -> None:

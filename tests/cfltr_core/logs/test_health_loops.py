@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from event_damage import frame_of
 from oracles import Event
+from refusals import refuses
 
 import cfltr_core as cf
 from cfltr_core.clicks.event_counts import Events
@@ -117,8 +118,8 @@ def test_redraws_put_the_number_of_queries_so_that_the_mean_is_right(statistic: 
         raise ValueError("no")
 
     assert calibrated_tail(statistic, df, queries, again=refused, redraws=redraws())[1] == queries
-    with pytest.raises(ValueError, match="too small for this test"):
-        calibrated_tail(statistic, df, queries, again=refused, redraws=redraws(alpha=1.0))
+    strict = redraws(alpha=1.0)
+    refuses("counts: the log is too small", calibrated_tail, statistic, df, queries, again=refused, redraws=strict)
 
 
 RANKERS = [cf.DeterministicPolicy(rank * 60, range(0, 181, 3)) for rank in ([1, 2, 3], [2, 3, 1], [3, 1, 2])]
@@ -143,10 +144,8 @@ def test_model_tests_are_walds_of_their_estimates() -> None:
     above, stops = cf.clicks_above_test(pages), stopping_test(pages, redraws=redraws())
     assert stops.p_value == pytest.approx(oracles.hotelling_tail(above.z**2, 1, above.queries), rel=1e-5)
     assert stops.size == above.slope
-    with pytest.raises(ValueError, match="no page was shown in two sessions"):
-        stopping_test(None, redraws=redraws())
-    with pytest.raises(ValueError, match="half: expected True or False"):
-        curves_test(counts, [counts.document < 0], redraws=redraws())
+    refuses("pages: no page was shown in two sessions", stopping_test, None, redraws=redraws())
+    refuses("half: expected True or False", curves_test, counts, [counts.document < 0], redraws=redraws())
 
 
 def shop(seed: int, sessions: int = 6_000) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -257,17 +256,11 @@ def test_without_rows_five_lines_stay_unchecked_and_one_ranker_is_named() -> Non
 def test_bad_arguments_are_named() -> None:
     rows, features = shop(3, sessions=200)
     events, rng = cf.read_events(rows, features, split=None), np.random.default_rng(0)
-    for message, call in {
-        "events is int: expected Events": lambda: cf.check_log(1, rng=rng),
-        "rng is int": lambda: cf.check_log(events, rng=0),
-        "redraws is 1": lambda: cf.check_log(events, rng=rng, redraws=1),
-        "level is 1": lambda: cf.check_log(events, rng=rng, level=1),
-        "source: it has 100 sessions, but events have 200": lambda: cf.check_log(
-            events, rows[rows.session < 100], rng=rng
-        ),
-    }.items():
-        with pytest.raises((TypeError, ValueError), match=message):
-            call()
+    refuses("events is int", cf.check_log, 1, rng=rng)
+    refuses("rng is int", cf.check_log, events, rng=0)
+    refuses("redraws is 1", cf.check_log, events, rng=rng, redraws=1)
+    refuses("level is 1", cf.check_log, events, rng=rng, level=1)
+    refuses("source: it has 100 sessions, but", cf.check_log, events, rows[rows.session < 100], rng=rng)
 
 
 def test_a_report_is_a_table_with_the_worst_first() -> None:

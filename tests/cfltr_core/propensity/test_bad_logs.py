@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 import cfltr_core as cf
 
@@ -137,20 +138,14 @@ def test_a_rank_without_clicks(name: str) -> None:
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_no_click_at_all(name: str) -> None:
-    with pytest.raises(ValueError, match=r"^counts: .*click.*collect more sessions"):
-        ESTIMATORS[name](silent(1, 2, 3))
+    refuses("counts:", ESTIMATORS[name], silent(1, 2, 3))
 
 
 def test_a_pivot_without_clicks_is_not_put_down_to_the_log() -> None:
-    with pytest.raises(
-        ValueError, match=r"^counts: no two ranks can be compared, because this estimate uses only some"
-    ):
-        cf.pivot(silent(1))
+    refuses("counts: no two ranks can be compared, because this estimate uses only some", cf.pivot, silent(1))
     np.testing.assert_array_equal(np.isnan(cf.all_pairs(silent(1)).curve), [False, True, True])
-    with pytest.raises(ValueError, match=r"^counts: there is no click at rank 1.*; collect more sessions$"):
-        cf.click_rates(silent(1))
-    with pytest.raises(ValueError, match=r"^counts: there is no click at rank 1.*; nothing was shown there: number"):
-        cf.click_rates(gap(1))
+    refuses("counts: there is no click at rank 1", cf.click_rates, silent(1))
+    refuses("counts: there is no click at rank 1", cf.click_rates, gap(1))
 
 
 def test_a_power_that_rises_has_one_sign() -> None:
@@ -170,8 +165,7 @@ def test_unequal_page_lengths() -> None:
 def test_two_documents_at_one_rank_of_a_page() -> None:
     fields = {"document": [0, 1, 2], "rank": [1, 1, 2], "impressions": [6] * 3, "clicks": [4, 1, 2]}
     log = cf.ClickLog(**fields, propensity=[1.0, 1.0, 0.5], sessions=[6], offsets=[0, 3])
-    with pytest.raises(ValueError, match=r"^logs: documents 0 and 1 of query 0 both stood at rank 1"):
-        cf.dual_learning(log, np.eye(3), rng=np.random.default_rng(0))
+    refuses("logs: documents 0 and 1 of query 0 both", cf.dual_learning, log, np.eye(3), rng=np.random.default_rng(0))
 
 
 def logs_of(*clicks: list[int]) -> list[cf.ClickLog]:
@@ -211,13 +205,9 @@ def test_a_context_with_clicks_on_one_side_names_the_rank() -> None:
 
 def test_clicks_above_of_one_ranker_and_of_pages_that_are_shown_once() -> None:
     one = cf.count_pages([0, 0, 1, 1], [[0, 1], [0, 1], [2, 3], [2, 3]], clicked=[[1, 0], [0, 1], [1, 1], [0, 0]])
-    with pytest.raises(
-        ValueError, match=r"^counts: no two ranks can be compared, .* show one per cent of the sessions"
-    ):
-        cf.clicks_above_test(one)
+    refuses("counts: no two ranks can be compared", cf.clicks_above_test, one)
     silent = cf.count_pages([0, 0], [[0, 1], [0, 1]], clicked=[[0, 0], [0, 0]])
     with pytest.raises(ValueError, match=r"Shown but never clicked: ranks 1–2; .* collect more sessions\.$"):
         cf.clicks_above_test(silent)
     once = cf.count_pages([0, 0], [[0, 1], [1, 0]], clicked=[[0, 0], [0, 0]])
-    with pytest.raises(ValueError, match=r"^pages: no page was shown in both halves; show pages more than once"):
-        cf.clicks_above_test(once)
+    refuses("pages: no page was shown in both halves; show pages more than once", cf.clicks_above_test, once)

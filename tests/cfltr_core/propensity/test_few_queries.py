@@ -8,35 +8,31 @@ from dataclasses import replace
 import numpy as np
 import oracles
 import pytest
+from refusals import refuses
 
-from cfltr_core.propensity.all_pairs import all_pairs
-from cfltr_core.propensity.conditional_poisson import by_rank, conditional_poisson
+import cfltr_core as cf
+from cfltr_core.propensity.conditional_poisson import by_rank
 from cfltr_core.propensity.curves import PropensityCurve, effective_queries, grouped_curve, student_quantile
-from cfltr_core.propensity.harvesting import adjacent_chain, click_rates, pivot
-from cfltr_core.propensity.strata import DisplayCounts
 
 THETA = np.array([1, 1 / 2, 1 / 3, 1 / 4])
 
 
-def simulated(rng: np.random.Generator, n_queries: int) -> DisplayCounts:
+def simulated(rng: np.random.Generator, n_queries: int) -> cf.DisplayCounts:
     """Three documents a query, at all four ranks; some queries are asked much more often than others."""
     shape = (n_queries, 3, 4)
     query, document, place = np.indices(shape).reshape(3, -1)
     often = rng.choice([10, 40], n_queries)[query]
     liked = rng.uniform(0.05, 0.95, (n_queries, 3))[query, document]
     shown = 1 + rng.poisson(often)
-    return DisplayCounts(
-        query=query,
-        document=3 * query + document,
-        rank=place + 1,
-        impressions=shown,
+    return cf.DisplayCounts(
+        query=query, document=3 * query + document, rank=place + 1, impressions=shown,
         clicks=rng.binomial(shown, liked * THETA[place]),
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.oracle("curves.effective_queries")
-@pytest.mark.parametrize("estimate", [all_pairs, adjacent_chain, click_rates])
-def test_how_many_queries_the_clicks_amount_to(estimate: Callable[[DisplayCounts], PropensityCurve]) -> None:
+@pytest.mark.parametrize("estimate", [cf.all_pairs, cf.adjacent_chain, cf.click_rates])
+def test_how_many_queries_the_clicks_amount_to(estimate: Callable[[cf.DisplayCounts], PropensityCurve]) -> None:
     counts = simulated(np.random.default_rng(1), 7)
     clicks = [[0.0] * 4 for _ in range(7)]
     for q, k, c in zip(counts.query, counts.rank, counts.clicks, strict=True):
@@ -53,7 +49,7 @@ def test_how_many_queries_the_clicks_amount_to(estimate: Callable[[DisplayCounts
 def test_how_many_queries_the_parts_of_the_variance_amount_to() -> None:
     """The conditional Poisson curve: by loops over terms, from its own θ̂."""
     counts = simulated(np.random.default_rng(1), 7)
-    curve = conditional_poisson(counts)
+    curve = cf.conditional_poisson(counts)
     rows = (counts.query, counts.document, counts.rank, counts.impressions, counts.clicks)
     parts = oracles.query_noise(list(zip(*(x.tolist() for x in rows), strict=True)), curve.curve.tolist(), 7)
     assert curve.queries is not None
@@ -67,7 +63,7 @@ def test_how_many_queries_the_parts_of_the_variance_amount_to() -> None:
 def test_the_pivot_counts_the_strata_that_it_used() -> None:
     """Of two documents only the first was shown at rank 1, so that only its query speaks."""
     terms = {"query": [0, 0, 1, 1], "document": [0, 0, 1, 1], "rank": [1, 2, 2, 3], "impressions": [9] * 4}
-    queries = pivot(DisplayCounts(**terms, clicks=[4, 3, 5, 2])).queries
+    queries = cf.pivot(cf.DisplayCounts(**terms, clicks=[4, 3, 5, 2])).queries
     assert queries is not None
     assert queries.tolist() == [1, 1, 0]
 
@@ -92,20 +88,4 @@ def test_intervals_by_the_law_of_student() -> None:
     alone = replace(curve, queries=np.array([9.0, 1.0, 9.0]))
     assert alone.interval()[1].tolist() == [0, np.inf]
     assert alone.ratio(2, 2)[1:] == (1, 1)
-    with pytest.raises(ValueError, match=r"^queries: expected shape \(3,\), got \(2,\)"):
-        replace(curve, queries=np.ones(2))
-
-
-def test_ten_queries_are_covered() -> None:
-    """The normal quantile covers too little with ten queries; Student's holds more, and nearly all that it promises."""
-    rng, hits = np.random.default_rng(2), np.zeros((2, 2))
-    for _ in range(300):
-        counts = simulated(rng, 10)
-        for i, estimate in enumerate((conditional_poisson, all_pairs)):
-            curve = estimate(counts)
-            for j, fit in enumerate((replace(curve, queries=None), curve)):
-                low, high = fit.interval().T
-                hits[i, j] += ((low <= THETA) & (high >= THETA))[1:].mean() / 300
-    assert (hits[:, 0] < 0.93).all()
-    assert (hits[:, 1] > 0.93).all()
-    assert (hits[:, 1] < 0.97).all()
+    refuses("queries: expected shape (3,), got (2,)", replace, curve, queries=np.ones(2))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 
 from cfltr_core import ClickLog, DeterministicPolicy, MixturePolicy, PositionBasedUser, simulate_clicks
 from cfltr_core.propensity.strata import DisplayCounts, count_rows, display_counts
@@ -33,8 +32,7 @@ def rows_of(counts: DisplayCounts) -> list[tuple[int, ...]]:
 def test_counts_are_sorted_into_strata_or_the_row_is_named(rows: list[oracles.Row], data: st.DataObject) -> None:
     fault = oracles.count_fault(rows)
     if fault is not None:
-        with pytest.raises(ValueError, match=re.escape(f"{fault[0]}[{fault[1]}] is ")):
-            of_rows(rows)
+        refuses(f"{fault[0]}[{fault[1]}] is ", of_rows, rows)
         return
     counts = DisplayCounts(**{name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)})
     groups = oracles.strata(rows)
@@ -49,8 +47,7 @@ def test_counts_are_sorted_into_strata_or_the_row_is_named(rows: list[oracles.Ro
         kept = [row for row, keep in zip(sorted(rows), chosen, strict=True) if keep]
         assert rows_of(counts.subset(chosen)) == kept
     else:
-        with pytest.raises(ValueError, match=r"^chosen: no term is chosen"):
-            counts.subset(chosen)
+        refuses("chosen: no term is chosen", counts.subset, chosen)
 
 
 @pytest.mark.oracle("strata.count_rows")
@@ -89,20 +86,16 @@ def test_rows_that_are_refused(change: dict[str, list[float]], message: str) -> 
 
 
 def test_the_first_bad_row_is_named() -> None:
-    with pytest.raises(ValueError, match=r"^rank\[4\] is 0"):
-        count_rows(query=[0] * 6, document=range(6), rank=[1, 2, 3, 4, 0, 0], clicked=[0] * 6)
-    with pytest.raises(ValueError, match=r"^rank: there is no row"):
-        count_rows(query=[], document=[], rank=[], clicked=[])
+    refuses("rank[4] is 0", count_rows, query=[0] * 6, document=range(6), rank=[1, 2, 3, 4, 0, 0], clicked=[0] * 6)
+    refuses("rank: there is no row", count_rows, query=[], document=[], rank=[], clicked=[])
 
 
 def test_a_row_that_occurs_twice_is_named_with_its_twin() -> None:
     with pytest.raises(ValueError, match=r"^rank\[2\] is 3, but row 0 is of the same query, period, document and rank"):
         DisplayCounts(query=[1, 0, 1], document=[5, 5, 5], rank=[3, 3, 3], impressions=[1] * 3, clicks=[0] * 3)
-    with pytest.raises(ValueError, match=r"^rank: there is no row"):
-        DisplayCounts(query=[], document=[], rank=[], impressions=[], clicks=[])
+    refuses("rank: there is no row", DisplayCounts, query=[], document=[], rank=[], impressions=[], clicks=[])
     counts = DisplayCounts(query=[0], document=[5], rank=[3], impressions=[1], clicks=[0])
-    with pytest.raises(ValueError, match=r"^chosen: expected True or False for each of 1 terms"):
-        counts.subset([0])
+    refuses("chosen: expected True or False for each of 1 terms", counts.subset, [0])
 
 
 @pytest.mark.oracle("strata.display_counts")
@@ -122,9 +115,6 @@ def test_a_log_becomes_strata_and_each_period_its_own() -> None:
     other = ClickLog(
         document=[0], rank=[1], impressions=[1], clicks=[0], propensity=[1.0], sessions=[1], offsets=[0, 1]
     )  # fmt: skip
-    with pytest.raises(ValueError, match=r"^logs\[1\] has other offsets than logs\[0\]"):
-        display_counts([logs[0], other])
-    with pytest.raises(ValueError, match=r"^logs: expected a ClickLog"):
-        display_counts([])
-    with pytest.raises(TypeError, match=r"^logs\[1\] is dict: expected ClickLog; rows of your own go to count_rows"):
-        display_counts([logs[0], {}])  # type: ignore[list-item]
+    refuses("logs[1] has other offsets than logs[0]", display_counts, [logs[0], other])
+    refuses("logs: expected a ClickLog", display_counts, [])
+    refuses("logs[1] is dict: expected ClickLog; rows of your own go to count_rows", display_counts, [logs[0], {}])

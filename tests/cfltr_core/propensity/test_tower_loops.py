@@ -12,26 +12,21 @@ import oracles
 import pytest
 import torch
 from hypothesis import strategies as st
+from refusals import refuses
 from strata_logs import of_rows
 
-from cfltr_core.clicks.logs import ClickLog
-from cfltr_core.clicks.policies import DeterministicPolicy, MixturePolicy
-from cfltr_core.clicks.simulation import simulate_clicks
-from cfltr_core.clicks.users import PositionBasedUser
-from cfltr_core.learning.networks import two_layer
-from cfltr_core.propensity.dual_learning import dual_learning, pooled_counts
+import cfltr_core as cf
+from cfltr_core.propensity.dual_learning import pooled_counts
 from cfltr_core.propensity.score_models import LinearScores, ModuleScores, climb, score_model, shown_features
-from cfltr_core.propensity.strata import DisplayCounts
-from cfltr_core.propensity.towers import two_towers
 
 NUMBERS = st.floats(-3, 3)
-USER = PositionBasedUser([1, 1 / 2, 1 / 3], epsilon_minus=0.2)
+USER = cf.PositionBasedUser([1, 1 / 2, 1 / 3], epsilon_minus=0.2)
 
 
 def network(seed: int = 0, n_features: int = 2) -> torch.nn.Sequential:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return two_layer(n_features, hidden=3)
+        return cf.two_layer(n_features, hidden=3)
 
 
 def terms_of(seed: int) -> list[oracles.Term]:
@@ -41,7 +36,7 @@ def terms_of(seed: int) -> list[oracles.Term]:
     return [(s, k, n, int(rng.integers(1, n))) for (s, k), n in zip(places, shown, strict=True)]
 
 
-def counts_of(terms: list[oracles.Term]) -> DisplayCounts:
+def counts_of(terms: list[oracles.Term]) -> cf.DisplayCounts:
     """Two documents a query."""
     return of_rows((s // 2, s, *rest) for s, *rest in numbered(terms))
 
@@ -133,7 +128,7 @@ def test_additive_towers_rest_where_the_penalised_likelihood_is_flat(kind: str, 
     counts, x = counts_of(terms), np.random.default_rng(3).normal(size=(6, 2))
     module = network(1).double() if kind == "network" else None
     displays, spread = sum(n for _, _, n, _ in terms), x.std(axis=0)
-    fit = two_towers(counts, x, combine="additive", module=module, decay=decay, steps=20_000)
+    fit = cf.two_towers(counts, x, combine="additive", module=module, decay=decay, steps=20_000)
     assert fit.history[0] < fit.history[-1] == fit.history.max()
     if module is None:
         weights = [0.0, *fit.ranker.weights]
@@ -168,12 +163,12 @@ def test_additive_towers_rest_where_the_penalised_likelihood_is_flat(kind: str, 
 # --- dual learning ------------------------------------------------------------------------------------------------
 
 
-def logs_of(seed: int, pages: list[list[int]], sessions: list[int] | None = None) -> list[ClickLog]:
+def logs_of(seed: int, pages: list[list[int]], sessions: list[int] | None = None) -> list[cf.ClickLog]:
     """A log of each ranker, for two queries of three documents."""
     rng, relevance = np.random.default_rng(seed), [1, 0, 1, 0, 1, 0.5]
     return [
-        simulate_clicks(
-            DeterministicPolicy(page, [0, 3, 6]), USER, relevance=relevance, sessions=sessions or [50, 30], rng=rng
+        cf.simulate_clicks(
+            cf.DeterministicPolicy(page, [0, 3, 6]), USER, relevance=relevance, sessions=sessions or [50, 30], rng=rng
         )
         for page in pages
     ]
@@ -182,7 +177,7 @@ def logs_of(seed: int, pages: list[list[int]], sessions: list[int] | None = None
 THREE = [[1, 2, 3, 1, 2, 3], [2, 3, 1, 3, 1, 2], [3, 2, 1, 2, 1, 0]]
 
 
-def pages_of(logs: list[ClickLog]) -> list[oracles.Page]:
+def pages_of(logs: list[cf.ClickLog]) -> list[oracles.Page]:
     out = []
     for query, log in itertools.product(range(2), logs):
         rows = [
@@ -213,7 +208,7 @@ def test_rankers_side_by_side() -> None:
 def test_dual_learning_takes_joint_steps(batch: int, rate: float) -> None:
     """Both slopes at the same f and g, on the pages that the generator draws."""
     logs, x = logs_of(5, THREE, [40, 30]), np.random.default_rng(5).normal(size=(6, 2))
-    fit = dual_learning(logs, x, rng=np.random.default_rng(3), steps=9, batch=batch, learning_rate=rate)
+    fit = cf.dual_learning(logs, x, rng=np.random.default_rng(3), steps=9, batch=batch, learning_rate=rate)
     pages, draw = pages_of(logs), np.random.default_rng(3)
     draw.integers(1 << 31)  # torch's seed
     batches = [draw.choice(6, batch, replace=False).tolist() if batch < 6 else range(6) for _ in range(9)]
@@ -235,7 +230,7 @@ WORLDS = {
 def test_dual_learning_rests_at_a_point_where_both_losses_are_flat(name: str) -> None:
     rankers, x, seed = WORLDS[name]
     logs, module = logs_of(5, rankers, [4_000, 3_000]), None if seed is None else network(seed)
-    fit = dual_learning(logs, x, rng=np.random.default_rng(0), module=module, steps=6_000)
+    fit = cf.dual_learning(logs, x, rng=np.random.default_rng(0), module=module, steps=6_000)
     assert not any(note.startswith(("Not settled", "Diverged")) for note in fit.notes), fit.notes
     g = np.log(fit.examination).tolist()
     pages = pages_of(logs)
@@ -268,14 +263,14 @@ def test_dual_learning_rests_at_a_point_where_both_losses_are_flat(name: str) ->
 def test_dual_learning_that_runs_away_gives_no_estimate() -> None:
     """One ranker, and a feature that does not explain its clicks."""
     logs, x = logs_of(5, THREE[:1], [4_000, 3_000]), np.random.default_rng(1).normal(size=(6, 1))
-    fit = dual_learning(logs, x, rng=np.random.default_rng(0), steps=20_000)
+    fit = cf.dual_learning(logs, x, rng=np.random.default_rng(0), steps=20_000)
     assert fit.notes == (
         f"Diverged in step {len(fit.history)}: the two losses drove each other apart. No estimate.",
     )  # fmt: skip
     assert fit.components == ((1,), (2,), (3,))
     np.testing.assert_array_equal(fit.curve, [1, math.nan, math.nan])
     assert np.abs(np.log(fit.examination)).max() > math.log(100)
-    short = dual_learning(logs, x, rng=np.random.default_rng(0), steps=8)
+    short = cf.dual_learning(logs, x, rng=np.random.default_rng(0), steps=8)
     assert short.notes[-1].startswith("Not settled: the last quarter of 8 steps moved a ratio by")
     assert np.isfinite(short.curve).all()
 
@@ -286,47 +281,38 @@ def test_modules(kind: str) -> None:
 
     def run(module: object, seed: int = 0) -> np.ndarray:
         if kind == "towers":
-            return two_towers(pooled_counts(logs), x, module=module, seed=seed, steps=20).curve
-        return dual_learning(logs, x, rng=np.random.default_rng(seed), module=module, steps=5).curve
+            return cf.two_towers(pooled_counts(logs), x, module=module, seed=seed, steps=20).curve
+        return cf.dual_learning(logs, x, rng=np.random.default_rng(seed), module=module, steps=5).curve
 
     net = network(3)
     weights = net[0].weight.detach().clone()
     run(net)
     assert not torch.equal(weights, net[0].weight)
-    with pytest.raises(TypeError, match=r"^module is a function that returns int: give"):
-        run(lambda: 3)
-    with pytest.raises(TypeError, match=r"^module is int: give a torch\.nn\.Module"):
-        run(3)
-    with pytest.raises(ValueError, match=r"^module: returned shape \(6, 2\) for 6 documents"):
-        run(torch.nn.Linear(2, 2))
-    with pytest.raises(ValueError, match=r"^module: has no weights to learn"):
-        run(torch.nn.Identity())
+    refuses("module: returned shape (6, 2) for 6 documents", run, torch.nn.Linear(2, 2))
+    refuses("module: has no weights to learn", run, torch.nn.Identity())
     if kind == "towers":
-        with pytest.raises(ValueError, match=r"^seed is -1: expected"):
-            run(None, -1)
+        refuses("seed is -1: expected", run, None, -1)
 
 
 COUNTS = pooled_counts(logs_of(0, THREE))
 LOGS, X = logs_of(0, THREE), np.random.default_rng(0).normal(size=(6, 2))
-MIXED = simulate_clicks(
-    MixturePolicy([DeterministicPolicy(p, [0, 3, 6]) for p in THREE], [0.4, 0.3, 0.3]), USER, relevance=[1] * 6,
+MIXED = cf.simulate_clicks(
+    cf.MixturePolicy([cf.DeterministicPolicy(p, [0, 3, 6]) for p in THREE], [0.4, 0.3, 0.3]), USER, relevance=[1] * 6,
     sessions=[50, 50], rng=np.random.default_rng(0),
 )  # fmt: skip
-SILENT = ClickLog(
+SILENT = cf.ClickLog(
     document=[0, 1], rank=[1, 2], impressions=[5, 5], clicks=[0, 0], propensity=[1, 1], sessions=[5], offsets=[0, 2]
 )
-dual = partial(dual_learning, rng=np.random.default_rng(0))
-BAD: dict[str, tuple[Callable[[], object], str]] = {
-    "text as features": (lambda: two_towers(COUNTS, [["a"]] * 6), r"^features\[0, 0\] is 'a', which is no number"),
-    "pages that change": (lambda: dual([LOGS[0], MIXED], X), r"^logs\[1\]: dual learning needs to know which"),
-    "no click": (lambda: dual(SILENT, X), r"^logs: there is no click"),
-    "no log": (lambda: dual([], X), r"^logs: expected a ClickLog"),
-    "other lists": (lambda: dual([LOGS[0], SILENT], X), r"^logs\[1\] has other offsets"),
-}  # fmt: skip
+dual = partial(cf.dual_learning, rng=np.random.default_rng(0))
+BAD: dict[str, Callable[[], object]] = {
+    "features[0, 0] is 'a'": lambda: cf.two_towers(COUNTS, [["a"]] * 6),
+    "logs[1]: dual learning needs to know which": lambda: dual([LOGS[0], MIXED], X),
+    "logs: there is no click": lambda: dual(SILENT, X),
+    "logs: expected a ClickLog": lambda: dual([], X),
+    "logs[1] has other offsets": lambda: dual([LOGS[0], SILENT], X),
+}
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_bad_input(name: str) -> None:
-    call, message = BAD[name]
-    with pytest.raises(ValueError, match=message):
-        call()
+@pytest.mark.parametrize("start", BAD)
+def test_bad_input(start: str) -> None:
+    refuses(start, BAD[start])

@@ -111,13 +111,9 @@ def test_additive_metric(name: str, problem: Problem, seed: int) -> None:
         np.testing.assert_allclose(found, loops, **CLOSE)
     rank = cf.ranks(problem.scores, problem.offsets, ties="random", rng=np.random.default_rng(seed))
     found = cf.additive_metric(
-        problem.scores,
-        problem.offsets,
-        relevance=relevance,
-        metric=weight,
-        ties="random",
+        problem.scores, problem.offsets, relevance=relevance, metric=weight, ties="random",
         rng=np.random.default_rng(seed),
-    )
+    )  # fmt: skip
     loops = oracles.segment_sum([reference(r) * y for r, y in zip(rank, relevance, strict=True)], problem.offsets)
     np.testing.assert_allclose(found, loops, **CLOSE)
 

@@ -64,13 +64,8 @@ def test_length_groups(cuts: list[int], block: int) -> None:
     assert list(found) == sorted(found)
 
 
-@pytest.mark.oracle(
-    "ragged.RankingData",
-    "ragged.RankingData.n_queries",
-    "ragged.RankingData.n_docs",
-    "ragged.RankingData.binary",
-    "ragged.RankingData.subset",
-)
+@pytest.mark.oracle("ragged.RankingData", "ragged.RankingData.n_queries", "ragged.RankingData.n_docs",
+                    "ragged.RankingData.binary", "ragged.RankingData.subset")  # fmt: skip
 @given(problem=problems(), threshold=st.integers(1, 4), data=st.data())
 def test_ranking_data(problem: Problem, threshold: int, data: st.DataObject) -> None:
     features = [[float(d), float(d % 3)] for d in range(problem.offsets[-1])]
