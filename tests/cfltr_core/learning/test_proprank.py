@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -13,7 +14,7 @@ from ranking_problems import PROBLEMS, Machine, interesting, log_of, machine, op
 
 import cfltr_core as cf
 from cfltr_core.learning import hinge_solver
-from cfltr_core.learning.enclosure import gap_unit
+from cfltr_core.learning.enclosure import Slopes, gap_unit
 from cfltr_core.learning.proprank import LinearFit, minimise, training_problem
 from cfltr_core.learning.smoothed_hinge import Cost, Matrix
 
@@ -212,6 +213,53 @@ def test_the_optimum_is_that_of_a_quadratic_program() -> None:
         assert abs(found.primal - best.upper) <= 1e-6 * max(best.upper, 1e-12), where
         assert abs(literal - best.upper) <= 1e-6 * max(best.upper, 1e-12), where
     assert len(undecided) <= MOST_UNDECIDED, undecided
+
+
+def test_a_warm_start_changes_the_way_and_not_the_end() -> None:
+    for seed in interesting(25):
+        problem, best = machine(seed), optimum(seed)
+        cold = fit(problem)
+        none = np.zeros(0, dtype=int)
+        elsewhere = replace(cold, weights=10 * np.ones_like(cold.weights), slopes=Slopes(none, none, 1e-3, ()))
+        for start in (cold, elsewhere, fit(problem, 1e-3, C=3 * problem.C)):
+            warm = fit(problem, start=start)
+            assert abs(warm.primal - best.upper) <= 1e-6 * best.upper
+            np.testing.assert_allclose(warm.primal, problem.primal(warm.weights), rtol=1e-10)
+        # Never worse than where it began, however loose the gap.
+        loose = fit(problem, 0.9, start=cold)
+        assert loose.primal <= cold.primal * (1 + 1e-12)
+
+
+def test_with_a_small_c_cold_and_warm_agree() -> None:
+    """Both have learnt, and rank alike as far as their certificates reach.
+
+    ½‖w − w*‖² ≤ P(w) − P* ≤ P − D, as P is strongly convex: two fits are at most √(2 gap₁) + √(2 gap₂) apart.
+    """
+    decided = pairs = 0
+    for seed in interesting(25):
+        problem = machine(seed)
+        for C, kind in ((1e-4, np.float64), (1e-9, np.float64), (1e-4, np.float32)):
+            x = (problem.features / np.abs(problem.features).max()).astype(kind)
+            masses = {d: c * C / problem.C for d, c in problem.masses.items()}
+            best = solve(x.astype(np.float64), problem.offsets, masses)
+            above = fit(problem, 1e-3, C=10 * C, features=x)
+            cold, warm = (fit(problem, 1e-3, start, C=C, features=x) for start in (None, above))
+            at_zero = oracles.machine(x, problem.offsets, masses, 0 * cold.weights)
+            for found in (cold, warm):
+                literal = oracles.machine(x, problem.offsets, masses, found.weights)
+                assert at_zero - literal >= 0.998 * (at_zero - best.upper), (seed, C)
+                assert found.gap <= 1e-3
+            # Both bounds are right up to a few units of rounding of their size.
+            digits = 16 * float(np.finfo(kind).eps) * at_zero
+            reach = sum(np.sqrt(2 * (found.primal - found.dual + digits)) for found in (cold, warm))
+            assert np.linalg.norm(cold.weights - warm.weights) <= reach
+            for d, _, _ in oracles.svm_pairs(x, problem.offsets, masses):
+                one, other = float(np.dot(d, cold.weights)), float(np.dot(d, warm.weights))
+                pairs += 1
+                if abs(one) > reach * float(np.linalg.norm(d)):
+                    decided += 1
+                    assert one * other > 0
+    assert decided > 0.5 * pairs
 
 
 def test_where_nothing_can_be_gained_the_gap_is_0() -> None:
