@@ -36,7 +36,7 @@ WHOLE = (
 
 
 def open_bandit(*, whole: bool = False) -> pd.DataFrame:
-    """Every row of the six logs: ``campaign``, ``policy``, ``item`` from 0, ``position`` from 1, ``click``, ``propensity``.
+    """Every row of the six logs: ``campaign``, ``policy``, ``item``, ``position`` from 1, ``click``, ``propensity``.
 
     PyArrow reads the files, one after the other and only these columns, so that the 26 million rows of the whole data
     set take half a gigabyte.
