@@ -1,1 +1,1 @@
-"""Where query lists come from: generated corpora, digits, LETOR collections of the user's; the logs of Open Bandit."""
+"""Where data come from: generated corpora, digits, LETOR collections of the user's, the logs of Open Bandit."""
