@@ -66,9 +66,8 @@ def theta_gradient(run: Run) -> Arrays:
     gain = (1 / np.log2(2 + place) * (place < 3)) @ np.eye(4)
     gap, share = gain[1] - gain[0], np.zeros((4, 3))
     for traffic, of_page in zip((3 / 4, 1 / 4), place, strict=True):
-        for document, at in enumerate(of_page):
-            if at < 3:
-                share[document, at] += traffic
+        on_page = np.flatnonzero(of_page < 3)
+        share[on_page, of_page[on_page]] += traffic
 
     def estimate(log_theta: FloatArray) -> float:
         return float((clicks * gap / (share @ np.exp(log_theta))).sum() / 24)
@@ -76,8 +75,8 @@ def theta_gradient(run: Run) -> Arrays:
     u, step = np.log(THETA), 1e-4
     slopes = [(estimate(u + e) - estimate(u - e)) / (2 * step) for e in step * np.eye(3)]
     document, at = np.nonzero(share)
-    given = cf.DisplayShares(document=document, rank=at + 1, share=share[document, at], offsets=[0, 4])
-    user = cf.PositionBasedUser(THETA)
+    given = cf.DisplayShares(document=document, rank=at + 1, share=share[document, at], offsets=np.array([0, 4]))
+    user = cf.PositionBasedUser(THETA.tolist())
     worth = clicks * gap / given.exposure(user) ** 2 / 24
     J = np.bincount(at, worth[document] * given.exposure_slope(user))
     return {"left": np.array([*-np.array(slopes), J.sum()]), "right": np.array([*J, estimate(u)])}
@@ -87,7 +86,7 @@ def _column(frame: pd.DataFrame, column: str, **where: str) -> FloatArray:
     """A value a seed: the rows with these words."""
     for name, word in where.items():
         frame = frame[frame[name] == word]
-    return frame[column].to_numpy(dtype=np.float64)
+    return np.asarray(frame[column], dtype=np.float64)
 
 
 @measures("B-unseen-falls-short", section="backtest")

@@ -223,8 +223,8 @@ def remembered(run: book.Run) -> pd.DataFrame:
             curve = cf.conditional_poisson(cf.display_counts(events.part("train")))
             log, exposure = events.part("train").log(), events.displays().exposure(curve.user())
             clicks = np.bincount(log.document, log.clicks, minlength=len(exposure))
-            memory = np.divide(clicks, exposure, out=np.zeros(len(exposure)), where=exposure > 0)
-            memory = cf.rank_weights(memory, log.offsets, metric=cf.dcg(PLACES))
+            attraction = np.divide(clicks, exposure, out=np.zeros(len(exposure)), where=exposure > 0)
+            memory = cf.rank_weights(attraction, log.offsets, metric=cf.dcg(PLACES))
             for ranker, new in (("memory", memory), ("rival", one.weights("rival"))):
                 decision = cf.decide(new, old, log=events.part("test"), shares=events, smallest=DELTA, curve=curve)
                 found.append((seed, ranker, judged, decision.difference))
