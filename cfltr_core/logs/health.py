@@ -175,7 +175,7 @@ def _model(
     try:
         made = test()
     except ValueError as error:
-        reason = str(error).partition(": ")[2] or str(error)
+        reason = (str(error).partition(": ")[2] or str(error)).rstrip(". ")
         value = "Not checked: the log does not allow it."
         return LogCheck(check=check, status="amber", value=value, remedy=f"{reason[0].upper()}{reason[1:]}.")
     what = says(made) if made.p_value < alpha else "Nothing beyond chance"
@@ -261,7 +261,7 @@ def _time(events: Events, alpha: float) -> list[LogCheck]:
 
 def _links(counts: DisplayCounts) -> LogCheck:
     links = rank_links(counts)
-    first, *rest = links.diagnosis
+    first, *rest = links.diagnosis or ("Every document stood at rank 1: no curve is needed, and none can be estimated.",)
     status: Status = "red" if links.log.any() else "amber" if links.cut_clicks < FEW else "green"
     return LogCheck(check="links of ranks", status=status, value=first, remedy=" ".join(rest))
 

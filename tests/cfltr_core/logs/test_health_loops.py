@@ -253,6 +253,12 @@ def test_without_rows_five_lines_stay_unchecked_and_one_ranker_is_named() -> Non
     assert (found["choice of the ranker"], found["links of ranks"], report.worst) == ("amber", "red", "red")
 
 
+def test_a_log_of_one_position_has_no_ranks_to_link() -> None:
+    rows, features = shop(2, sessions=900)
+    found = status(rows[rows.position == 1], features)
+    assert found["links of ranks"] == "amber"
+
+
 def test_bad_arguments_are_named() -> None:
     rows, features = shop(3, sessions=200)
     events, rng = cf.read_events(rows, features, split=None), np.random.default_rng(0)
