@@ -261,7 +261,7 @@ def _time(events: Events, alpha: float) -> list[LogCheck]:
 
 def _links(counts: DisplayCounts) -> LogCheck:
     links = rank_links(counts)
-    first, *rest = links.diagnosis or ("Every document stood at rank 1: no curve is needed, and none can be estimated.",)
+    first, *rest = links.diagnosis or ("Every document stood at rank 1: no curve is needed or can be estimated.",)
     status: Status = "red" if links.log.any() else "amber" if links.cut_clicks < FEW else "green"
     return LogCheck(check="links of ranks", status=status, value=first, remedy=" ".join(rest))
 
