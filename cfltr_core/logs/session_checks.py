@@ -157,8 +157,8 @@ def ignored_columns(table: Any, events: Events, *, alpha: float) -> LogCheck:
         shown, kind = name.removeprefix("other_"), table[name].type()
         if chose.get(name, 1.0) < alpha:
             notes.append(
-                f"{shown!r} decided which ranker served a query (p = {chose[name]:.2g}): make it part of the query, so "
-                f"that like is compared with like"
+                f"{shown!r} decided which ranker served a query (p = {chose[name]:.2g}): make it the period, or a part "
+                f"of it, columns={{'period': {shown!r}}}, so that like is compared with like"
             )
         elif events.periods == (None,) and (kind.is_temporal() or TIMES.search(shown)):
             notes.append(
