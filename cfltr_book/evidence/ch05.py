@@ -221,7 +221,7 @@ def _places(frame: pd.DataFrame, **where: Any) -> FloatArray:
     keep = frame["chosen"].to_numpy()
     for name, value in where.items():
         keep = keep & (frame[name] == value).to_numpy()
-    return frame[keep].sort_values("seed")["places"].to_numpy()
+    return np.asarray(frame[keep].sort_values("seed")["places"], dtype=np.float64)
 
 
 def _best(frame: pd.DataFrame, learner: str, clicks: int) -> FloatArray:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 import cfltr_book as book
 import cfltr_core as cf
@@ -108,7 +109,7 @@ def month(run: book.Run) -> Month:
 
 def three_views(log: cf.ClickLog, assumed: float = 1.0) -> dict[str, cf.ClickLog]:
     """The log as raw clicks, over the propensities r^-``assumed``, and with weights capped at :data:`CAP`."""
-    propensity = log.rank**-assumed
+    propensity = np.asarray(log.rank**-assumed, dtype=np.float64)
     return {
         "raw": replace(log, propensity=np.ones(len(log.document))),
         "full": replace(log, propensity=propensity),
@@ -117,7 +118,7 @@ def three_views(log: cf.ClickLog, assumed: float = 1.0) -> dict[str, cf.ClickLog
 
 
 def learn(
-    features: FloatArray, log: cf.ClickLog, held_out: FloatArray, held_out_log: cf.ClickLog
+    features: ArrayLike, log: cf.ClickLog, held_out: ArrayLike, held_out_log: cf.ClickLog
 ) -> tuple[Selection, dict[float, LinearFit]]:
     """An SVM for each strength of :data:`GRID`, and which of them the held-out clicks choose."""
     tried: dict[float, LinearFit] = {}
