@@ -41,7 +41,7 @@ QUERIES, PRODUCTS, PLACES, SHARES = 20_000, 12, 6, np.array([0.6, 0.25, 0.15])
 GAIN = np.array([*1 / np.log2(1.0 + np.arange(1, PLACES + 1)), 0.0])  # by place from 0; the last is no place
 SEEN = np.arange(1.0, PLACES + 1) ** -0.8
 TRUTHS = {"0": 0.0, "δ/2": 0.5, "δ": 1.0, "2δ": 2.0}
-PARTS, COUNTS = ("train", "test"), ("impressions", "clicks")
+PARTS, COUNTS = ("train", "test"), ("impressions", "clicks", "tops")
 # Where the position model is tested on two halves of the documents, and at which levels.
 HALVES, LEVELS = ("shown", "zipf"), (0.003, 0.05)
 

@@ -91,8 +91,8 @@ class Events:
     >>> named = pd.Series([3.0, 1.0, 2.0], index=pd.MultiIndex.from_product([["shoes"], ["C", "A", "B"]]))
     >>> events.scores(named), events.shown_scores("CAB")  # of A, B, C
     (array([1., 2., 3.]), array([-2., -3., -1.]))
-    >>> events.part(0).n_sessions, events.origin.parts, len(events.by_user())
-    (4, ('all',), 1)
+    >>> events.part(0).n_sessions, events.origin.parts, len(events.by_user()), events.samples
+    (4, ('all',), 1, False)
     """
 
     features: NDArray[np.float32]

@@ -162,7 +162,7 @@ def page_table(rows: Any, longest: int, *, gaps: str = "error") -> Any:
     >>> from cfltr_core.clicks.event_sql import page_table
     >>> kinds = dict.fromkeys(("session", "query", "document", "position", "clicked", "row", "place"), "int64")
     >>> list(page_table(ibis.table(kinds, name="rows"), longest=10).columns)[:5]
-    ['session', 'rows', 'positions', 'incomplete', 'last_click']
+    ['session', 'rows', 'positions', 'incomplete', 'deep']
     """
 
     def power(key: Any, length: int) -> Any:
@@ -255,7 +255,7 @@ def page_summary(pages: Any) -> Any:
     >>> kinds = dict.fromkeys(("session", "query", "document", "position", "clicked", "row", "place"), "int64")
     >>> summary = page_summary(page_table(ibis.table(kinds, name="rows"), longest=10))
     >>> list(summary.columns)[:5]
-    ['group', 'sessions', 'rows', 'positions', 'clicked']
+    ['group', 'sessions', 'rows', 'positions', 'gaps']
     """
     ibis = import_ibis()
     groups = [name for name in ("ranker", "period") if name in pages.columns]

@@ -6,7 +6,7 @@ import pytest
 
 from cfltr_book import Run
 from cfltr_book.evidence import ch02
-from cfltr_book.experiments.ch02 import coverage, errors, world
+from cfltr_book.experiments.ch02 import REGIMES, coverage, errors, world
 
 RUN = Run("smoke", "digits", 3)
 
@@ -31,6 +31,8 @@ def test_coverage_is_that_of_the_logs_that_pass() -> None:
         of_seed = frame[frame["seed"] == seed]
         passed = [row.covered for row in of_seed.itertuples() if row.expected >= 400]
         assert ch02.gate_expected(RUN)["values"][place] == pytest.approx(sum(passed) / len(passed))
+        popular = coverage(RUN, REGIMES[2:]).query("seed == @seed and expected >= 400")["covered"].tolist()
+        assert ch02.gate_traffic(RUN)["smaller"][place] == (sum(popular) / len(popular) if popular else 0.95)
         showed = [row.covered for row in of_seed.itertuples() if row.came >= 100 and row.expected < 100]
         share = sum(showed) / len(showed) if showed else 0.95
         assert ch02.effective_clicks_that_came(RUN)["smaller"][place] == pytest.approx(share)

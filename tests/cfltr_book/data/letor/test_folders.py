@@ -319,14 +319,14 @@ def test_parts_agree_on_features_and_threshold(tmp_path: Path, names: list[str])
         assert {data.features.shape[1] for data in found} == {5}
 
 
+def refused(corpus: str, message: str) -> None:
+    for function in (check_corpus, letor_folder):
+        with pytest.raises(ValueError, match=message):
+            function(corpus)
+
+
 @pytest.mark.oracle("corpora.letor_folder", "corpora.check_corpus")
 def test_the_folder_of_a_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(corpus: str, message: str) -> None:
-        with pytest.raises(ValueError, match=message):
-            check_corpus(corpus)
-        with pytest.raises(ValueError, match=message):
-            letor_folder(corpus)
-
     monkeypatch.delenv("CFLTR_DATA", raising=False)
     refused("letor:mine", "'letor:mine', but the environment variable CFLTR_DATA is not set")
     monkeypatch.setenv("CFLTR_DATA", str(tmp_path / "absent"))
@@ -344,6 +344,7 @@ def test_the_folder_of_a_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     corpus = load_corpus("letor:mine", "smoke", seed=0)
     for data, text in zip((corpus.train, corpus.validation, corpus.test), texts.values(), strict=True):
         assert_same(data, text)
+        assert data.relevance.tolist() == oracles.svmlight_parse(text, 4)[1]
     for other in ("letor:", "letor:@2", "letor", "mine", ""):
         with pytest.raises(ValueError, match="choose yahoo-like, digits or letor:<folder>"):
             check_corpus(other)
