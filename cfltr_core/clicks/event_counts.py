@@ -147,12 +147,12 @@ class Events:
     @property
     def n_sessions(self) -> int:
         """Sessions over all queries: every page has one document that is its first."""
-        return int(np.sum(self.tops))
+        return int(np.asarray(self.tops).sum())
 
     @property
     def samples(self) -> bool:
         """Whether rows are samples, one impression of one slot each, and no pages."""
-        return bool(np.array_equal(self.tops, self.impressions) and (self.rank > 1).any())
+        return bool(np.array_equal(np.asarray(self.tops), self.impressions) and (self.rank > 1).any())
 
     @property
     def n_clicks(self) -> int:
