@@ -263,3 +263,13 @@ def test_what_a_paper_run_cannot_trust_is_refused(paper: Path, monkeypatch: pyte
     monkeypatch.setattr(paper_run.digests, "package_digest", lambda: next(answers))
     with pytest.raises(ValueError, match=r"n=10, cap=None: the code of the book's packages has changed"):
         ask()
+
+
+def test_words_and_names() -> None:
+    kept_questions.check_name("a-1")
+    assert kept_questions.cell_name("eta", 3, {"n": 1, "cap": None}) == "eta, seed 3, n=1, cap=None"
+    assert kept_questions.number_of(1, "seed") == "1 seed"
+    assert kept_questions.flat_result({"a": 1}, ["seed"], "x") == {"a": 1}
+    assert (paper_run.is_on(), paper_run.asks_for("anything"), paper_run.goes_on()) == (False, True, False)
+    question = kept_questions.question_of(RUN, "eta", learn, settings=SETTINGS, stream=1, seeds=[2])
+    assert question.columns == ["seed", "n", "cap"]

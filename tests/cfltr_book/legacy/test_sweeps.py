@@ -16,7 +16,7 @@ import pytest
 
 from cfltr_book import Run
 from cfltr_book.legacy import digests
-from cfltr_book.legacy.sweeps import batches_of, pack, unpack
+from cfltr_book.legacy.sweeps import Cell, batches_of, pack, run_cells, unpack
 
 RUN = Run("smoke", "digits", 3)
 SETTINGS = [{"eta": 0.5}, {"eta": 1.0}]
@@ -209,3 +209,12 @@ def test_the_engine_writes_under_a_scratch_name(tmp_path: Path, monkeypatch: pyt
 )
 def test_batches(missing: Sequence[int], together: int, workers: int, batches: list[list[int]]) -> None:
     assert batches_of(missing, together, workers) == batches
+
+
+def test_a_cell_that_stands_twice_is_refused_before_any_work() -> None:
+    def never(*arguments: Any) -> Any:
+        raise AssertionError("called")
+
+    twice = [Cell(name, {"seed": 1}, arguments=(i,), stream=(i,)) for i, name in enumerate(("one", "two"))]
+    with pytest.raises(ValueError, match=r"^settings, seeds: two stands twice"):
+        run_cells(never, twice)

@@ -187,6 +187,7 @@ def test_a_contradicted_ordering_is_called_by_the_sign_of_its_interval(
     result = verdict_of(spec, {"larger": larger, "smaller": [2.0] * len(larger)})
     assert Evidence([result], "digits", "ci").words(result) == words
     if not changes:
+        assert wording.shortfall(result.interval) == words
         assert wording.outcome(spec, "contradicted") == "contradicted", "it can be all three"
         assert wording.outcome(replace(spec, margin=0.0), "contradicted") == "opposite seen"
 
