@@ -108,26 +108,38 @@ def letor_folder(corpus: str) -> Path:
     return folder
 
 
-def _check_relevant(corpus: str, seed: int, parts: Parts) -> None:
-    """Raise a ValueError for a split in which nothing is relevant: no click, no choice, no metric comes of it."""
-    highest = {
-        split: int(part.relevance.max()) for split, part in zip(("train", "validation", "test"), parts, strict=True)
+def _check_relevant(corpus: str, seed: int, parts: Parts, *, named: bool) -> None:
+    """Raise a ValueError for a split in which too little is relevant: no click, no choice, no metric comes of it.
+
+    A split needs a relevant document; and where the threshold was not ``named``, half of its queries need one, if half
+    of them have any document of a grade above 0.
+    """
+    best = {
+        split: np.maximum.reduceat(part.relevance, part.offsets[:-1])  # the highest grade of each query
+        for split, part in zip(("train", "validation", "test"), parts, strict=True)
     }
+    half = {split: int(np.quantile(grades, 0.5, method="higher")) for split, grades in best.items()}
+    reached = {split: int(best[split].max()) if named or not grade else grade for split, grade in half.items()}
     threshold = parts[0].threshold  # the reader gives all parts the same
-    for split, found in highest.items():
+    for split, found in reached.items():
         if found >= threshold:
             continue
-        lowest = min(highest.values())
+        lowest, highest = min(reached.values()), int(best[split].max())
         if lowest:
             name, _, text = corpus.partition("@")
             kept = [option for option in text.split(",") if option and not _WHOLE.fullmatch(option)]
             remedy = f"lower the threshold, as in {name}@{','.join([str(lowest), *kept])}"
         else:
-            empty = next(other for other, grade in highest.items() if grade == 0)
+            empty = next(other for other, grade in reached.items() if grade == 0)
             remedy = f"no threshold helps, since the {empty} split has grades of 0 only: it needs judged documents"
+        lacks = (
+            f"the {split} split has no relevant document; its largest grade is {highest}"
+            if highest < threshold
+            else f"more than half of the queries of the {split} split have no relevant document"
+        )
         raise ValueError(
-            f"corpus is {corpus!r}, seed {seed}: the {split} split has no relevant document; its largest grade is "
-            f"{found}, and a document is relevant from grade {threshold} on: {remedy}"
+            f"corpus is {corpus!r}, seed {seed}: {lacks}, and a document is relevant from grade {threshold} on: "
+            f"{remedy}"
         )
 
 
@@ -154,7 +166,8 @@ def load_corpus(corpus: str, scale: str, *, seed: int, options: ReaderOptions | 
     ------
     ValueError
         For an unknown corpus, option or scale, a folder that is missing or no collection, and a train, validation
-        or test split of a collection that has no relevant document.
+        or test split of a collection that has no relevant document, or has some for fewer than half of its queries
+        where a lower grade, which the message names, would give half of them one.
 
     Examples
     --------
@@ -179,7 +192,7 @@ def load_corpus(corpus: str, scale: str, *, seed: int, options: ReaderOptions | 
     _, fields = _parse_letor(corpus)
     chosen = replace(options or ReaderOptions(), **fields)
     share, parts = _kept_collection(letor_folder(corpus), seed, chosen, size)
-    _check_relevant(corpus, seed, parts)
+    _check_relevant(corpus, seed, parts, named=chosen.threshold is not None)
     return Corpus(corpus, *parts, share=share)
 
 

@@ -23,6 +23,8 @@ REGIMES = ("queries come back", "one session a query", "popular queries")
 EQUAL = REGIMES[:2]
 # From so many expected effective clicks on the chapter trusts a normal interval.
 ENOUGH = 400
+# Entries of :class:`Logs` that are made at a time, of some hundred bytes each.
+AT_ONCE = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,17 +218,20 @@ def coverage(run: book.Run, regimes: tuple[str, ...] = EQUAL) -> pd.DataFrame:
             shorter = sizes[:-1] if regime == "one session a query" else sizes  # it has a row for each session
             for eta in SEVERITIES:
                 for index, clicks in enumerate(shorter):
-                    rng = run.rng(seed, [221, at, index, round(2 * eta)])
-                    queries, sessions = asked_queries(w, regime, sessions_for(w, eta, clicks), n_logs, rng)
-                    logs = Logs(w, eta, queries, sessions, rng)
-                    came, expected = effective_clicks(w, eta, logs, queries)
-                    covered = covers(logs, change[logs.document] / logs.propensity, truth)
-                    frames.append(
-                        pd.DataFrame(
-                            {"seed": seed, "regime": regime, "eta": eta, "clicks": clicks, "came": came,
-                             "expected": expected, "covered": covered}
-                        )
-                    )  # fmt: skip
+                    rng, total = run.rng(seed, [221, at, index, round(2 * eta)]), sessions_for(w, eta, clicks)
+                    rows = total if regime == "one session a query" else w.queries.n_queries
+                    together = max(1, int(AT_ONCE / (rows * w.number.mean())))
+                    for start in range(0, n_logs, together):
+                        queries, sessions = asked_queries(w, regime, total, min(together, n_logs - start), rng)
+                        logs = Logs(w, eta, queries, sessions, rng)
+                        came, expected = effective_clicks(w, eta, logs, queries)
+                        covered = covers(logs, change[logs.document] / logs.propensity, truth)
+                        frames.append(
+                            pd.DataFrame(
+                                {"seed": seed, "regime": regime, "eta": eta, "clicks": clicks, "came": came,
+                                 "expected": expected, "covered": covered}
+                            )
+                        )  # fmt: skip
     return pd.concat(frames, ignore_index=True)
 
 

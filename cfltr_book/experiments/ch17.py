@@ -141,6 +141,8 @@ def made_logs(run: book.Run) -> pd.DataFrame:
     Forty items are clicked with rates about :data:`CLICK_RATE`.  The logging policy draws item a with probability
     ∝ exp(sharpness · z_a), in which z_a follows the item's click rate and chance in equal parts; the target is uniform.
     ``covered`` tells whether the 95 % interval of IPS holds the true click rate, ``kept`` whether the rule keeps it.
+    ``effective_clicks`` are expected by the true click rate of all rows: sorted by the clicks that happened, logs with
+    as many clicks as they should have would lie together, and their intervals are the lucky ones.
     """
     number = max(2, run.size.repetitions // 8)
 
@@ -158,7 +160,7 @@ def made_logs(run: book.Run) -> pd.DataFrame:
             error = np.sqrt((square - mean**2) / (n - 1))
             verdict = judge(np.repeat(weight, shown), clicks.sum() / n)
             covered = abs(mean - rate.mean()) <= 1.96 * error
-            rows.append([verdict.clicks, verdict.kept, covered])
+            rows.append([verdict.effective * (policy @ rate), verdict.kept, covered])
         return rows
 
     settings = [(sharpness, n) for sharpness in SHARPNESS for n in ROWS]

@@ -461,6 +461,18 @@ def test_a_split_without_a_relevant_document(
             assert data.binary.sum() == sum(grade >= data.threshold for grade in data.relevance.tolist()) > 0
 
 
+def test_a_default_grade_that_few_queries_have_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One query of three has a grade of 3, all have one of 1 or 2; whoever names the 3 gets it."""
+    monkeypatch.setenv("CFLTR_DATA", str(tmp_path))
+    (tmp_path / "mine").mkdir()
+    for part in ("train", "vali", "test"):
+        lines = [f"{grade} qid:{q} 1:{q}.5 2:1\n" for q, top in enumerate((1, 3, 2), 1) for grade in (0, top)]
+        (tmp_path / "mine" / f"{part}.txt").write_text("".join(lines), encoding="ascii")
+    with pytest.raises(ValueError, match=r"more than half of the queries of the train split .* letor:mine@2,log1p$"):
+        load_corpus("letor:mine@log1p", "ci", seed=0)
+    assert [load_corpus(f"letor:mine@{grade}", "ci", seed=0).test.binary.sum() for grade in (1, 2, 3)] == [3, 2, 1]
+
+
 def test_mq2008_is_read_whole(real: Callable[[str], Path]) -> None:
     """784 queries, 15,211 documents, 46 features; what fold 0 tests on, fold 1 validates on."""
     real("mq2008")
