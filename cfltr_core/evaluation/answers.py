@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from cfltr_core.evaluation.query_intervals import LEAST_CLICKS, POWER, Interval
+from cfltr_core.evaluation.query_intervals import LEAST_CLICKS, POWER, Interval, hides_the_answer
 
 Answer = Literal["better by at least δ", "better", "no difference that matters", "worse", "undecided"]
 
@@ -154,7 +154,7 @@ class Decision(Interval):
                 "other queries like these; of the same queries it takes more."
             )
         sure = answer_of(*self.sampling, self.smallest) != "undecided"
-        if sure or -self.unseen[0] >= self.smallest:
+        if sure or hides_the_answer(self, smallest=self.smallest):
             return (
                 "However many sessions come, what was never shown leaves it open: show it, by shuffling deeper in a "
                 "small share of the sessions, or say how attractive a document can be, by ceiling=…."
