@@ -206,8 +206,8 @@ def hides_the_answer(found: Interval, *, smallest: float) -> bool:
     Examples
     --------
     >>> from cfltr_core.evaluation.query_intervals import Interval, hides_the_answer
-    >>> found = Interval(difference=-0.1, sampling=(-0.2, -0.01), interval=(-0.2, 0.8), unseen=(0.0, 0.8), of_clicks=1.0,
-    ...                  of_theta=0.0, quantile=1.96, effective_clicks=99.0, effective_queries=50.0)
+    >>> found = Interval(difference=-0.1, sampling=(-0.2, -0.01), interval=(-0.2, 0.8), unseen=(0.0, 0.8),
+    ...                  of_clicks=1.0, of_theta=0.0, quantile=1.96, effective_clicks=99.0, effective_queries=50.0)
     >>> hides_the_answer(found, smallest=0.03)
     True
     """

@@ -166,9 +166,9 @@ def ignored_columns(table: Any, events: Events, *, alpha: float) -> LogCheck:
         if chose.get(name, 1.0) < alpha:
             notes.append(
                 f"{shown!r} had a say in which ranker served: {apart[name].max():.0%} of the sessions of "
-                f"{apart[name].idxmax()} would need another value to be like the others' (p = {chose[name]:.2g}). Make it "
-                f"the period, or a part of it, columns={{'period': {shown!r}}}, so that like is compared with like; if "
-                "it is the coin itself, say the arm of an experiment, leave it out of the source"
+                f"{apart[name].idxmax()} would need another value to be like the others' (p = {chose[name]:.2g}). Make "
+                f"it the period, or a part of it, columns={{'period': {shown!r}}}, so that like is compared with like; "
+                "if it is the coin itself, say the arm of an experiment, leave it out of the source"
             )
         elif events.periods == (None,) and (kind.is_temporal() or TIMES.search(shown)):
             notes.append(
