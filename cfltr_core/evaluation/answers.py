@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from cfltr_core.evaluation.query_intervals import LEAST_CLICKS, POWER, Interval
+from cfltr_core.evaluation.query_intervals import LEAST_CLICKS, POWER, Interval, hides_the_answer
 
 Answer = Literal["better by at least δ", "better", "no difference that matters", "worse", "undecided"]
 
@@ -54,8 +54,8 @@ class Decision(Interval):
     effective_queries : float
         The same for queries; Student's law has fewer degrees of freedom.
     answer : str
-        ``"better by at least δ"`` if the interval lies above δ; ``"no difference that matters"`` if it is within ±δ;
-        ``"better"`` or ``"worse"`` if it lies above or below 0; else ``"undecided"``.
+        The first of these that holds: ``"better by at least δ"`` if the interval lies above δ; ``"no difference that
+        matters"`` if it is within ±δ; ``"better"`` or ``"worse"`` if it lies above or below 0; else ``"undecided"``.
     support : float in [0, 1]
         Share of the new ranker's weights |λ| on documents that the log can tell of: those with an exposure.
     sessions_more : float
@@ -119,8 +119,8 @@ class Decision(Interval):
         if self.unseen != (0.0, 0.0):
             lines.append(
                 f"Documents that were never shown could add {self.unseen[0]:+.3g} to {self.unseen[1]:+.3g}, which the "
-                f"interval holds; chance alone makes {self.sampling[0]:+.3g} to {self.sampling[1]:+.3g}. They have "
-                f"{1 - self.support:.1%} of the new ranker's weight."
+                f"interval holds, each end with an error of its own; chance alone makes {self.sampling[0]:+.3g} to "
+                f"{self.sampling[1]:+.3g}. They have {1 - self.support:.1%} of the new ranker's weight."
             )
         for name, one in self.periods.items():
             lines.append(f"Period {name}: {one._numbers}, {one.answer}.")
@@ -133,8 +133,8 @@ class Decision(Interval):
         told += "" if self.share_of_theta > 0 else "as known"
         lines += [
             *self.notes,
-            f"These queries amount to {self.effective_queries:,.0f} of equal weight; for these very queries the "
-            "interval is wider than need be.",
+            f"The queries amount to {self.effective_queries:,.0f} of equal weight. The interval is for queries like "
+            "these; were exactly these asked again, a narrower one would do.",
             f"{self.n_sessions:,} sessions with {self.n_clicks:,} clicks; where the rankers differ, they are worth "
             f"{self.effective_clicks:,.0f} clicks of equal weight; {told}.",
         ]
@@ -148,12 +148,13 @@ class Decision(Interval):
                 f"an interval is made of; {more} would have them."
             )
         if math.isfinite(self.sessions_more):
+            among = " among shown documents" if self.unseen != (0.0, 0.0) else ""
             return (
-                f"Not enough data: {more} would show a difference of δ with probability {POWER:g}, if they ask other "
-                "queries like these; of the same queries it takes more."
+                f"Not enough data: {more} would show a difference of δ{among} with probability {POWER:g}, if they ask "
+                "other queries like these; of the same queries it takes more."
             )
         sure = answer_of(*self.sampling, self.smallest) != "undecided"
-        if sure or -self.unseen[0] >= self.smallest:
+        if sure or hides_the_answer(self, smallest=self.smallest):
             return (
                 "However many sessions come, what was never shown leaves it open: show it, by shuffling deeper in a "
                 "small share of the sessions, or say how attractive a document can be, by ceiling=…."

@@ -169,6 +169,8 @@ def sessions_missing(found: Interval, n: int, *, smallest: float) -> float:
     Logs that are undecided are more often those whose variance came out too small.  So m is larger by √(f/χ²), χ² the
     quantile of .2 with the f degrees of ``freedom`` of the variance: its upper limit stands in its place (Browne 1995).
 
+    No number would do where :func:`hides_the_answer`.
+
     Examples
     --------
     >>> from cfltr_core.evaluation.query_intervals import Interval, sessions_missing
@@ -182,7 +184,7 @@ def sessions_missing(found: Interval, n: int, *, smallest: float) -> float:
     if found.effective_clicks < LEAST_CLICKS:
         share = found.effective_clicks / LEAST_CLICKS
         return float(math.ceil(n / share) - n) if share > 0 else math.inf
-    if not math.isfinite(found.quantile):
+    if not math.isfinite(found.quantile) or hides_the_answer(found, smallest=smallest):
         return math.inf
     told = max(smallest + found.unseen[0], 0.0)
     if math.isfinite(found.freedom):
@@ -193,6 +195,24 @@ def sessions_missing(found: Interval, n: int, *, smallest: float) -> float:
         if needed > n:
             return needed - n if math.isinf(needed) else float(math.ceil(needed - n))
     return math.inf
+
+
+def hides_the_answer(found: Interval, *, smallest: float) -> bool:
+    """Whether no number of sessions like these would do, because of what was never shown.
+
+    Either it could take all of a gain of δ; or it is wider than ±δ, and with every difference on what was shown that
+    ``sampling`` allows it reaches from below 0 to above 0.
+
+    Examples
+    --------
+    >>> from cfltr_core.evaluation.query_intervals import Interval, hides_the_answer
+    >>> found = Interval(difference=-0.1, sampling=(-0.2, -0.01), interval=(-0.2, 0.8), unseen=(0.0, 0.8),
+    ...                  of_clicks=1.0, of_theta=0.0, quantile=1.96, effective_clicks=99.0, effective_queries=50.0)
+    >>> hides_the_answer(found, smallest=0.03)
+    True
+    """
+    (low, high), (least, most) = found.sampling, found.unseen
+    return -least >= smallest or (most - least >= 2 * smallest and high + least <= 0 <= low + most)
 
 
 def _freedom(parts: FloatArray, asked: int, queries: float) -> float:

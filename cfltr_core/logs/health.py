@@ -13,7 +13,7 @@ from cfltr_core.checks import BoolArray
 from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.event_sources import event_table, without_deprecations
 from cfltr_core.logs.homogeneity import homogeneity
-from cfltr_core.logs.log_report import LogCheck, LogReport, Status, check_line
+from cfltr_core.logs.log_report import MATTERS, LogCheck, LogReport, Status, check_line
 from cfltr_core.logs.model_tests import ModelTest, Redraws, curves_test, stopping_test, trust_test
 from cfltr_core.logs.movement import feedback_test
 from cfltr_core.logs.session_checks import ignored_columns, session_checks
@@ -26,8 +26,6 @@ from cfltr_core.propensity.strata import DisplayCounts, display_counts
 TESTS = 10
 # Below the first effective number of queries an interval is not to be relied on, below the second it is wide.
 TOO_FEW, RATHER_FEW = 25, 100
-# A ranker that was kept from so many of the sessions is not what it was: as much of a page's worth is out of sight.
-MATTERS = 0.03
 # The rankers with most sessions, by whose order documents are split into halves.
 SPLITS = 3
 UNREAD = "Give the rows as well: cf.check_log(events, source, rng=rng)."

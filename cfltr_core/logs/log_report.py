@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 Status = Literal["green", "amber", "red"]
 
+# Where so many of a ranker's sessions are not as chance would have made them, as much of a page's worth is in doubt.
+MATTERS = 0.03
+
 
 @dataclass(frozen=True)
 class LogCheck:

@@ -11,7 +11,7 @@ from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.event_sources import run_query
 from cfltr_core.clicks.event_sql import of_first
 from cfltr_core.logs.homogeneity import homogeneity
-from cfltr_core.logs.log_report import LogCheck, check_line
+from cfltr_core.logs.log_report import MATTERS, LogCheck, check_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +116,14 @@ def ignored_columns(table: Any, events: Events, *, alpha: float) -> LogCheck:
     """The line on columns that were not used: what they might be, and whether one of few values chose the ranker.
 
     Of each column with at most 20 values a table of values × rankers in each query and period is tested for
-    independence (:func:`~cfltr_core.logs.homogeneity.homogeneity`), times the number of such columns.
+    independence (:func:`~cfltr_core.logs.homogeneity.homogeneity`), times the number of such columns.  Beyond chance,
+    the line is red where 3 % of a ranker's sessions or more would need another value to be like those of the others,
+    and else amber.  With n_vr sessions of value v and ranker r in a stratum of n, that share is
+
+        ½ Σ_v |Σ (n_vr − n_v· n_·r/n)| / Σ n_·r (1 − n_·r/n),
+
+    the inner sums over strata.  It is 1 for a column that determines when r serves.  Rare queries do not lessen it:
+    numerator and denominator have the same factor (n − 1)/n in their means.
 
     Parameters
     ----------
@@ -144,7 +151,7 @@ def ignored_columns(table: Any, events: Events, *, alpha: float) -> LogCheck:
     elsewhere = (events.rank > 1) & (np.asarray(events.tops) > 0)
     top = table.filter(of_first if elsewhere.any() else table.position == 1)
     kinds = run_query(top.aggregate(**{name: top[name].nunique() for name in names})).iloc[0] if names else {}
-    notes, chose = [], {}
+    notes, chose, apart = [], {}, {}
     few = [name for name in names if 1 < kinds[name] <= KINDS]
     for name in few if len(events.rankers) > 1 else []:
         period = [column for column in ("period",) if column in table.columns]
@@ -153,12 +160,15 @@ def ignored_columns(table: Any, events: Events, *, alpha: float) -> LogCheck:
             frame.groupby(keys, sort=False).ngroup() for keys in (["query", *period], "ranker", name)
         )
         chose[name] = homogeneity(strata, values, rankers, count=frame["n"]).p_value * len(few)
+        apart[name] = _apart(frame, ["query", *period], name)
     for name in names:
         shown, kind = name.removeprefix("other_"), table[name].type()
         if chose.get(name, 1.0) < alpha:
             notes.append(
-                f"{shown!r} decided which ranker served a query (p = {chose[name]:.2g}): make it the period, or a part "
-                f"of it, columns={{'period': {shown!r}}}, so that like is compared with like"
+                f"{shown!r} had a say in which ranker served: {apart[name].max():.0%} of the sessions of "
+                f"{apart[name].idxmax()} would need another value to be like the others' (p = {chose[name]:.2g}). Make "
+                f"it the period, or a part of it, columns={{'period': {shown!r}}}, so that like is compared with like; "
+                "if it is the coin itself, say the arm of an experiment, leave it out of the source"
             )
         elif events.periods == (None,) and (kind.is_temporal() or TIMES.search(shown)):
             notes.append(
@@ -168,5 +178,18 @@ def ignored_columns(table: Any, events: Events, *, alpha: float) -> LogCheck:
     said = ", ".join(f"{name.removeprefix('other_')} ({kinds[name]:,} different)" for name in names)
     value = f"Not used: {said}." if names else "All columns are used."
     if notes:
-        return LogCheck(check, "amber", value, f"{'; '.join(notes)}.", p_value)
+        matters = any(p < alpha and apart[name].max() >= MATTERS for name, p in chose.items())
+        return LogCheck(check, "red" if matters else "amber", value, f"{'; '.join(notes)}.", p_value)
     return LogCheck(check, "green", value, p_value=p_value)
+
+
+def _apart(frame: pd.DataFrame, strata: list[str], name: str) -> pd.Series:
+    """By ranker, the share of its sessions that would need another value of ``name`` to be like those of the others."""
+    of_value, of_ranker = (frame.groupby([*strata, key], as_index=False)["n"].sum() for key in (name, "ranker"))
+    of_ranker["whole"] = of_ranker.groupby(strata)["n"].transform("sum")
+    pairs = of_value.merge(of_ranker, on=strata, suffixes=("", "_ranker"))
+    pairs["n"] *= pairs["n_ranker"] / pairs["whole"]
+    seen, by_chance = (some.groupby([name, "ranker"])["n"].sum() for some in (frame, pairs))
+    moved = seen.sub(by_chance, fill_value=0.0).abs().groupby("ranker").sum() / 2
+    mixed = (of_ranker["n"] * (1 - of_ranker["n"] / of_ranker["whole"])).groupby(of_ranker["ranker"]).sum()
+    return moved / mixed.where(mixed > 0)

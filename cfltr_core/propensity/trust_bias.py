@@ -326,12 +326,14 @@ def _solve(terms: _Terms, part: IntArray, n_clusters: int) -> tuple[FloatArray, 
             "can tell: one point does not make a line. Collect more sessions, or show documents of different "
             "attraction at both ranks"
         )
-    p[part] = scale * vectors[:, 0] / (scale[0] * vectors[0, 0])
-    if not (p[part] > 0).all():
-        rank = int(part[np.argmin(p[part])]) + 1
+    # Its first entry is 0 where rates at another rank are all the same, as without a click there.
+    direction = scale * vectors[:, 0] * np.sign(vectors[0, 0])
+    if not (direction > 0).all():
+        rank = int(part[1:][np.argmin(direction[1:])]) + 1
         raise ValueError(
-            f"counts: at rank {rank} what is clicked more at rank 1 seems to be clicked less: either the model is "
-            "wrong, or the log is too small; collect more sessions, or cut the page above that rank"
+            f"counts: at rank {rank} what is clicked more at rank 1 does not seem to be clicked more: either the model "
+            "is wrong, or the log is too small; collect more sessions, or cut the page above that rank"
         )
+    p[part] = direction / direction[0]
     q[later - n] = best_q @ p[part]
     return p, q, strength

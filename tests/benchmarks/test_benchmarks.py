@@ -36,7 +36,7 @@ SMALL: dict[str, tuple[dict[str, Any], list[str]]] = {
     "decisions": ({}, ["no such cell", "--logs", "1"]),
     "deep": ({"QUERIES": 12, "LENGTH": 10, "FEATURES": 5}, []),
     "events": ({}, ["--tables", "2"]),
-    "health": ({"QUERIES": 30, "FEW": 600, "MANY": 900, "MOST": 1_200}, ["--logs", "1"]),
+    "health": ({"QUERIES": 30, "FEW": 600, "MANY": 900, "MOST": 1_200}, ["--logs", "1", "--table", "t.csv"]),
     "imports": ({"REPETITIONS": 1}, []),
     "lambdaloss": ({"N_LISTS": 8, "N_DOCS": 15, "LENGTHS": (10, 20)}, []),
     "letor_reader": ({"N_DOCS": 240, "N_FEATURES": 6}, ["3"]),

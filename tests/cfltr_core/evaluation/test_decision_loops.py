@@ -316,7 +316,8 @@ def test_words() -> None:
     assert (hopeless.answer, hopeless.sessions_more) == ("undecided", math.inf)
     assert "give θ̂ more sessions" in hopeless.summary
     missing = cf.decide(*near, log=log, shares=shares, user=USER, smallest=1e-4, ceiling=1e-9)
-    assert f"some {missing.sessions_more:,.0f} sessions more would show a difference of δ with prob" in missing.summary
+    told = f"some {missing.sessions_more:,.0f} sessions more would show a difference of δ among shown documents with"
+    assert told in missing.summary
     same = cf.decide(rankers["good"], rankers["good"], smallest=0.1, **case)
     assert same.summary.endswith("both rankers give the same DCG, whatever is clicked.")
 

@@ -18,7 +18,7 @@ from refusals import refuses
 import cfltr_core as cf
 from cfltr_core.clicks.event_counts import Events
 from cfltr_core.evaluation.estimands import ab_sums, click_line, exposure_sums
-from cfltr_core.evaluation.query_intervals import Interval, interval_of, sessions_missing
+from cfltr_core.evaluation.query_intervals import Interval, hides_the_answer, interval_of, sessions_missing
 from cfltr_core.propensity.curves import PropensityCurve
 from cfltr_core.propensity.trust_curves import TrustCurve
 
@@ -219,6 +219,37 @@ def test_sessions_that_are_missing_show_the_difference(
     enough, few = (0.5 * (1 + math.erf(((smallest - hidden) / e - 2.0) / math.sqrt(2))) for e in errors)
     assert few < 0.8 + 1e-9 <= enough + 2e-9
     assert sessions_missing(replace(found, of_theta=1.0), 100, smallest=smallest) == math.inf
+
+
+@pytest.mark.oracle("query_intervals.hides_the_answer")
+@given(
+    low=st.floats(-0.3, 0.3),
+    width=st.floats(0, 0.2),
+    least=st.floats(-0.029, 0),
+    most=st.floats(0.07, 0.4),
+)
+def test_no_number_of_sessions_would_do_where_every_difference_stays_undecided(
+    low: float, width: float, least: float, most: float
+) -> None:
+    sampling = (low, low + width)
+    found = Interval(
+        difference=low + width / 2,
+        sampling=sampling,
+        interval=(low + least, low + width + most),
+        unseen=(least, most),
+        of_clicks=width / 4 + 1e-9,
+        of_theta=0.0,
+        quantile=2.0,
+        effective_clicks=99.0,
+        effective_queries=50.0,
+    )
+    answers = {oracles.answer(d + least, d + most, 0.03) for d in np.linspace(*sampling, 400)}
+    if 0 in (low + width + least, low + most):
+        return
+    assert hides_the_answer(found, smallest=0.03) == (answers == {"undecided"})
+    if answers == {"undecided"}:
+        assert sessions_missing(found, 100, smallest=0.03) == math.inf
+    assert hides_the_answer(replace(found, unseen=(-0.03, most)), smallest=0.03)
 
 
 @pytest.mark.oracle("origins.Origin.meets", "origins.Origin.whole_queries", "event_counts.Events.origin")

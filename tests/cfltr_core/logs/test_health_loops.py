@@ -231,15 +231,51 @@ def test_each_damage_turns_its_line(
     assert status(damage(rows), features, redraws=20)[line] == expected
 
 
-def test_what_ignored_columns_might_be_is_said() -> None:
-    rows, features = shop(1, sessions=3_000)
-    rows["device"] = np.where((rows.ranker == "new") & (rows.session % 3 > 0), "phone", "desk")
+def ignored_line(rows: pd.DataFrame, features: pd.DataFrame) -> LogCheck:
     events = cf.read_events(rows, features, split=None)
     with without_deprecations(), event_table(rows, rest=True) as table:
-        line = ignored_columns(table, events, alpha=0.003)
-    assert line.status == "amber"
-    assert line.remedy.startswith("'device' decided which ranker")
-    bare = rows.drop(columns=["period", "device"]).assign(day="2026-01-01")
+        return ignored_columns(table, events, alpha=0.003)
+
+
+def apart(rows: pd.DataFrame, ranker: str, column: str) -> float:
+    """½ Σ_v |Σ_strata (n_vr − n_v n_r/n)| over Σ_strata n_r (1 − n_r/n), session by session."""
+    pages = rows[rows.position == 1][["query", "period", "ranker", column]].values.tolist()
+    moved: dict[object, float] = {}
+    mixed = 0.0
+    for stratum in {(query, period) for query, period, _, _ in pages}:
+        here = [(served, value) for query, period, served, value in pages if (query, period) == stratum]
+        mine = sum(served == ranker for served, _ in here)
+        mixed += mine * (1 - mine / len(here))
+        for value in {value for _, value in here}:
+            of_value = sum(other == value for _, other in here)
+            gap = sum(pair == (ranker, value) for pair in here) - of_value * mine / len(here)
+            moved[value] = moved.get(value, 0.0) + gap
+    return sum(map(abs, moved.values())) / 2 / mixed
+
+
+def test_a_column_that_chose_the_ranker_is_red_and_one_that_hardly_did_amber() -> None:
+    rows, features = shop(1, sessions=12_000)
+    told = rows.assign(device=np.where((rows.ranker == "new") & (rows.session % 3 > 0), "phone", "desk"))
+    line = ignored_line(told, features)
+    assert (line.status, line.p_value < 0.003) == ("red", True)
+    share = max(apart(told, ranker, "device") for ranker in ("old", "new", "third"))
+    assert 0.6 < share == pytest.approx(apart(told, "new", "device"))
+    assert f"'device' had a say in which ranker served: {share:.0%} of the sessions of new would" in line.remedy
+    arms = ignored_line(rows.assign(arm=rows.ranker.str.upper()), features)
+    assert arms.status == "red"
+    assert "100% of the sessions" in arms.remedy
+    # The marks of few sessions follow the ranker, and are far beyond chance.
+    few = told.assign(device=np.where((rows.ranker == "new") & (rows.session % 50 == 0), "phone", "desk"))
+    line = ignored_line(few, features)
+    assert (line.status, line.p_value < 0.003) == ("amber", True)
+    assert apart(few, "new", "device") < 0.03
+    by_chance = rows.assign(device=rows.session.map(dict(enumerate(np.random.default_rng(7).integers(2, size=12_000)))))
+    assert ignored_line(by_chance, features).status == "green"
+
+
+def test_what_ignored_columns_might_be_is_said() -> None:
+    rows, features = shop(1, sessions=3_000)
+    bare = rows.drop(columns="period").assign(day="2026-01-01")
     assert status(bare, features)["ignored columns"] == "amber"
     assert status(bare, features)["taste over time"] == "amber"
 

@@ -150,3 +150,6 @@ def test_logs_that_are_refused() -> None:
     # One attraction: any line through one point.
     refuses("counts: the documents", trust_bias, DisplayCounts(query=[0, 0, 1, 1], **rows, clicks=[450, 200, 450, 200]))
     refuses("counts: at rank 2 what is", trust_bias, DisplayCounts(query=[0] * 4, **rows, clicks=[810, 100, 100, 810]))
+    # No click at rank 2; warnings are errors here.
+    few = {"query": [0] * 6, "document": [0, 0, 1, 1, 2, 2], "rank": [1, 2] * 3, "impressions": [6, 4, 5, 7, 4, 3]}
+    refuses("counts: at rank 2 what is", trust_bias, DisplayCounts(**few, clicks=[1, 0, 1, 0, 4, 0]))
