@@ -221,6 +221,6 @@ def test_made_logs_know_the_truth() -> None:
     mean, error = np.mean(terms), np.std(terms, ddof=1) / 100
     assert first["covered"] == (abs(mean - rate.mean()) <= 1.96 * error)
     assert first["effective_clicks"] == pytest.approx(
-        np.sum(weights) ** 2 / np.sum(np.square(weights)) * clicks.sum() / 10_000
+        np.sum(weights) ** 2 / np.sum(np.square(weights)) * sum(policy * rate)
     )
     assert first["kept"] == ch17.judge(np.array(weights), clicks.sum() / 10_000).kept
