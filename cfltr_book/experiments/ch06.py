@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -219,3 +219,60 @@ def _rounds(run: book.Run, seed: int, setting: dict[str, Any], rng: np.random.Ge
 COURSES = book.Experiment(
     "courses", _rounds, settings=lambda run: [{"C": C} for C in run.size.C_grid], stream=613, rtol=5e-3
 )
+
+
+PLACES = ("1 to 3", "4 to 10", "below")
+
+
+@cache
+def weighed(run: book.Run) -> pd.DataFrame:
+    """How the weight of the middle log lies, as SVM PropDCG ends: a row for each seed, ``kind``, ``place`` and ``rank``.
+
+    ``weight`` is the sum over ``clicks`` clicks, in units of the mean click of its kind: 1/p, 1/p capped at 3, 1/p times
+    the λ′ of the last round, and the same factors λ′ *dealt* to the clicked documents at random, the mean of fifty deals.
+    ``rank`` is where the document was shown, which is 1/p, and ``place`` where the new ranker puts it.
+    """
+    chosen = run.table(COMPARED)
+    chosen = chosen[(chosen["arm"] == "PropDCG") & (chosen["clicks"] == sizes(run)[1])].set_index("seed")["C"]
+
+    def of_seed(seed: int, rng: np.random.Generator) -> dict[str, list[Any]]:
+        w, chance = world(run, seed), run.rng(seed, 614)
+        log, _ = draw(run, w, sizes(run)[1], rng)
+        fit = cf.fit_propdcg(w.train.features, log, C=chosen[seed], gap=GAP, decrease=DECREASE)
+        scores = fit.decision_function(w.train.features)
+        place = cf.rank_weights(scores, log.offsets, metric=cf.average_rank()).lam[log.document]
+
+        def of_terms(factors: FloatArray) -> FloatArray:
+            every = np.zeros(w.train.n_docs)
+            every[fit.documents] = factors
+            return every[log.document]
+
+        effective = fit.effective_weights
+        factors = {
+            "1/p": np.ones(len(place)),
+            "capped": np.minimum(log.weights, 3) / log.weights,
+            "λ′/p": of_terms(effective),
+            "dealt": np.mean([of_terms(chance.permutation(effective)) for _ in range(50)], axis=0),
+        }
+        frames = []
+        for kind, factor in factors.items():
+            weight = log.clicks * log.weights * factor
+            columns = {
+                "kind": kind, "place": np.select([place <= 3, place <= 10], PLACES[:2], PLACES[2]), "rank": log.rank,
+                "clicks": log.clicks, "weight": weight / weight.sum() * log.n_clicks,
+            }  # fmt: skip
+            frames.append(pd.DataFrame(columns).groupby(["kind", "place", "rank"], as_index=False).sum())
+        return dict(pd.concat(frames).assign(seed=seed).to_dict("list"))
+
+    found = run.each_seed(of_seed, stream=613, seeds=chosen.index.tolist())
+    return pd.concat(map(pd.DataFrame, found), ignore_index=True)
+
+
+def rarest(run: book.Run, kind: str, share: float = 0.01) -> FloatArray:
+    """What the clicks with the largest 1/p, a ``share`` of all, hold of the weight of a kind, seed by seed."""
+    frame, held = weighed(run), []
+    for _, rows in frame[frame["kind"] == kind].groupby("seed"):
+        by_rank = rows.groupby("rank")[["clicks", "weight"]].sum().sort_index(ascending=False).cumsum()
+        clicks, weight = (np.append(0, by_rank[name] / by_rank[name].iloc[-1]) for name in ("clicks", "weight"))
+        held.append(np.interp(share, clicks, weight))
+    return np.array(held)
