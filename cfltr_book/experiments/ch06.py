@@ -221,7 +221,7 @@ COURSES = book.Experiment(
 )
 
 
-PLACES = ("1 to 3", "4 to 10", "below")
+PLACES = ("at 1 to 3", "at 4 to 10", "below 10")
 
 
 @cache
