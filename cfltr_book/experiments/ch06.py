@@ -226,7 +226,7 @@ PLACES = ("at 1 to 3", "at 4 to 10", "below 10")
 
 @cache
 def weighed(run: book.Run) -> pd.DataFrame:
-    """How the weight of the middle log lies, as SVM PropDCG ends: a row for each seed, ``kind``, ``place`` and ``rank``.
+    """How the weight of the middle log lies, as SVM PropDCG ends: a row for each ``kind``, ``place`` and ``rank``.
 
     ``weight`` is the sum over ``clicks`` clicks, in units of the mean click of its kind: 1/p, 1/p capped at 3, 1/p times
     the λ′ of the last round, and the same factors λ′ *dealt* to the clicked documents at random, the mean of fifty deals.
@@ -264,7 +264,7 @@ def weighed(run: book.Run) -> pd.DataFrame:
             frames.append(pd.DataFrame(columns).groupby(["kind", "place", "rank"], as_index=False).sum())
         return dict(pd.concat(frames).assign(seed=seed).to_dict("list"))
 
-    found = run.each_seed(of_seed, stream=613, seeds=chosen.index.tolist())
+    found = run.each_seed(of_seed, stream=613, seeds=run.learning_seeds)
     return pd.concat(map(pd.DataFrame, found), ignore_index=True)
 
 
