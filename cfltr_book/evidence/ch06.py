@@ -33,6 +33,15 @@ def _problems(run: Run, n: int) -> list[tuple[FloatArray, cf.ClickLog]]:
     return found
 
 
+def _clicked_first(queries: int) -> cf.ClickLog:
+    """Lists of two documents, the first of which was shown at rank 1 and clicked once."""
+    once = np.ones(queries, dtype=np.int64)
+    return cf.ClickLog(
+        document=2 * np.arange(queries), rank=once, impressions=once, clicks=once, propensity=once.astype(np.float64),
+        sessions=once, offsets=2 * np.arange(queries + 1),
+    )  # fmt: skip
+
+
 def _sums(x: FloatArray, log: cf.ClickLog, w: FloatArray) -> FloatArray:
     """The hinge sum S of every term."""
     return np.asarray(cf.surrogate_ranks(x @ w, log.offsets, documents=log.document)) - 1
@@ -103,10 +112,7 @@ def steps_summable(run: Run) -> Arrays:
         F, w = _course(x, log, 30.0, 12, 1e-10)
         ratios.append((np.diff(w, axis=0) ** 2).sum() / (F[0] - F[-1]))
     # One pair and a small C: here the squared steps are nearly twice the fall, so that the 2 is needed.
-    pair = cf.ClickLog(
-        document=[0], rank=[1], impressions=[6], clicks=[6], propensity=[1], sessions=[6], offsets=[0, 2]
-    )
-    F, w = _course(np.array([[1.0], [0.0]]), pair, 0.01, 3, 1e-10)
+    F, w = _course(np.array([[1.0], [0.0]]), _clicked_first(1), 0.01, 3, 1e-10)
     ratios.append((np.diff(w, axis=0) ** 2).sum() / (F[0] - F[-1]))
     assert ratios[-1] > 1.9
     return {"lower": np.array(ratios), "upper": np.full(len(ratios), 2.0)}
@@ -114,7 +120,7 @@ def steps_summable(run: Run) -> Arrays:
 
 @measures("A18-strong-duality", section="descent")
 def strong_duality(run: Run) -> Arrays:
-    """One clicked document, one rival, x_t − x_y = 1, cost 5, natural logarithm: the dual over a grid of multipliers."""
+    """One clicked document, one rival, x_t − x_y = 1, cost 5, natural logarithm; the dual over a grid."""
     cost, slack = 5.0, np.geomspace(1e-9, 1e9, 2001)
     primal = minimize(
         lambda w: w[0] ** 2 / 2 - cost / np.log(2 + max(0.0, 1 - w[0])), [0.9], method="Nelder-Mead",
@@ -133,10 +139,7 @@ def strong_duality(run: Run) -> Arrays:
 def local_optimum(run: Run) -> Arrays:
     """Two clicks of opposite wishes: where the procedure stays from w = 0 on, and two neighbours."""
     x = np.array([[1.0], [0.0], [0.0], [1.0]])
-    log = cf.ClickLog(
-        document=[0, 2], rank=[1, 1], impressions=[1, 1], clicks=[1, 1], propensity=[1, 1], sessions=[1, 1],
-        offsets=[0, 2, 4],
-    )  # fmt: skip
+    log = _clicked_first(2)
     stuck = cf.fit_propdcg(x, log, C=40.0)
     assert stuck.weights[0] == 0
     around = [_objective(x, log, np.array([w]), 40.0) for w in (-0.1, 0.1)]
@@ -153,7 +156,7 @@ def _by_seed(run: Run, arm: str, column: str, *clicks: int) -> FloatArray:
 def settled(F: FloatArray) -> FloatArray:
     """The first round that changes F by less than a hundredth of itself, of each row; one too many if none does."""
     small = np.abs(np.diff(F, axis=1)) < 0.01 * np.abs(F[:, 1:])
-    return np.where(small.any(axis=1), 1 + small.argmax(axis=1), F.shape[1])
+    return np.asarray(np.where(small.any(axis=1), 1 + small.argmax(axis=1), F.shape[1]))
 
 
 def _courses(run: Run, column: str) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
 import cfltr_book as book
@@ -47,7 +47,7 @@ class World:
 class Month:
     """Last month's clicks: features (n_docs, n_features), their log, and the scores of the deployed ranker."""
 
-    features: FloatArray
+    features: NDArray[np.float32]
     log: cf.ClickLog
     deployed: FloatArray
 
@@ -74,9 +74,7 @@ def draw(run: book.Run, w: World, n_clicks: float, rng: np.random.Generator) -> 
     if n_clicks == 0:
         return cf.label_log(w.train), cf.label_log(w.held_out)
     train, held_out = (
-        run.simulate(
-            page, USER, relevance=part.binary, rng=rng, n_clicks=n_clicks * part.n_queries / w.train.n_queries
-        )
+        run.simulate(page, USER, relevance=part.binary, rng=rng, n_clicks=n_clicks * part.n_queries / w.train.n_queries)
         for part, page in zip(parts, w.pages, strict=True)
     )
     return train, held_out
@@ -144,12 +142,12 @@ def judged(ranker: Any, part: cf.RankingData) -> tuple[float, float]:
 def choose(run: book.Run, arm: str, w: World, logs: tuple[cf.ClickLog, cf.ClickLog]) -> tuple[Any, dict[str, Any]]:
     """The ranker of an arm whose C, and cap, has the best uncapped estimate of DCG on held-out clicks; and these."""
     log, held_out = logs
-    grid, start = np.array(run.size.C_grid), None
+    scale, start = 1.0, None
     if arm == "from PropRank":
         start = choose(run, "PropRank", w, logs)[0]
     if not arm.startswith("PropRank"):
-        grid = grid * stretch(log)
-    found = []
+        scale = stretch(log)
+    grid, found = [scale * C for C in run.size.C_grid], []
     for cap in CAPS if "capped" in arm else (np.inf,):
         learn = learner(arm, w.train.features, capped(log, cap), start)
         chosen = cf.select_C(learn, grid, features=w.held_out.features, log=held_out, extend=1)
@@ -179,9 +177,7 @@ def _settings(run: book.Run) -> list[dict[str, Any]]:
 
 
 # What each arm reaches on test queries, with the C, and the cap, that held-out clicks chose; 0 clicks are all labels.
-COMPARED = book.Experiment(
-    "compared", _arm, settings=_settings, stream=613, seeds=lambda run: run.seeds, rtol=5e-3
-)
+COMPARED = book.Experiment("compared", _arm, settings=_settings, stream=613, seeds=lambda run: run.seeds, rtol=5e-3)
 
 
 def course(features: ArrayLike, log: cf.ClickLog, C: float, rounds: int, gap: float) -> list[FloatArray]:
@@ -228,9 +224,9 @@ PLACES = ("at 1 to 3", "at 4 to 10", "below 10")
 def weighed(run: book.Run) -> pd.DataFrame:
     """How the weight of the middle log lies, as SVM PropDCG ends: a row for each ``kind``, ``place`` and ``rank``.
 
-    ``weight`` is the sum over ``clicks`` clicks, in units of the mean click of its kind: 1/p, 1/p capped at 3, 1/p times
-    the λ′ of the last round, and the same factors λ′ *dealt* to the clicked documents at random, the mean of fifty deals.
-    ``rank`` is where the document was shown, which is 1/p, and ``place`` where the new ranker puts it.
+    ``weight`` is the sum over ``clicks`` clicks, in units of the mean click of its kind: 1/p, 1/p capped at 3, 1/p
+    times the λ′ of the last round, and the same factors λ′ *dealt* to the clicked documents at random, the mean of
+    fifty deals.  ``rank`` is where the document was shown, which is 1/p, and ``place`` where the new ranker puts it.
     """
     chosen = run.table(COMPARED)
     chosen = chosen[(chosen["arm"] == "PropDCG") & (chosen["clicks"] == sizes(run)[1])].set_index("seed")["C"]

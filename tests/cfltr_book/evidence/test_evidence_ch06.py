@@ -40,7 +40,7 @@ def test_rankers_are_compared_seed_by_seed() -> None:
 
 
 def test_rounds_are_counted_until_one_hardly_lowers_the_objective() -> None:
-    F = np.array([[-1.0, -2.0, -3.0, -3.02, -3.5], [-10.0, -10.05, -20.0, -30.0, -30.1], [-1.0, -2.0, -3.0, -4.0, -5.0]])
+    F = -np.array([[1.0, 2.0, 3.0, 3.02, 3.5], [10.0, 10.05, 20.0, 30.0, 30.1], [1.0, 2.0, 3.0, 4.0, 5.0]])
     assert ch06.settled(F).tolist() == [3, 1, 5]
     frame = RUN.table(COURSES)
     counts, left, right = [], [], []

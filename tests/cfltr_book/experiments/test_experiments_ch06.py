@@ -92,10 +92,12 @@ def test_a_course_starts_at_nothing_and_goes_down(small: tuple[np.ndarray, cf.Cl
     # The first round is an SVM PropRank whose weights are those of w = 0, where 1 + S is the length of the list.
     slope = cf.dcg().slope(np.array([2.0, 2, 4, 4, 4, 4]))
     mass = 20.0 * log.clicks / log.propensity / 10 * slope
+
     def first(w: np.ndarray) -> float:
         sums = [sum(max(0.0, 1 - (x[d] - x[y]) @ w) for y in range(*((0, 2) if d < 2 else (2, 6))) if y != d)
                 for d in range(6)]  # fmt: skip
         return float(w @ w / 2 + mass @ sums)
+
     least = first(weights[1])
     for step in 0.05 * np.vstack([np.eye(3), -np.eye(3)]):
         assert first(weights[1] + step) > least - 1e-6 * least
@@ -190,7 +192,8 @@ def test_a_row_of_the_courses() -> None:
         assert row[f"F_{k}"] == pytest.approx(objective_by_loops(x, log, C, weights, "hinge"), rel=1e-4)
         lam = cf.rank_weights(x @ weights, log.offsets, metric=cf.dcg())
         assert row[f"clicks_{k}"] == pytest.approx(-cf.self_normalised(log, lam).value)
-    assert row["test_1"] == pytest.approx(judged_by_loops(w.test.features @ ch06.course(x, log, C, 1, 5e-3)[1], w.test)[0])
+    scores = w.test.features @ ch06.course(x, log, C, 1, gap=5e-3)[1]
+    assert row["test_1"] == pytest.approx(judged_by_loops(scores, w.test)[0])
 
 
 def test_weights_are_shares_of_the_mean_click() -> None:
