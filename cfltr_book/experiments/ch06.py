@@ -142,11 +142,8 @@ def judged(ranker: Any, part: cf.RankingData) -> tuple[float, float]:
 def choose(run: book.Run, arm: str, w: World, logs: tuple[cf.ClickLog, cf.ClickLog]) -> tuple[Any, dict[str, Any]]:
     """The ranker of an arm whose C, and cap, has the best uncapped estimate of DCG on held-out clicks; and these."""
     log, held_out = logs
-    scale, start = 1.0, None
-    if arm == "from PropRank":
-        start = choose(run, "PropRank", w, logs)[0]
-    if not arm.startswith("PropRank"):
-        scale = stretch(log)
+    start = choose(run, "PropRank", w, logs)[0] if arm == "from PropRank" else None
+    scale = 1.0 if arm.startswith("PropRank") else stretch(log)
     grid, found = [scale * C for C in run.size.C_grid], []
     for cap in CAPS if "capped" in arm else (np.inf,):
         learn = learner(arm, w.train.features, capped(log, cap), start)
