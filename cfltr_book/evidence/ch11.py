@@ -165,6 +165,26 @@ def robust_behind_the_page(run: Run) -> Arrays:
     return {"left": np.array(left), "right": np.array(right)}
 
 
+@measures("B-robust-variance", section="unbiased")
+def robust_variance(run: Run) -> Arrays:
+    """D, which only the third place shows: three shares of random third places, four guesses."""
+    left, right = [], []
+    weights = cf.rank_weights([0.0, 0.0, 0.0, 1.0], CUTS, metric=cf.precision(1))  # D alone counts
+    for epsilon, g in product((0.1, 0.5, 1.0), (0.0, 0.3, 0.8, 1.0)):
+        policy = cf.EpsilonGreedyPolicy(ORDER, CUTS, epsilon=[0, 0, epsilon])
+        given: dict[str, Any] = {
+            "shares": cf.DisplayShares.of_policy(policy), "user": SHOPPER, "guess": [0.0, 0.0, 0.0, g]
+        }  # fmt: skip
+
+        def robust(log: cf.ClickLog, given: dict[str, Any] = given) -> float:
+            return cf.doubly_robust(log, weights, **given).report()
+
+        left.append(cf.mean_and_variance(robust, policy, user=SHOPPER, relevance=RELEVANT, sessions=[1])[1])
+        p = epsilon / 2 * THETA[2]
+        right.append((1 - THETA[2] * (2 * g - g**2)) / p - (1 - g) ** 2)
+    return {"left": np.array(left), "right": np.array(right)}
+
+
 def _two_periods() -> Iterator[tuple[int, int, FloatArray, FloatArray]]:
     """Sessions before and after chance is let in, and both exposures."""
     for before, after in ((1, 1), (1, 3), (3, 1)):
@@ -279,14 +299,6 @@ def aware_can(run: Run) -> Arrays:
     return _limit(run, 1.0, "aware")
 
 
-@measures("B-robust-closer", section="judging")
-def robust_closer(run: Run) -> Arrays:
-    """Logarithms of the doubly robust and of the policy-aware error, from a hundred thousand sessions."""
-    place = sorted(run.table(JUDGED)["sessions"].unique()).index(10**5)
-    lower, upper = (np.log(_errors(run, 1.0, name)[:, place]) for name in ("robust", "aware"))
-    return {"lower": lower, "upper": upper}
-
-
 def _of_shares(run: Run, column: str) -> FloatArray:
     """A column of the prices, seeds × shares."""
     return np.asarray(prices(run).pivot(index="seed", columns="epsilon", values=column), dtype=np.float64)
@@ -352,15 +364,15 @@ def nothing_to_explore(run: Run) -> Arrays:
     return {"left": _gained(run, "displayed", 0.1), "right": _gained(run, "displayed", 0.0)}
 
 
-@measures("B-sold-out", section="when")
-def sold_out(run: Run) -> Arrays:
+@measures("B-filtered-out", section="when")
+def filtered_out(run: Run) -> Arrays:
     """The deployed ranker, and the regression, where production hides what is sold out."""
     gained = _gained(run, "displayed", 0.0, sold_out=True)
     return {"larger": np.zeros(len(gained)), "smaller": gained}
 
 
-@measures("B-sold-out-explored", section="when")
-def sold_out_explored(run: Run) -> Arrays:
+@measures("B-filtered-out-explored", section="when")
+def filtered_out_explored(run: Run) -> Arrays:
     """The regression in the same shop, with a little chance and without."""
     with_chance, without = (_gained(run, "displayed", epsilon, sold_out=True) for epsilon in (0.1, 0.0))
     return {"larger": with_chance, "smaller": without}

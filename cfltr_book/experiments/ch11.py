@@ -194,8 +194,13 @@ def dcg(scores: ArrayLike, data: cf.RankingData) -> float:
 
 
 def with_stock(data: cf.RankingData, rng: np.random.Generator) -> tuple[cf.RankingData, FloatArray]:
-    """The data with one more feature: which fifth of the documents, drawn at random, is sold out and never wanted."""
-    sold = (rng.random(data.n_docs) < SOLD_OUT).astype(np.float32)
+    """The data with one more feature: which documents are sold out, and so never wanted.
+
+    They are about a fifth, drawn at random, but in each list as many others are left as a page has places.
+    """
+    drawn = rng.random(data.n_docs)
+    length = np.diff(data.offsets)[cf.query_index(data.offsets)]
+    sold = ((drawn < SOLD_OUT) & (cf.ranks(-drawn, data.offsets) <= length - K)).astype(np.float32)
     features = np.column_stack([data.features, sold])
     grades = np.where(sold > 0, 0, data.relevance)
     return cf.RankingData(features, grades, offsets=data.offsets, threshold=data.threshold), sold
@@ -306,15 +311,14 @@ LEARNT = book.Experiment("learnt", learn, settings=learners, stream=1104, seeds=
 
 @dataclass(frozen=True, eq=False)
 class Month:
-    """Last month's clicks on pages that did not change: features (n_docs, n_features), their log, and two rankers.
+    """Last month's clicks on pages that did not change: features (n_docs, n_features), and their log.
 
-    ``deployed`` and ``proposed`` are the scores of both; ``relevance`` is what the customers want.
+    ``deployed`` are the scores by which the pages were made, ``relevance`` is what the customers want.
     """
 
     features: FloatArray
     log: cf.ClickLog
     deployed: FloatArray
-    proposed: FloatArray
     relevance: FloatArray
 
 
@@ -325,6 +329,4 @@ def month(run: book.Run) -> Month:
     log = run.simulate(
         w.policy(0.0), USER, relevance=w.relevance, rng=run.rng(run.seed, 1107), n_sessions=ORDINARY
     )
-    fit = cf.fit_linear_ranker(run.load(run.seed).train, 1, rng=run.rng(run.seed, 1108))
-    x = w.queries.features
-    return Month(x, log, -w.rank.astype(float), fit.decision_function(x), w.relevance)
+    return Month(w.queries.features, log, -w.rank.astype(float), w.relevance)
