@@ -364,15 +364,10 @@ def nothing_to_explore(run: Run) -> Arrays:
     return {"left": _gained(run, "displayed", 0.1), "right": _gained(run, "displayed", 0.0)}
 
 
-@measures("B-filtered-out", section="when")
-def filtered_out(run: Run) -> Arrays:
-    """The deployed ranker, and the regression, where production hides what is sold out."""
-    gained = _gained(run, "displayed", 0.0, sold_out=True)
-    return {"larger": np.zeros(len(gained)), "smaller": gained}
-
-
-@measures("B-filtered-out-explored", section="when")
-def filtered_out_explored(run: Run) -> Arrays:
-    """The regression in the same shop, with a little chance and without."""
-    with_chance, without = (_gained(run, "displayed", epsilon, sold_out=True) for epsilon in (0.1, 0.0))
-    return {"larger": with_chance, "smaller": without}
+@measures("B-filtered-out-weighted", section="when")
+def filtered_out_weighted(run: Run) -> Arrays:
+    """The regression over exposure with a little chance, and without chance, where production hides what is sold out."""
+    return {
+        "larger": _gained(run, "weighted", 0.1, sold_out=True),
+        "smaller": _gained(run, "displayed", 0.0, sold_out=True),
+    }

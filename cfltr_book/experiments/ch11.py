@@ -38,7 +38,8 @@ GRID = (0.1, 1.0, 10.0, 100.0)
 # Which rankers learn, from pages whose last place is random in which share of the sessions; −1 stands for pages on
 # which the five shown documents change places.
 LEARNERS = (
-    ("displayed", 0.0), ("oblivious", 0.0), ("displayed", 0.1), ("aware", 0.1), ("aware", 1.0), ("oblivious", 1.0)
+    ("displayed", 0.0), ("displayed", 0.1), ("weighted", 0.1), ("oblivious", 0.0), ("aware", 0.1), ("aware", 1.0),
+    ("oblivious", 1.0),
 )  # fmt: skip
 SOLD_OUT = 0.2
 
@@ -232,16 +233,20 @@ def page(rank: IntArray, offsets: IntArray, epsilon: float) -> LoggingPolicy:
     return cf.MixturePolicy([cf.DeterministicPolicy(places, offsets) for places in turned], [1 / K] * K)
 
 
-def clicks_per_look(features: ArrayLike, log: cf.ClickLog, ridge: float = 10.0) -> cf.LinearRanker:
+def clicks_per_look(
+    features: ArrayLike, log: cf.ClickLog, exposure: FloatArray | None = None, ridge: float = 10.0
+) -> cf.LinearRanker:
     """Ridge regression of clicks per look, over the displayed documents alone, each weighted by its looks.
 
-    Features that do not vary among displayed documents get the weight 0.
+    With an ``exposure`` looks and clicks count one over it.  Features that do not vary among displayed documents get
+    the weight 0.
     """
     x = np.asarray(features, dtype=np.float64)
     looks = np.bincount(log.document, log.impressions * USER.propensity(log.rank), minlength=len(x))
     clicks = np.bincount(log.document, log.clicks, minlength=len(x))
     seen = looks > 0
-    x, looks, clicks = x[seen], looks[seen], clicks[seen]
+    counts = np.ones(len(x)) if exposure is None else 1 / np.where(seen, exposure, 1)
+    x, looks, clicks = x[seen], (counts * looks)[seen], (counts * clicks)[seen]
     spread = x.std(axis=0)
     varies = spread > 1e-9 * np.abs(x).max(axis=0)
     z = np.where(varies, (x - np.average(x, axis=0, weights=looks)) / np.where(varies, spread, 1), 0)
@@ -275,25 +280,29 @@ def learn(run: book.Run, seed: int, setting: Row, rng: np.random.Generator) -> d
     s, arm = shop(run, seed, setting["sold_out"]), setting["arm"]
     if arm == "labels":
         return {"gained": s.gained(cf.fit_linear_ranker(s.train, 1, rng=rng))}
-    logs = []
+    logs, exposures = [], []
     for part, rank in zip((s.train, s.validation), s.ranks, strict=True):
         policy = page(rank, part.offsets, setting["epsilon"])
         n = setting["per_query"] * part.n_queries
-        log = run.simulate(policy, USER, relevance=part.binary, rng=rng, n_sessions=n)
-        logs.append(cf.policy_aware(log, policy.exposure(USER)) if arm == "aware" else log)
+        logs.append(run.simulate(policy, USER, relevance=part.binary, rng=rng, n_sessions=n))
+        exposures.append(policy.exposure(USER))
     if arm == "dealt":
         logs[0] = dealt(logs[0], rng)
-    ranker = clicks_per_look(s.train.features, logs[0]) if arm in ("displayed", "dealt") else proprank(s, logs)
-    return {"gained": s.gained(ranker)}
+    if arm == "aware":
+        logs = [cf.policy_aware(*pair) for pair in zip(logs, exposures, strict=True)]
+    if arm in ("oblivious", "aware"):
+        return {"gained": s.gained(proprank(s, logs))}
+    weigh = exposures[0] if arm == "weighted" else None
+    return {"gained": s.gained(clicks_per_look(s.train.features, logs[0], weigh))}
 
 
 def learners(run: book.Run) -> list[Row]:
-    """The settings of :data:`LEARNT`: six rankers by sessions, two controls, and what they make of a shop's stock."""
+    """The settings of :data:`LEARNT`: seven rankers by sessions, two controls, and what they make of a shop's stock."""
     del run
     most = COUNTS[-1]
     asked = [(arm, epsilon, n, False) for n, (arm, epsilon) in product(COUNTS, LEARNERS)]
     asked += [("oblivious", -1.0, most, False), ("aware", -1.0, most, False), ("dealt", 0.0, most, False)]
-    asked += [(arm, epsilon, most, True) for arm, epsilon in LEARNERS[:4]]
+    asked += [(arm, epsilon, most, True) for arm, epsilon in LEARNERS[:5]]
     asked += [("labels", 0.0, 0, False), ("labels", 0.0, 0, True)]
     return [dict(zip(("arm", "epsilon", "per_query", "sold_out"), one, strict=True)) for one in asked]
 

@@ -159,6 +159,8 @@ def test_prices_of_chance() -> None:
 def test_what_is_sold_out_is_never_wanted() -> None:
     data = RUN.load(4).train
     stocked, sold = ch11.with_stock(data, RUN.rng(4, 1195))
+    for start, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
+        assert (sold[start:end] == 0).sum() >= min(5, end - start)
     assert sold.mean() == pytest.approx(0.2, abs=0.05)
     assert (stocked.features[:, :-1] == data.features).all()
     assert (stocked.features[:, -1] == sold).all()
@@ -192,10 +194,13 @@ def small_log(clicks: list[int]) -> cf.ClickLog:
     )  # fmt: skip
 
 
-def test_clicks_per_look_leave_out_what_was_never_displayed() -> None:
+@pytest.mark.parametrize("p", [None, (1.0, 0.5, 0.25, 0.0)])
+def test_clicks_per_look_leave_out_what_was_never_displayed(p: tuple[float, ...] | None) -> None:
     x = np.array([[1.0, 5, 0], [0.0, 2, 0], [3.0, 1, 0], [100.0, 7, 1]])
-    ranker = ch11.clicks_per_look(x, small_log([9, 2, 1, 2]), ridge=0.5)
-    looks, clicks = [12.0, 6 / 2 + 6 / 3, 6 / 3], [9.0, 3.0, 2.0]
+    ranker = ch11.clicks_per_look(x, small_log([9, 2, 1, 2]), None if p is None else np.array(p), ridge=0.5)
+    over = p or (1.0, 1.0, 1.0)
+    looks = [12.0 / over[0], (6 / 2 + 6 / 3) / over[1], 6 / 3 / over[2]]
+    clicks = [9.0 / over[0], 3.0 / over[1], 2.0 / over[2]]
     # Gradient descent on Σ looks · (rate − a − z · v)² + ridge · mean looks · ‖v‖².
     spread = [float(np.std([row[j] for row in x[:3]])) for j in range(2)]
     a, v = 0.0, [0.0, 0.0]
@@ -250,10 +255,12 @@ def test_what_rankers_gain() -> None:
     found = ch11.learn(RUN, 4, setting, RUN.rng(4, 1104))
     assert found["gained"] == pytest.approx(s.gained(ch11.proprank(s, views)))
     plain = logs_of(s, 0.1, 20, 1104)
-    for arm in ("displayed", "oblivious"):
-        ranker = ch11.clicks_per_look(s.train.features, plain[0][0])
-        if arm == "oblivious":
-            ranker = ch11.proprank(s, [log for log, _ in plain])
+    rankers = {
+        "displayed": ch11.clicks_per_look(s.train.features, plain[0][0]),
+        "weighted": ch11.clicks_per_look(s.train.features, *plain[0]),
+        "oblivious": ch11.proprank(s, [log for log, _ in plain]),
+    }
+    for arm, ranker in rankers.items():
         found = ch11.learn(RUN, 4, setting | {"arm": arm}, RUN.rng(4, 1104))
         assert found["gained"] == pytest.approx(s.gained(ranker))
     dealt = ch11.learn(RUN, 4, setting | {"arm": "dealt"}, RUN.rng(4, 1104))
@@ -264,15 +271,15 @@ def test_what_rankers_gain() -> None:
 
 def test_every_setting_of_the_learners_stands_once() -> None:
     settings = ch11.learners(RUN)
-    assert len(settings) == len({tuple(one.values()) for one in settings}) == 2 * 6 + 3 + 4 + 2
+    assert len(settings) == len({tuple(one.values()) for one in settings}) == 2 * 7 + 3 + 5 + 2
     assert ch11.LEARNT.settings(RUN) == settings
 
 
 def test_last_month_is_the_first_population() -> None:
     month, w = ch11.month(RUN), ch11.world(RUN, 4)
+    shown = dcg_by_loops(month.deployed, w.relevance, w.queries.offsets)
     assert month.log.n_sessions == 100_000
     assert (month.log.impressions > 0).sum() == np.minimum(np.diff(w.queries.offsets), 5).sum()
     assert (month.relevance == w.relevance).all()
-    for scores, weights in ((month.deployed, w.old), (month.proposed, w.new)):
-        assert w.per_query(weights.gain) == pytest.approx(dcg_by_loops(scores, w.relevance, w.queries.offsets))
+    assert w.per_query(w.old.gain) == pytest.approx(shown)
     assert len(month.features) == len(w.rank)
