@@ -42,6 +42,8 @@ LEARNERS = (
     ("oblivious", 1.0),
 )  # fmt: skip
 SOLD_OUT = 0.2
+# On which rankers learn, where tables are kept.
+CORPORA = ("yahoo-like", "istella-like", "digits")
 
 
 def last_place(rank: IntArray, offsets: IntArray, epsilon: float) -> cf.EpsilonGreedyPolicy:
@@ -316,6 +318,16 @@ JUDGED = book.Experiment(
 )
 # Where in the certified gap training stops depends on how a machine rounds.
 LEARNT = book.Experiment("learnt", learn, settings=learners, stream=1104, seeds=lambda run: run.seeds, rtol=1e-3)
+
+
+def everywhere(run: book.Run) -> pd.DataFrame:
+    """The table :data:`LEARNT` of the run's corpus, and where it is kept those of other corpora: with the ``corpus``."""
+    here = run.table(LEARNT)
+    found = {run.corpus: here}
+    if here.attrs["kept"]:
+        others = {name: LEARNT.kept_table(run.scale, name) for name in CORPORA if name != run.corpus}
+        found |= {name: table for name, table in others.items() if table is not None}
+    return pd.concat([table.assign(corpus=name) for name, table in found.items()], ignore_index=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import cfltr_core as cf
@@ -273,6 +274,21 @@ def test_every_setting_of_the_learners_stands_once() -> None:
     settings = ch11.learners(RUN)
     assert len(settings) == len({tuple(one.values()) for one in settings}) == 2 * 7 + 3 + 5 + 2
     assert ch11.LEARNT.settings(RUN) == settings
+
+
+def test_other_corpora_stand_beside_a_kept_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    def table(kept: bool, gained: list[float]) -> pd.DataFrame:
+        frame = pd.DataFrame({"gained": gained})
+        frame.attrs["kept"] = kept
+        return frame
+
+    others = {"yahoo-like": table(True, [3.0]), "digits": table(True, [9.0])}
+    monkeypatch.setattr(type(ch11.LEARNT), "kept_table", lambda self, scale, corpus: others.get(corpus))
+    for kept, expected in ((True, ["digits", "digits", "yahoo-like"]), (False, ["digits", "digits"])):
+        monkeypatch.setattr(Run, "table", lambda self, experiment, kept=kept: table(kept, [1.0, 2.0]))
+        found = ch11.everywhere(RUN)
+        assert found["corpus"].tolist() == expected
+        assert found["gained"].tolist() == [1.0, 2.0, 3.0][: len(expected)]
 
 
 def test_last_month_is_the_first_population() -> None:
