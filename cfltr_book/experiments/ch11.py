@@ -321,13 +321,23 @@ LEARNT = book.Experiment("learnt", learn, settings=learners, stream=1104, seeds=
 
 
 def everywhere(run: book.Run) -> pd.DataFrame:
-    """The table :data:`LEARNT` of the run's corpus, and where it is kept those of other corpora: with the ``corpus``."""
+    """The table :data:`LEARNT` of the run's corpus, and where it is kept those of other corpora.
+
+    There is a row more for each seed, of the ``arm`` *deployed*, and columns for the ``corpus`` and for ``behind``, the
+    DCG@5 of a ranker less that of the one that has learnt from all labels, on the same seed.
+    """
     here = run.table(LEARNT)
     found = {run.corpus: here}
     if here.attrs["kept"]:
         others = {name: LEARNT.kept_table(run.scale, name) for name in CORPORA if name != run.corpus}
         found |= {name: table for name, table in others.items() if table is not None}
-    return pd.concat([table.assign(corpus=name) for name, table in found.items()], ignore_index=True)
+    rows = pd.concat([table.assign(corpus=name) for name, table in found.items()], ignore_index=True)
+    labels = rows[rows["arm"] == "labels"]
+    rows = pd.concat([rows, labels.assign(arm="deployed", gained=0.0)], ignore_index=True)
+    unit = ["corpus", "seed", "sold_out"]
+    return rows.merge(labels[unit].assign(behind=-labels["gained"]), on=unit).assign(
+        behind=lambda table: table["gained"] + table["behind"]
+    )
 
 
 @dataclass(frozen=True, eq=False)

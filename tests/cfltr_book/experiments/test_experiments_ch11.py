@@ -277,18 +277,26 @@ def test_every_setting_of_the_learners_stands_once() -> None:
 
 
 def test_other_corpora_stand_beside_a_kept_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    def table(kept: bool, gained: list[float]) -> pd.DataFrame:
-        frame = pd.DataFrame({"gained": gained})
+    def table(kept: bool, add: float) -> pd.DataFrame:
+        rows = [
+            {"seed": seed, "arm": arm, "sold_out": sold, "gained": add + gained + 10 * seed + 100 * sold}
+            for seed in (4, 5) for sold in (False, True) for arm, gained in (("labels", 5.0), ("aware", 3.0))
+        ]  # fmt: skip
+        frame = pd.DataFrame(rows)
         frame.attrs["kept"] = kept
         return frame
 
-    others = {"yahoo-like": table(True, [3.0]), "digits": table(True, [9.0])}
+    others = {"yahoo-like": table(True, 0.25), "digits": table(True, 9.0)}
     monkeypatch.setattr(type(ch11.LEARNT), "kept_table", lambda self, scale, corpus: others.get(corpus))
-    for kept, expected in ((True, ["digits", "digits", "yahoo-like"]), (False, ["digits", "digits"])):
-        monkeypatch.setattr(Run, "table", lambda self, experiment, kept=kept: table(kept, [1.0, 2.0]))
+    for kept, corpora in ((True, {"digits": 0.0, "yahoo-like": 0.25}), (False, {"digits": 0.0})):
+        monkeypatch.setattr(Run, "table", lambda self, experiment, kept=kept: table(kept, 0.0))
         found = ch11.everywhere(RUN)
-        assert found["corpus"].tolist() == expected
-        assert found["gained"].tolist() == [1.0, 2.0, 3.0][: len(expected)]
+        assert len(found) == 2 * 2 * 3 * len(corpora)
+        assert set(found["corpus"]) == set(corpora)
+        for row in found.itertuples():
+            best = corpora[row.corpus] + 5 + 10 * row.seed + 100 * row.sold_out
+            gained = {"labels": best, "aware": best - 2, "deployed": 0.0}[row.arm]
+            assert (row.gained, row.behind) == pytest.approx((gained, gained - best))
 
 
 def test_last_month_is_the_first_population() -> None:
