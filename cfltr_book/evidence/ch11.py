@@ -1,8 +1,9 @@
-"""How the claims of chapter 11 are measured: four documents behind a page of three, every log of them, and populations."""
+"""How the claims of chapter 11 are measured: every log of four documents behind a page of three, and populations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import permutations, product
 from typing import Any
 
@@ -14,7 +15,7 @@ import cfltr_core as cf
 from cfltr_book import Run
 from cfltr_book.evidence import measures
 from cfltr_book.experiments.ch11 import COUNTS, JUDGED, LEARNT, SHARES, prices
-from cfltr_core.checks import FloatArray
+from cfltr_core.checks import BoolArray, FloatArray
 from cfltr_core.clicks.policies import LoggingPolicy
 
 Arrays = Mapping[str, FloatArray]
@@ -23,22 +24,24 @@ Arrays = Mapping[str, FloatArray]
 CUTS, ORDER = np.array([0, 4]), np.array([1, 2, 3, 4])
 RELEVANT = np.array([1.0, 0.0, 1.0, 1.0])
 THETA = np.array([1, 1 / 2, 1 / 3])
-SHOPPER = cf.PositionBasedUser(THETA)
-SAME_PAGE = cf.DeterministicPolicy([1, 2, 3, 0], CUTS)
-RANDOM_THIRD = cf.EpsilonGreedyPolicy(ORDER, CUTS, epsilon=[0, 0, 1.0])
-AB_TEST = cf.MixturePolicy([SAME_PAGE, cf.DeterministicPolicy([3, 0, 2, 1], CUTS)], [0.8, 0.2])
+SHOPPER = cf.PositionBasedUser([1, 1 / 2, 1 / 3])
+SAME_PAGE = cf.DeterministicPolicy(np.array([1, 2, 3, 0]), CUTS)
+RANDOM_THIRD = cf.EpsilonGreedyPolicy(ORDER, CUTS, epsilon=np.array([0, 0, 1.0]))
+AB_TEST = cf.MixturePolicy([SAME_PAGE, cf.DeterministicPolicy(np.array([3, 0, 2, 1]), CUTS)], [0.8, 0.2])
 # All but the first can show every document.
 POLICIES: tuple[LoggingPolicy, ...] = (
     SAME_PAGE,
     RANDOM_THIRD,
-    cf.EpsilonGreedyPolicy(ORDER, CUTS, epsilon=[0.3] * 3),
+    cf.EpsilonGreedyPolicy(ORDER, CUTS, epsilon=np.full(3, 0.3)),
     cf.PlackettLucePolicy(-ORDER, CUTS, cutoff=3, temperature=1.5),
     AB_TEST,
 )
 # Nobody looks at the last place, or at the last two: not every document that is displayed is exposed.
 HIDDEN = [
-    (SAME_PAGE, SHOPPER), (RANDOM_THIRD, cf.PositionBasedUser([1, 1 / 2, 0])), (AB_TEST, cf.PositionBasedUser([1, 0, 0]))
-]  # fmt: skip
+    (SAME_PAGE, SHOPPER),
+    (RANDOM_THIRD, cf.PositionBasedUser([1, 1 / 2, 0])),
+    (AB_TEST, cf.PositionBasedUser([1, 0, 0])),
+]
 # Every ranking by four metrics: the rank weights of A, B, C, D.
 JUDGED_BY = np.array(
     [
@@ -55,9 +58,9 @@ def _weighted(
     """The exact mean of the clicks on each document, each times its document's weight."""
 
     def count(log: cf.ClickLog) -> FloatArray:
-        return np.bincount(log.document, log.clicks, minlength=4) * np.asarray(weight)
+        return np.asarray(np.bincount(log.document, log.clicks, minlength=4) * np.asarray(weight))
 
-    return cf.expectation(count, policy, user=user, relevance=RELEVANT, sessions=[sessions])
+    return np.asarray(cf.expectation(count, policy, user=user, relevance=RELEVANT, sessions=[sessions]))
 
 
 def _by_place(policy: LoggingPolicy, user: cf.PositionBasedUser = SHOPPER) -> FloatArray:
@@ -66,12 +69,17 @@ def _by_place(policy: LoggingPolicy, user: cf.PositionBasedUser = SHOPPER) -> Fl
     def count(log: cf.ClickLog) -> FloatArray:
         return np.bincount(log.document, log.clicks * log.weights, minlength=4).astype(np.float64)
 
-    return cf.expectation(count, policy, user=user, relevance=RELEVANT, sessions=[1])
+    return np.asarray(cf.expectation(count, policy, user=user, relevance=RELEVANT, sessions=[1]))
 
 
 def _inverse(p: FloatArray) -> FloatArray:
     """1/p where p is positive, else 0."""
     return np.divide(1.0, p, out=np.zeros(len(p)), where=p > 0)
+
+
+def _looked_at(user: cf.PositionBasedUser, rank: FloatArray) -> BoolArray:
+    """Whether anybody examines a rank."""
+    return np.asarray(user.propensity(rank) > 0)
 
 
 def _aware(policy: LoggingPolicy, user: cf.PositionBasedUser = SHOPPER) -> FloatArray:
@@ -100,7 +108,7 @@ def oblivious_bias(run: Run) -> Arrays:
     """
     cases = [(policy, SHOPPER) for policy in POLICIES] + HIDDEN[1:]
     found = [_by_place(policy, user) for policy, user in cases]
-    displayed = [policy.display_mean(lambda r, user=user: user.propensity(r) > 0) for policy, user in cases]
+    displayed = [policy.display_mean(partial(_looked_at, user)) for policy, user in cases]
     for counted, share in zip(found, displayed, strict=True):
         off = np.abs(JUDGED_BY[48:72] @ (counted - RELEVANT)).max()
         assert (off > 0.1) == bool(((share < 1 - 1e-9) & (RELEVANT > 0)).any())
@@ -171,7 +179,7 @@ def robust_variance(run: Run) -> Arrays:
     left, right = [], []
     weights = cf.rank_weights([0.0, 0.0, 0.0, 1.0], CUTS, metric=cf.precision(1))  # D alone counts
     for epsilon, g in product((0.1, 0.5, 1.0), (0.0, 0.3, 0.8, 1.0)):
-        policy = cf.EpsilonGreedyPolicy(ORDER, CUTS, epsilon=[0, 0, epsilon])
+        policy = cf.EpsilonGreedyPolicy(ORDER, CUTS, epsilon=np.array([0, 0, epsilon]))
         given: dict[str, Any] = {
             "shares": cf.DisplayShares.of_policy(policy), "user": SHOPPER, "guess": [0.0, 0.0, 0.0, g]
         }  # fmt: skip
@@ -220,7 +228,7 @@ def own_period(run: Run) -> Arrays:
 @measures("B-aware-noise-affine", section="fails")
 def aware_noise_affine(run: Run) -> Arrays:
     """Clicks by mistake, under the four policies that show every document."""
-    user = cf.PositionBasedUser(THETA, epsilon_plus=0.9, epsilon_minus=0.2)
+    user = cf.PositionBasedUser([1, 1 / 2, 1 / 3], epsilon_plus=0.9, epsilon_minus=0.2)
     found = [_aware(policy, user) for policy in POLICIES[1:]]
     risk = 0.7 * JUDGED_BY @ RELEVANT + 0.2 * JUDGED_BY.sum(axis=1)
     return {"left": _of_rankings(found), "right": np.array([risk] * len(found))}
@@ -230,12 +238,13 @@ def _variances(
     statistic: Callable[[cf.ClickLog], ArrayLike], policy: LoggingPolicy, user: cf.PositionBasedUser, rel: FloatArray
 ) -> list[FloatArray]:
     """The exact variance of a statistic of one session: policy-aware, and oblivious."""
+    given: dict[str, Any] = {"user": user, "relevance": rel, "sessions": [1]}
     p = policy.exposure(user)
-    views: tuple[Callable[[cf.ClickLog], cf.ClickLog], ...] = (lambda log: cf.policy_aware(log, p), lambda log: log)
-    return [
-        cf.mean_and_variance(lambda log, see=see: statistic(see(log)), policy, user=user, relevance=rel, sessions=[1])[1]
-        for see in views
-    ]
+
+    def aware(log: cf.ClickLog) -> ArrayLike:
+        return statistic(cf.policy_aware(log, p))
+
+    return [cf.mean_and_variance(see, policy, **given)[1] for see in (aware, statistic)]
 
 
 def _each(log: cf.ClickLog) -> FloatArray:
@@ -248,7 +257,7 @@ def jensen_per_document(run: Run) -> Arrays:
     user = cf.PositionBasedUser(cf.power_examination(1.0))
     turned = [cf.DeterministicPolicy(order, CUTS) for order in (ORDER, ORDER[::-1])]
     showing_all: tuple[LoggingPolicy, ...] = (
-        cf.EpsilonGreedyPolicy(ORDER, CUTS, epsilon=[0.3] * 4),
+        cf.EpsilonGreedyPolicy(ORDER, CUTS, epsilon=np.full(4, 0.3)),
         cf.PlackettLucePolicy(-ORDER, CUTS, cutoff=4),
         cf.MixturePolicy(turned, [0.7, 0.3]),
     )
@@ -258,7 +267,7 @@ def jensen_per_document(run: Run) -> Arrays:
 
 @measures("B-jensen-of-the-sum", section="fails")
 def jensen_of_the_sum(run: Run) -> Arrays:
-    """An A/B test that swaps two blocks of one to four documents, one block relevant; the lower is seen half the time."""
+    """An A/B test swaps two blocks of one to four documents, one block relevant; the lower is seen half the time."""
     found = []
     for m in range(1, 5):
         ranks, blocks = np.arange(1, 2 * m + 1), np.array([0, 2 * m])
@@ -366,7 +375,7 @@ def nothing_to_explore(run: Run) -> Arrays:
 
 @measures("B-filtered-out-weighted", section="when")
 def filtered_out_weighted(run: Run) -> Arrays:
-    """The regression over exposure with a little chance, and without chance, where production hides what is sold out."""
+    """The regression over exposure with a little chance, and without, where production hides what is sold out."""
     return {
         "larger": _gained(run, "weighted", 0.1, sold_out=True),
         "smaller": _gained(run, "displayed", 0.0, sold_out=True),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 import cfltr_book as book
 import cfltr_core as cf
@@ -48,7 +48,7 @@ CORPORA = ("yahoo-like", "istella-like", "digits")
 
 def last_place(rank: IntArray, offsets: IntArray, epsilon: float) -> cf.EpsilonGreedyPolicy:
     """The deployed ranking; in a share ``epsilon`` of the sessions any document that is not above it stands last."""
-    return cf.EpsilonGreedyPolicy(rank, offsets, epsilon=[0.0] * (K - 1) + [epsilon])
+    return cf.EpsilonGreedyPolicy(rank, offsets, epsilon=np.array([0.0] * (K - 1) + [epsilon]))
 
 
 def ranked(scores: FloatArray, offsets: IntArray, rng: np.random.Generator) -> IntArray:
@@ -86,7 +86,7 @@ class World:
 
 @cache
 def world(run: book.Run, seed: int) -> World:
-    """The population of one seed: the deployed ranker learnt from the labels of few training queries, the new of all."""
+    """The population of one seed: the deployed ranker learnt from the labels of few queries, the new of all."""
     rng, data = run.rng(seed, 1101), run.load(seed)
     queries = data.validation
     fits = [cf.fit_linear_ranker(data.train, share, rng=rng) for share in (0.01, 1)]
@@ -115,9 +115,7 @@ def judge(run: book.Run, seed: int, setting: Row, rng: np.random.Generator) -> d
     policy, truth = w.policy(setting["epsilon"]), w.per_query(w.new.gain)
     shares = cf.DisplayShares.of_policy(policy)
     found = [
-        estimates(
-            w, run.simulate(policy, USER, relevance=w.relevance, rng=rng, n_sessions=setting["sessions"]), shares
-        )
+        estimates(w, run.simulate(policy, USER, relevance=w.relevance, rng=rng, n_sessions=setting["sessions"]), shares)
         for _ in range(repeats)
     ]
     errors = np.sqrt(((np.array(found) / truth - 1) ** 2).mean(axis=0))
@@ -206,7 +204,7 @@ def with_stock(data: cf.RankingData, rng: np.random.Generator) -> tuple[cf.Ranki
     sold = ((drawn < SOLD_OUT) & (cf.ranks(-drawn, data.offsets) <= length - K)).astype(np.float32)
     features = np.column_stack([data.features, sold])
     grades = np.where(sold > 0, 0, data.relevance)
-    return cf.RankingData(features, grades, offsets=data.offsets, threshold=data.threshold), sold
+    return cf.RankingData(features, grades, offsets=data.offsets, threshold=data.threshold), sold.astype(np.float64)
 
 
 @lru_cache(maxsize=2)
@@ -223,7 +221,7 @@ def shop(run: book.Run, seed: int, sold_out: bool) -> Shop:
         parts.append(part)
         scores.append(by_logger)
     ranks = [ranked(s, part.offsets, rng) for s, part in zip(scores[:2], parts[:2], strict=True)]
-    return Shop(*parts, (ranks[0], ranks[1]), dcg(scores[2], parts[2]))
+    return Shop(parts[0], parts[1], parts[2], (ranks[0], ranks[1]), dcg(scores[2], parts[2]))
 
 
 def page(rank: IntArray, offsets: IntArray, epsilon: float) -> LoggingPolicy:
@@ -244,8 +242,8 @@ def clicks_per_look(
     the weight 0.
     """
     x = np.asarray(features, dtype=np.float64)
-    looks = np.bincount(log.document, log.impressions * USER.propensity(log.rank), minlength=len(x))
-    clicks = np.bincount(log.document, log.clicks, minlength=len(x))
+    looks = np.bincount(log.document, log.impressions * USER.propensity(log.rank), len(x)).astype(np.float64)
+    clicks = np.bincount(log.document, log.clicks, minlength=len(x)).astype(np.float64)
     seen = looks > 0
     counts = np.ones(len(x)) if exposure is None else 1 / np.where(seen, exposure, 1)
     x, looks, clicks = x[seen], (counts * looks)[seen], (counts * clicks)[seen]
@@ -347,7 +345,7 @@ class Month:
     ``deployed`` are the scores by which the pages were made, ``relevance`` is what the customers want.
     """
 
-    features: FloatArray
+    features: NDArray[np.float32]
     log: cf.ClickLog
     deployed: FloatArray
     relevance: FloatArray
@@ -357,7 +355,5 @@ class Month:
 def month(run: book.Run) -> Month:
     """The first seed's population, seen through its deployed page in an ordinary log."""
     w = world(run, run.seed)
-    log = run.simulate(
-        w.policy(0.0), USER, relevance=w.relevance, rng=run.rng(run.seed, 1107), n_sessions=ORDINARY
-    )
+    log = run.simulate(w.policy(0.0), USER, relevance=w.relevance, rng=run.rng(run.seed, 1107), n_sessions=ORDINARY)
     return Month(w.queries.features, log, -w.rank.astype(float), w.relevance)

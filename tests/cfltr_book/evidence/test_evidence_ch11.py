@@ -48,7 +48,7 @@ TABLES = invented()
 def _tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(Run, "table", lambda self, experiment: TABLES[experiment.name])
     monkeypatch.setattr(ch11, "prices", lambda run: TABLES["prices"])
-    yield
+    return
 
 
 def row_of(name: str, **where: object) -> pd.Series:

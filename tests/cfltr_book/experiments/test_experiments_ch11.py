@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 
@@ -29,7 +30,7 @@ def _small() -> Iterator[None]:
 def dcg_by_loops(scores: np.ndarray, relevance: np.ndarray, offsets: np.ndarray) -> float:
     """DCG@5 in the mean over queries, where no two scores tie."""
     total = 0.0
-    for start, end in zip(offsets[:-1], offsets[1:], strict=True):
+    for start, end in itertools.pairwise(offsets):
         for place, d in enumerate(sorted(range(start, end), key=lambda d: -scores[d])[:5], start=1):
             total += relevance[d] / math.log2(1 + place)
     return total / (len(offsets) - 1)
@@ -46,7 +47,7 @@ def pages_of(rank: np.ndarray, start: int, end: int, epsilon: float) -> list[tup
 
 def exposure_by_loops(rank: np.ndarray, offsets: np.ndarray, epsilon: float) -> np.ndarray:
     exposure = np.zeros(len(rank))
-    for start, end in zip(offsets[:-1], offsets[1:], strict=True):
+    for start, end in itertools.pairwise(offsets):
         for chance, page in pages_of(rank, start, end, epsilon):
             for place, d in enumerate(page, start=1):
                 exposure[d] += chance / place
@@ -117,7 +118,7 @@ def test_the_variance_of_a_session_is_that_of_every_page_and_click() -> None:
     for epsilon in (0.2, 1.0):
         p, offsets = exposure_by_loops(w.rank, w.queries.offsets, epsilon), w.queries.offsets
         first, second = [], []
-        for start, end in zip(offsets[:-1], offsets[1:], strict=True):
+        for start, end in itertools.pairwise(offsets):
             mean = square = 0.0
             for chance, page in pages_of(w.rank, start, end, epsilon):
                 given = spread = 0.0
@@ -151,7 +152,7 @@ def test_prices_of_chance() -> None:
     assert row["sessions"] == pytest.approx(ch11.variance_of_a_session(w, 1.0) / 0.01**2)
     assert row["reached"] ** 2 == pytest.approx(row["sessions"] / row["planned"])
     shown, offsets = 0.0, w.queries.offsets
-    for start, end in zip(offsets[:-1], offsets[1:], strict=True):
+    for start, end in itertools.pairwise(offsets):
         for chance, page in pages_of(w.rank, start, end, 1.0):
             shown += chance * sum(w.relevance[d] / math.log2(1 + place) for place, d in enumerate(page, start=1))
     assert row["loss"] == pytest.approx(w.per_query(w.old.gain) - shown / w.queries.n_queries)
