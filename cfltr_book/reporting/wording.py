@@ -70,7 +70,7 @@ def is_control(id: str) -> bool:
 
     Examples
     --------
-    >>> is_control("control-shuffled-page"), is_control("B-crossing-in-all")
+    >>> is_control("control-shuffled-learning"), is_control("B-oblivious-bias")
     (True, False)
     """
     return source_of(id) == CONTROL

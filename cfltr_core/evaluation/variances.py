@@ -18,7 +18,7 @@ def ips_variance(
 ) -> float:
     """Exact variance of (1/S) Σ clicks · λ · weights under a position-based user, with one display per query.
 
-    Under a stochastic policy documents are displayed together or not, and the terms of chapter 11 are added.
+    Under a stochastic policy documents are displayed together or not, which adds terms that are not counted here.
 
     With ρ the click probability, a = λ · weights, and S_q sessions of query q,
 
