@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 import cfltr_core as cf
 from cfltr_book import Run
 from cfltr_book.evidence import measures
-from cfltr_book.experiments.ch06 import COMPARED, COURSES, ROUNDS, rarest, sizes
+from cfltr_book.experiments.ch06 import ROUNDS, compared, courses, rarest, sizes
 from cfltr_core.checks import FloatArray
 
 Arrays = Mapping[str, FloatArray]
@@ -72,11 +72,11 @@ def weight_concave(run: Run) -> Arrays:
 
 @measures("A18-new-weights", section="descent")
 def new_weights(run: Run) -> Arrays:
-    """Step 1: the derivative of −1/log(2 + S) by a complex step, times the closed form of q′/q."""
+    """Step 1: the derivative of −1/log(2 + S) by a complex step, and the closed form of q/q′."""
     S = run.rng(run.seed, 602).uniform(0, 200, size=1000)
     slope = np.imag(-1 / np.log(2 + S + 1e-20j)) / 1e-20
     assert np.allclose(slope, np.log2(np.e) * DCG.slope(1 + S), rtol=1e-12)
-    return {"left": slope * (S + 2) * np.log(S + 2) ** 2, "right": np.ones(1000)}
+    return {"left": slope, "right": 1 / ((S + 2) * np.log(S + 2) ** 2)}
 
 
 @measures("A18-majorisation", section="descent")
@@ -99,8 +99,8 @@ def majorisation(run: Run) -> Arrays:
 @measures("A18-monotone", section="descent")
 def monotone(run: Run) -> Arrays:
     """Step 3: six rounds that are solved loosely, for DCG and for another concave weight, over |F(0)|."""
-    courses = [_course(*p, 30.0, 6, 0.3, metric)[0] for p in _problems(run, 20) for metric in (DCG, cf.rbp(0.8))]
-    return {name: np.concatenate([F[part] / abs(F[0]) for F in courses])
+    found = [_course(*p, 30.0, 6, 0.3, metric)[0] for p in _problems(run, 20) for metric in (DCG, cf.rbp(0.8))]
+    return {name: np.concatenate([F[part] / abs(F[0]) for F in found])
             for name, part in (("lower", slice(1, None)), ("upper", slice(-1)))}  # fmt: skip
 
 
@@ -148,7 +148,7 @@ def local_optimum(run: Run) -> Arrays:
 
 def _by_seed(run: Run, arm: str, column: str, *clicks: int) -> FloatArray:
     """A column of one arm, seed by seed: the mean over these sizes of log; 0 clicks are all labels."""
-    frame = run.table(COMPARED)
+    frame = compared(run)
     rows = frame[(frame["arm"] == arm) & frame["clicks"].isin(clicks)]
     return np.asarray(rows.groupby("seed")[column].mean(), dtype=np.float64)
 
@@ -161,7 +161,7 @@ def settled(F: FloatArray) -> FloatArray:
 
 def _courses(run: Run, column: str) -> FloatArray:
     """F, or an estimate, of every seed and strength (rows) before the first round and after each."""
-    return np.asarray(run.table(COURSES)[[f"{column}_{k}" for k in range(ROUNDS + 1)]], dtype=np.float64)
+    return np.asarray(courses(run)[[f"{column}_{k}" for k in range(ROUNDS + 1)]], dtype=np.float64)
 
 
 def _of_seeds(run: Run, values: FloatArray) -> FloatArray:
@@ -175,7 +175,7 @@ def ccp_rounds(run: Run) -> Arrays:
 
     They are 0.1, 1 and 10 in units of the stretch.  With much smaller ones F can hardly change by so much at all.
     """
-    strengths = np.asarray(run.table(COURSES)["C"])
+    strengths = np.asarray(courses(run)["C"])
     middle = np.isin(strengths, (0.1, 1.0, 10.0))
     return {"values": settled(_courses(run, "F")[middle]).reshape(-1, 3).mean(axis=1)}
 

@@ -177,6 +177,12 @@ def _settings(run: book.Run) -> list[dict[str, Any]]:
 COMPARED = book.Experiment("compared", _arm, settings=_settings, stream=613, seeds=lambda run: run.seeds, rtol=5e-3)
 
 
+@cache
+def compared(run: book.Run) -> pd.DataFrame:
+    """The table of :data:`COMPARED`, once a run: each time that it is read, some of its cells are computed again."""
+    return run.table(COMPARED)
+
+
 def course(features: ArrayLike, log: cf.ClickLog, C: float, rounds: int, gap: float) -> list[FloatArray]:
     """The weights before the first round, w = 0, and after each round, solved to a gap of ``gap``."""
     x = np.asarray(features, dtype=np.float64)
@@ -214,6 +220,12 @@ COURSES = book.Experiment(
 )
 
 
+@cache
+def courses(run: book.Run) -> pd.DataFrame:
+    """The table of :data:`COURSES`, once a run."""
+    return run.table(COURSES)
+
+
 PLACES = ("at 1 to 3", "at 4 to 10", "below 10")
 
 
@@ -225,7 +237,7 @@ def weighed(run: book.Run) -> pd.DataFrame:
     times the λ′ of the last round, and the same factors λ′ *dealt* to the clicked documents at random, the mean of
     fifty deals.  ``rank`` is where the document was shown, which is 1/p, and ``place`` where the new ranker puts it.
     """
-    chosen = run.table(COMPARED)
+    chosen = compared(run)
     chosen = chosen[(chosen["arm"] == "PropDCG") & (chosen["clicks"] == sizes(run)[1])].set_index("seed")["C"]
 
     def of_seed(seed: int, rng: np.random.Generator) -> dict[str, list[Any]]:

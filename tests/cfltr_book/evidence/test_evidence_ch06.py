@@ -7,13 +7,13 @@ import pytest
 
 from cfltr_book import Run
 from cfltr_book.evidence import ch06
-from cfltr_book.experiments.ch06 import COMPARED, COURSES, rarest
+from cfltr_book.experiments.ch06 import compared, courses, rarest
 
 RUN = Run("smoke", "digits", 4)
 
 
 def test_rankers_are_compared_seed_by_seed() -> None:
-    rows = {(row.seed, row.clicks, row.arm): row for row in RUN.table(COMPARED).itertuples()}
+    rows = {(row.seed, row.clicks, row.arm): row for row in compared(RUN).itertuples()}
 
     def few(seed: int, arm: str, column: str) -> float:
         return (getattr(rows[seed, 500, arm], column) + getattr(rows[seed, 5000, arm], column)) / 2
@@ -42,7 +42,7 @@ def test_rankers_are_compared_seed_by_seed() -> None:
 def test_rounds_are_counted_until_one_hardly_lowers_the_objective() -> None:
     F = -np.array([[1.0, 2.0, 3.0, 3.02, 3.5], [10.0, 10.05, 20.0, 30.0, 30.1], [1.0, 2.0, 3.0, 4.0, 5.0]])
     assert ch06.settled(F).tolist() == [3, 1, 5]
-    frame = RUN.table(COURSES)
+    frame = courses(RUN)
     counts, left, right = [], [], []
     for _, row in frame.iterrows():
         course = [row[f"F_{k}"] for k in range(11)]

@@ -171,7 +171,7 @@ def test_held_out_clicks_choose_strength_and_cap() -> None:
 
 
 def test_rows_of_what_was_compared() -> None:
-    frame, w = RUN.table(ch06.COMPARED), ch06.world(RUN, 5)
+    frame, w = ch06.compared(RUN), ch06.world(RUN, 5)
     assert len(frame) == 2 * (2 * len(ch06.ARMS) + len(ch06.WAYS) + 2)
     for clicks, arm in ((500, "PropDCG"), (5000, "from PropRank"), (0, "PropRank")):
         ranker, about = ch06.choose(RUN, arm, w, ch06.draw(RUN, w, clicks, RUN.rng(5, 613)))
@@ -182,7 +182,7 @@ def test_rows_of_what_was_compared() -> None:
 
 
 def test_a_row_of_the_courses() -> None:
-    frame, w = RUN.table(ch06.COURSES), ch06.world(RUN, 4)
+    frame, w = ch06.courses(RUN), ch06.world(RUN, 4)
     assert len(frame) == 2 * len(RUN.size.C_grid)
     log, _ = ch06.draw(RUN, w, 5000, RUN.rng(4, 613))
     C = RUN.size.C_grid[1] * ch06.stretch(log)
