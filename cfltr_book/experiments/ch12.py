@@ -22,7 +22,10 @@ K, MOST = 5, 15_000
 ROUNDS = 100  # of boosted trees from a page of ten
 USER = cf.PositionBasedUser(cf.power_examination(1.0), epsilon_plus=1.0, epsilon_minus=0.1)
 LEARNERS = ("oblivious", "policy-aware", "capped", "counted", "displayed only", "direct", "doubly robust")
-FORESTS = ("production", "ridge", "direct", "raw clicks", "position=", "lambda_objective", "lambda_objective, raw")
+FORESTS = (
+    *("production", "ridge", "direct", "raw clicks", "position="),
+    *("lambda_objective", "lambda_objective, raw", "lambda_objective, raw, displayed"),
+)
 ARMS = ("LambdaLoss", "SVM PropRank", "SVM PropDCG", "doubly robust", "policy gradient", "network", "trees")
 Array = NDArray[Any]
 Setting = dict[str, Any]
@@ -410,12 +413,14 @@ def grown(arm: str, x: Array, log: cf.ClickLog, gbm: Any, seed: int) -> Any:
         "deterministic": True,
         "verbose": -1,
     }
-    if arm.startswith("lambda_objective"):
-        log = cf.policy_aware(log, np.ones(len(x))) if arm.endswith("raw") else log
-        settings["objective"] = lambda_objective(log, cutoff=10)
-        return gbm.train(settings, gbm.Dataset(x, np.zeros(len(x))), ROUNDS)
     clicks, looks = clicks_and_looks(log)
     rows = np.flatnonzero(looks > 0)  # documents that were displayed
+    if arm.startswith("lambda_objective"):
+        log = cf.policy_aware(log, np.ones(len(x))) if "raw" in arm else log
+        if "displayed" in arm:
+            x, log = x[rows], log_of(log, rows)
+        settings["objective"] = lambda_objective(log, cutoff=10)
+        return gbm.train(settings, gbm.Dataset(x, np.zeros(len(x))), ROUNDS)
     if arm == "direct":
         settings["objective"] = "poisson"
         rate = clicks[rows] / looks[rows]
