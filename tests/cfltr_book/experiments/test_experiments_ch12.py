@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -267,6 +269,23 @@ def test_forests_grow_from_clicks_per_look() -> None:
         scores = ch12.grown(arm, x, log, gbm, 0).predict(x)
         lead = scores[wanted == 1].mean() - scores[wanted == 0].mean()
         assert lead > scores.std() / 2, arm
+
+
+def test_the_guide_quotes_the_kept_table_of_trees() -> None:
+    """Leads of trees on clicks per look over LightGBM's own objective on raw clicks: mean and interval over seeds."""
+    guide = (Path(__file__).parents[3] / "chapters" / "guide.md").read_text(encoding="utf-8")
+    for corpus in ("yahoo-like", "istella-like"):
+        table = ch12.TREES.kept_table("ci", corpus)
+        assert table is not None
+        for production in ("few labels", "all labels"):
+            rows = table[table["production"] == production]
+            direct, raw = (rows.loc[rows["arm"] == arm, "ndcg"].to_list() for arm in ("direct", "raw clicks"))
+            leads = [one - other for one, other in zip(direct, raw, strict=True)]
+            mean = sum(leads) / 5
+            spread = (sum((lead - mean) ** 2 for lead in leads) / 4 / 5) ** 0.5
+            half = 2.7764451 * spread  # the 97.5 % quantile of Student's t with four degrees of freedom
+            text = f"{mean:+.3f} ({mean - half:+.3f} to {mean + half:+.3f})"
+            assert text in guide, text
 
 
 def test_cells_are_those_that_are_kept() -> None:
