@@ -404,7 +404,7 @@ def settings_of_learners(run: book.Run) -> list[Setting]:
 
 def grown(arm: str, x: Array, log: cf.ClickLog, gbm: Any, seed: int) -> Any:
     """Boosted trees from a page that never changes, as LightGBM or the book offers them; see :data:`FORESTS`."""
-    settings = {
+    settings: Setting = {
         "seed": seed,
         "learning_rate": 0.1,
         "num_leaves": 15,

@@ -289,7 +289,7 @@ def test_the_guide_quotes_the_kept_table_of_trees() -> None:
 
 
 def test_cells_are_those_that_are_kept() -> None:
-    """Three cells on real digits at the size of the site, in a second, by each of two tables."""
+    """Three cells on real digits at the size of the site, in a second, by each of three tables."""
     run = Run("ci", "digits")
     for experiment, some in ((ch12.TOP_FIVE, (0, 4, 20)), (ch12.ALL_QUERIES, (0, 5))):
         frame = experiment.kept_table("ci", "digits")
@@ -298,5 +298,11 @@ def test_cells_are_those_that_are_kept() -> None:
             setting = {key: row[key] for key in ch12.base(run)}
             now = experiment.cell(run, row["seed"], setting, run.rng(row["seed"], experiment.stream))
             assert now == pytest.approx({key: row[key] for key in now}, rel=1e-6, abs=1e-9)
+    frame = ch12.LEARNT_FROM.kept_table("ci", "digits")
+    assert frame is not None
+    for row in frame.iloc[[1, 10, 60]].to_dict("records"):
+        setting = {key: row[key] for key in ("epsilon", "n_clicks", "arm")}
+        now = ch12.LEARNT_FROM.cell(run, row["seed"], setting, run.rng(row["seed"], ch12.LEARNT_FROM.stream))
+        assert now == pytest.approx({key: row[key] for key in now}, rel=1e-6, abs=1e-9)
     assert ch12.ALL_QUERIES.cell is ch12.learnt_on_all
     assert ch12.TOP_FIVE.cell is ch12.learnt
