@@ -181,7 +181,9 @@ def lambda_objective(
     """LambdaLoss as a custom objective of boosted trees: scores ↦ (gradient, diagonal of the Hessian) in the scores.
 
     LightGBM takes it as the parameter ``objective`` of ``train``, XGBoost as ``obj``; neither is needed for it, and the
-    second argument with which they call it, their data, is not used: rows are those of the log's lists.  The gains are
+    second argument with which they call it, their data, is not used: rows are those of the log's lists.  A row without
+    a click counts as unwanted, displayed or not.  Where the page never changes this was no better than LightGBM's own
+    objective on the displayed rows (chapter 12).  The gains are
     Σ clicks/propensity · queries/sessions, so that the loss is a sum over queries, about as large as with labels 0, 1.
 
     Source: the loss of Oosterhuis & de Rijke 2020, Eq. 6, for the question that Agarwal et al. 2018, §6, leave open:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -145,8 +147,149 @@ def test_rivals_learn(arm: str) -> None:
     assert 0.2 < float(found or 0) <= 1
 
 
+def test_clicks_and_looks_are_added_up_by_document() -> None:
+    log = cf.ClickLog(
+        document=[0, 1, 1],
+        rank=[1, 1, 2],
+        impressions=[4, 6, 4],
+        clicks=[3, 1, 2],
+        propensity=[1, 1, 0.5],
+        sessions=[10],
+        offsets=[0, 3],
+    )
+    clicks, looks = ch12.clicks_and_looks(log)
+    wanted: list[list[float]] = [[0, 0], [0, 0], [0, 0]]
+    for d, shown, clicked, p in zip(log.document, log.impressions, log.clicks, log.propensity, strict=True):
+        wanted[d][0] += clicked
+        wanted[d][1] += shown * p
+    assert [list(pair) for pair in zip(clicks, looks, strict=True)] == wanted
+
+
+def test_a_regression_of_clicks_per_look_minimises_its_sum_of_squares() -> None:
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(30, 3)) * [1, 10, 0.1]
+    columns = ch12.columns_of(x)
+    for j in range(3):
+        mean = sum(x[:, j]) / 30
+        spread = (sum((value - mean) ** 2 for value in x[:, j]) / 30) ** 0.5
+        assert columns[:, j + 1] == pytest.approx([(value - mean) / spread for value in x[:, j]])
+    looks = rng.integers(0, 9, 30).astype(float)
+    clicks = rng.binomial(looks.astype(int), 0.3)
+
+    def lost(w: np.ndarray) -> float:
+        total = 10 * sum(looks) / 30 * sum(value**2 for value in w)
+        for row, count, looked in zip(columns, clicks, looks, strict=True):
+            if looked:  # a document that nobody looked at says nothing
+                total += looked * (count / looked - sum(row * w)) ** 2
+        return float(total)
+
+    w = ch12.click_regression(columns, clicks, looks)
+    for nudge in 0.01 * np.vstack([np.eye(4), -np.eye(4)]):
+        assert lost(w + nudge) > lost(w)
+
+
+def test_a_log_of_some_documents_counts_them_anew() -> None:
+    log = two_documents()
+    wider = cf.ClickLog(
+        document=[1, 3], rank=[1, 2], impressions=[10, 2], clicks=[5, 1], propensity=[1, 0.5], sessions=[10, 0],
+        offsets=[0, 4, 6],
+    )  # fmt: skip
+    part = ch12.log_of(wider, np.array([1, 3, 4]))
+    assert (part.document.tolist(), part.offsets.tolist()) == ([0, 1], [0, 2, 3])
+    assert part.clicks.tolist() == log.clicks.tolist()
+
+
+def test_doubly_robust_weights_order_by_what_is_clicked() -> None:
+    rng = np.random.default_rng(6)
+    x, rank = rng.normal(size=(200, 3)), np.tile([1, 2, 3, 4], 50)
+    policy = cf.DeterministicPolicy(rank, np.arange(0, 201, 4))
+    wanted = (x[:, 1] > 0.5).astype(int)
+    sessions = np.full(50, 200)
+    log = cf.simulate_clicks(policy, ch12.USER, relevance=wanted, sessions=sessions, rng=rng)
+    w = ch12.doubly_robust(x, log, policy.exposure(ch12.USER))
+    assert w[1] > 5 * max(abs(w[0]), abs(w[2]))
+
+
+def test_learners_are_asked_where_their_page_allows_it() -> None:
+    asked = ch12.settings_of_learners(RUN)
+    assert [setting["arm"] for setting in asked[:2]] == ["production", "labels"]
+    assert {setting["arm"] for setting in asked[2:]} == set(ch12.LEARNERS)
+    assert not any(setting["epsilon"] == 0 and setting["arm"] == "policy-aware" for setting in asked)
+    assert len({tuple(setting.values()) for setting in asked}) == len(asked)
+
+
+def test_learners_that_are_not_told_of_hidden_documents() -> None:
+    """On digits a page that never changes shows nothing but its five: both see what a literal filter leaves of it."""
+    found = {}
+    for arm in ("production", "labels", "oblivious", "displayed only", "direct"):
+        setting = {"epsilon": 0.0, "n_clicks": 10**5, "arm": arm}
+        found[arm] = ch12.learner(RUN, 3, setting, RUN.rng(3, 1201))
+        assert found[arm]["hidden"] == 0
+    (train, _, test), x, ranks = ch12.world(RUN, 3, RUN.rng(3, 1201), "few labels")
+    rng = RUN.rng(3, 1201)
+    ch12.world(RUN, 3, rng, "few labels")
+    log = RUN.simulate(
+        ch12.page(train, ranks[0], False, 0.0), ch12.USER, relevance=train.binary, rng=rng, n_clicks=10**5
+    )
+    shown, part = ch12.only_shown(log, ranks[0])
+    fit = ch12.learn(x[0][shown].astype(float), part)
+    assert found["displayed only"]["ndcg"] == pytest.approx(ch12.judged(test, fit.decision_function(x[2])), abs=1e-3)
+    same = ch12.learnt(RUN, 3, ch12.base(RUN) | {"gains": "oblivious", "n_clicks": 10**5}, RUN.rng(3, 1201))
+    assert found["oblivious"]["ndcg"] == pytest.approx(same["ndcg"], abs=1e-3)
+    assert found["production"]["ndcg"] < found["labels"]["ndcg"]
+
+
+@pytest.mark.parametrize("arm", ["policy-aware", "doubly robust", "displayed only"])
+def test_learners_from_a_random_last_place(arm: str) -> None:
+    assert arm in ch12.LEARNERS
+    found = ch12.learner(RUN, 3, {"epsilon": 1.0, "n_clicks": 10**5, "arm": arm}, RUN.rng(3, 1201))
+    assert found["hidden"] > 0
+    assert 0.2 < found["ndcg"] <= 1
+
+
+def test_forests_without_lightgbm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ch12.importlib.util, "find_spec", lambda name: None)
+    by_arm = {
+        arm: ch12.forest(RUN, 3, {"production": "few labels", "arm": arm}, RUN.rng(3, 1205))
+        for arm in ("production", "ridge", "direct")
+    }
+    assert by_arm["direct"] == {"ndcg": None, "last": None, "rounds": None}
+    assert by_arm["ridge"]["ndcg"] == by_arm["ridge"]["last"]
+    assert 0.2 < float(by_arm["production"]["ndcg"] or 0) < 1
+
+
+def test_forests_grow_from_clicks_per_look() -> None:
+    gbm = pytest.importorskip("lightgbm", reason="lightgbm is not installed")
+    rng = np.random.default_rng(5)
+    x, rank = rng.normal(size=(1200, 3)), np.tile([1, 2, 3, 4], 300)
+    wanted = (x[:, 1] > 0).astype(int)
+    policy = cf.DeterministicPolicy(np.where(rank < 4, rank, 0), np.arange(0, 1201, 4))
+    log = cf.simulate_clicks(policy, ch12.USER, relevance=wanted, sessions=np.full(300, 50), rng=rng)
+    for arm in ch12.FORESTS[2:]:
+        scores = ch12.grown(arm, x, log, gbm, 0).predict(x)
+        lead = scores[wanted == 1].mean() - scores[wanted == 0].mean()
+        assert lead > scores.std() / 2, arm
+
+
+def test_the_guide_quotes_the_kept_table_of_trees() -> None:
+    """Leads of trees on clicks per look over LightGBM's own objective on raw clicks: mean and interval over seeds."""
+    guide = (Path(__file__).parents[3] / "chapters" / "guide.md").read_text(encoding="utf-8")
+    for corpus in ("yahoo-like", "istella-like"):
+        table = ch12.TREES.kept_table("ci", corpus)
+        assert table is not None
+        for production in ("few labels", "all labels"):
+            rows = table[table["production"] == production]
+            direct, raw = (rows.loc[rows["arm"] == arm, "ndcg"].to_list() for arm in ("direct", "raw clicks"))
+            leads = [one - other for one, other in zip(direct, raw, strict=True)]
+            mean = sum(leads) / 5
+            spread = (sum((lead - mean) ** 2 for lead in leads) / 4 / 5) ** 0.5
+            half = 2.7764451 * spread  # the 97.5 % quantile of Student's t with four degrees of freedom
+            text = f"{mean:+.3f} ({mean - half:+.3f} to {mean + half:+.3f})"
+            assert text in guide, text
+
+
 def test_cells_are_those_that_are_kept() -> None:
-    """Three cells on real digits at the size of the site, in a second, by each of two tables."""
+    """Three cells on real digits at the size of the site, in a second, by each of three tables."""
     run = Run("ci", "digits")
     for experiment, some in ((ch12.TOP_FIVE, (0, 4, 20)), (ch12.ALL_QUERIES, (0, 5))):
         frame = experiment.kept_table("ci", "digits")
@@ -155,5 +298,11 @@ def test_cells_are_those_that_are_kept() -> None:
             setting = {key: row[key] for key in ch12.base(run)}
             now = experiment.cell(run, row["seed"], setting, run.rng(row["seed"], experiment.stream))
             assert now == pytest.approx({key: row[key] for key in now}, rel=1e-6, abs=1e-9)
+    frame = ch12.LEARNT_FROM.kept_table("ci", "digits")
+    assert frame is not None
+    for row in frame.iloc[[1, 10, 60]].to_dict("records"):
+        setting = {key: row[key] for key in ("epsilon", "n_clicks", "arm")}
+        now = ch12.LEARNT_FROM.cell(run, row["seed"], setting, run.rng(row["seed"], ch12.LEARNT_FROM.stream))
+        assert now == pytest.approx({key: row[key] for key in now}, rel=1e-6, abs=1e-9)
     assert ch12.ALL_QUERIES.cell is ch12.learnt_on_all
     assert ch12.TOP_FIVE.cell is ch12.learnt
