@@ -9,7 +9,7 @@ import pytest
 
 import cfltr_core as cf
 from cfltr_book import Run
-from cfltr_book.experiments import ch12
+from cfltr_book.experiments import ch12, learners
 
 RUN = Run("smoke", "digits", 3)
 
@@ -40,7 +40,7 @@ def test_sizes_of_logs_and_settings_follow_from_the_scale() -> None:
 
 @pytest.mark.parametrize(("clicks", "cap"), [(0, 36), (10_000, 1), (100_000, 30), (10**8, 501)])
 def test_the_cap_is_that_of_the_released_code(clicks: int, cap: float) -> None:
-    assert ch12.released_cap(clicks) == pytest.approx(1 + 3 * 4 + 32 * 16 if clicks == 0 else cap)
+    assert learners.released_cap(clicks) == pytest.approx(1 + 3 * 4 + 32 * 16 if clicks == 0 else cap)
 
 
 def two_documents() -> cf.ClickLog:
@@ -60,12 +60,12 @@ def test_kinds_of_gains_divide_by_their_exposure() -> None:
     log = two_documents()
     exposure = np.array([1.0, 0.05])
     found = {
-        kind: ch12.gains_of(kind, log, exposure).propensity for kind in ("oblivious", "aware", "counted", "capped")
+        kind: learners.gains_of(kind, log, exposure).propensity for kind in ("oblivious", "aware", "counted", "capped")
     }
     assert found["oblivious"] == pytest.approx([1, 0.5])
     assert found["aware"] == pytest.approx([1, 0.05])
     assert found["counted"] == pytest.approx([1, 2 * 0.5 / 10])
-    assert found["capped"] == pytest.approx([1, max(0.05, 1 / ch12.released_cap(6))])
+    assert found["capped"] == pytest.approx([1, max(0.05, 1 / learners.released_cap(6))])
 
 
 def test_pages_show_five_documents_or_the_whole_list(small: ch12.World) -> None:
@@ -81,7 +81,7 @@ def test_pages_show_five_documents_or_the_whole_list(small: ch12.World) -> None:
 
 def test_labels_as_a_log_give_gains_of_one(small: ch12.World) -> None:
     data = small[0][0]
-    assert cf.click_gains(ch12.labels_as_log(data)) == pytest.approx(data.binary * 1.0)
+    assert cf.click_gains(learners.labels_as_log(data)) == pytest.approx(data.binary * 1.0)
     assert ch12.judged(data, data.binary * 1.0) == pytest.approx(1)
 
 
@@ -89,25 +89,25 @@ def test_only_what_is_shown_is_left(small: ch12.World) -> None:
     data, rank = small[0][0], small[2][0]
     policy = ch12.page(data, rank, False, 0.0)
     log = RUN.simulate(policy, ch12.USER, relevance=data.binary, rng=RUN.rng(3, 1291), n_clicks=500)
-    shown, part = ch12.only_shown(log, rank)
+    shown, part = learners.only_shown(log, rank)
     assert (rank[shown] <= 5).all()
     assert part.offsets[-1] == len(shown)
     assert np.array_equal(shown[part.document], log.document)
-    assert ch12.learn(small[1][0][shown], part, epochs=None).decision_function(small[1][0]).shape == rank.shape
+    assert learners.learn(small[1][0][shown], part, epochs=None).decision_function(small[1][0]).shape == rank.shape
 
 
 def test_adam_climbs_a_hill() -> None:
     x = np.random.default_rng(3).normal(size=(50, 2))
     best = x @ [1.0, -2.0]
-    w = ch12.climb(x, lambda s: (s - best) / 50)
+    w = learners.climb(x, lambda s: (s - best) / 50)
     assert np.abs(w - [1, -2]).max() < np.abs([1, -2]).max() / 2
 
 
 def test_corrected_guesses_expect_the_clicks_over_exposure() -> None:
     log = two_documents()
-    none = ch12.corrected(np.zeros(2), log, np.array([1.0, 0.2]))
+    none = learners.corrected(np.zeros(2), log, np.array([1.0, 0.2]))
     assert none == pytest.approx([5, 1 / 0.2])
-    some = ch12.corrected(np.array([0.1, 0.3]), log, np.array([1.0, 0.2]))
+    some = learners.corrected(np.array([0.1, 0.3]), log, np.array([1.0, 0.2]))
     assert some == pytest.approx([10 * 0.1 + (5 - 0.1 * 10), 10 * 0.3 + (1 - 0.3 * 2 * 0.5) / 0.2])
 
 
@@ -115,7 +115,7 @@ def test_a_guess_does_not_come_from_its_own_clicks(small: ch12.World) -> None:
     data, x, rank = small[0][0], small[1][0], small[2][0]
     policy = ch12.page(data, rank, False, 1.0)
     log = RUN.simulate(policy, ch12.USER, relevance=data.binary, rng=RUN.rng(3, 1292), n_clicks=5000)
-    guess = ch12.cross_fitted(x, log)
+    guess = learners.cross_fitted(x, log)
     assert ((guess >= 0) & (guess <= 1)).all()
     clicks = log.clicks.copy()
     first = log.document < data.offsets[1]
@@ -130,12 +130,12 @@ def test_a_guess_does_not_come_from_its_own_clicks(small: ch12.World) -> None:
         offsets=log.offsets,
     )
     mine = slice(0, data.offsets[1])
-    assert ch12.cross_fitted(x, other)[mine] == pytest.approx(guess[mine])
-    assert np.abs(ch12.cross_fitted(x, other) - guess).max() > 0
+    assert learners.cross_fitted(x, other)[mine] == pytest.approx(guess[mine])
+    assert np.abs(learners.cross_fitted(x, other) - guess).max() > 0
 
 
 def test_the_policy_gradient_lifts_what_was_clicked() -> None:
-    slopes = ch12.luce_slopes(np.zeros(6), np.eye(6)[2], np.array([0, 6]), np.random.default_rng(3), samples=200)
+    slopes = learners.luce_slopes(np.zeros(6), np.eye(6)[2], np.array([0, 6]), np.random.default_rng(3), samples=200)
     assert slopes[2] < -0.1
     assert (np.delete(slopes, 2) > 0).all()
 
@@ -157,7 +157,7 @@ def test_clicks_and_looks_are_added_up_by_document() -> None:
         sessions=[10],
         offsets=[0, 3],
     )
-    clicks, looks = ch12.clicks_and_looks(log)
+    clicks, looks = learners.clicks_and_looks(log)
     wanted: list[list[float]] = [[0, 0], [0, 0], [0, 0]]
     for d, shown, clicked, p in zip(log.document, log.impressions, log.clicks, log.propensity, strict=True):
         wanted[d][0] += clicked
@@ -168,7 +168,7 @@ def test_clicks_and_looks_are_added_up_by_document() -> None:
 def test_a_regression_of_clicks_per_look_minimises_its_sum_of_squares() -> None:
     rng = np.random.default_rng(4)
     x = rng.normal(size=(30, 3)) * [1, 10, 0.1]
-    columns = ch12.columns_of(x)
+    columns = learners.columns_of(x)
     for j in range(3):
         mean = sum(x[:, j]) / 30
         spread = (sum((value - mean) ** 2 for value in x[:, j]) / 30) ** 0.5
@@ -183,7 +183,7 @@ def test_a_regression_of_clicks_per_look_minimises_its_sum_of_squares() -> None:
                 total += looked * (count / looked - sum(row * w)) ** 2
         return float(total)
 
-    w = ch12.click_regression(columns, clicks, looks)
+    w = learners.click_regression(columns, clicks, looks)
     for nudge in 0.01 * np.vstack([np.eye(4), -np.eye(4)]):
         assert lost(w + nudge) > lost(w)
 
@@ -194,7 +194,7 @@ def test_a_log_of_some_documents_counts_them_anew() -> None:
         document=[1, 3], rank=[1, 2], impressions=[10, 2], clicks=[5, 1], propensity=[1, 0.5], sessions=[10, 0],
         offsets=[0, 4, 6],
     )  # fmt: skip
-    part = ch12.log_of(wider, np.array([1, 3, 4]))
+    part = learners.log_of(wider, np.array([1, 3, 4]))
     assert (part.document.tolist(), part.offsets.tolist()) == ([0, 1], [0, 2, 3])
     assert part.clicks.tolist() == log.clicks.tolist()
 
@@ -206,7 +206,7 @@ def test_doubly_robust_weights_order_by_what_is_clicked() -> None:
     wanted = (x[:, 1] > 0.5).astype(int)
     sessions = np.full(50, 200)
     log = cf.simulate_clicks(policy, ch12.USER, relevance=wanted, sessions=sessions, rng=rng)
-    w = ch12.doubly_robust(x, log, policy.exposure(ch12.USER))
+    w = learners.doubly_robust(x, log, policy.exposure(ch12.USER))
     assert w[1] > 5 * max(abs(w[0]), abs(w[2]))
 
 
@@ -231,8 +231,8 @@ def test_learners_that_are_not_told_of_hidden_documents() -> None:
     log = RUN.simulate(
         ch12.page(train, ranks[0], False, 0.0), ch12.USER, relevance=train.binary, rng=rng, n_clicks=10**5
     )
-    shown, part = ch12.only_shown(log, ranks[0])
-    fit = ch12.learn(x[0][shown].astype(float), part)
+    shown, part = learners.only_shown(log, ranks[0])
+    fit = learners.learn(x[0][shown].astype(float), part)
     assert found["displayed only"]["ndcg"] == pytest.approx(ch12.judged(test, fit.decision_function(x[2])), abs=1e-3)
     same = ch12.learnt(RUN, 3, ch12.base(RUN) | {"gains": "oblivious", "n_clicks": 10**5}, RUN.rng(3, 1201))
     assert found["oblivious"]["ndcg"] == pytest.approx(same["ndcg"], abs=1e-3)
@@ -266,7 +266,7 @@ def test_forests_grow_from_clicks_per_look() -> None:
     policy = cf.DeterministicPolicy(np.where(rank < 4, rank, 0), np.arange(0, 1201, 4))
     log = cf.simulate_clicks(policy, ch12.USER, relevance=wanted, sessions=np.full(300, 50), rng=rng)
     for arm in ch12.FORESTS[2:]:
-        scores = ch12.grown(arm, x, log, gbm, 0).predict(x)
+        scores = learners.grown(arm, x, log, gbm, 0).predict(x)
         lead = scores[wanted == 1].mean() - scores[wanted == 0].mean()
         assert lead > scores.std() / 2, arm
 

@@ -135,7 +135,7 @@ def test_columns_that_chose_the_ranker_are_found_by_the_first_of_a_page() -> Non
     rows = ROWS.assign(device=np.where(ROWS["ranker"] == "A", "phone", "desk"))
     with without_deprecations(), event_table(rows, rest=True) as table:
         line = ignored_columns(table, KEPT, alpha=0.003)
-    assert line.remedy.startswith("'device' decided which ranker")
+    assert line.remedy.startswith("'device' had a say in which ranker served: 100%")
 
 
 @pytest.mark.parametrize(
