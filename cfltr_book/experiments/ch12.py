@@ -58,14 +58,8 @@ def ends(run: book.Run) -> tuple[int, ...]:
 
 def base(run: book.Run) -> Setting:
     """The setting from which all others differ: the production ranker itself, on the page that never changes."""
-    largest = decades(run)[-1]
-    return {
-        "whole": False,
-        "epsilon": 0.0,
-        "n_clicks": largest,
-        "gains": "production",
-        "production": "few labels",
-    }
+    start = {"whole": False, "epsilon": 0.0, "n_clicks": decades(run)[-1]}
+    return start | {"gains": "production", "production": "few labels"}
 
 
 def world(run: book.Run, seed: int, rng: np.random.Generator, production: str, most: float = MOST) -> World:

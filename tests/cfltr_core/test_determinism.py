@@ -216,7 +216,7 @@ def test_the_list_of_functions_that_draw_is_complete() -> None:
     # Rooms that only name a seed, in a message or in a path, and draw nothing.
     names_only = {"checks", "kept_questions", "kept_tables"}
     # What is simulated for a chapter draws from run.rng alone; two runs of a chapter are compared as a whole.
-    names_only |= {path.stem for path in Path(cfltr_book.__file__).parent.glob("experiments/ch*.py")}
+    names_only |= {path.stem for path in Path(cfltr_book.__file__).parent.glob("experiments/*.py")}
     found = set()
     for path in (path for package in (cfltr_core, cfltr_book) for path in Path(package.__file__).parent.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
