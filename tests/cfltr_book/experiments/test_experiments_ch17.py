@@ -155,10 +155,10 @@ def test_the_verdict_of_the_chapter_says_why(chapter: dict[str, Any]) -> None:
     low = pd.DataFrame({"weight": 0.5 + 0.01 * click, "click": click})
     assert "the mean weight is 0.50, not 1" in verdict(low)
     few = pd.DataFrame({"weight": np.where(np.arange(100) == 3, 90.0, 0.1), "click": click})
-    assert verdict(few).endswith("effective clicks, fewer than 4")
+    assert verdict(few) == "no: 0.3 effective clicks"
     flat = pd.DataFrame({"weight": 1.0, "click": click})
-    assert verdict(flat, 0.04) == "yes, roughly: 4.0 effective clicks", "the target's rate, where it is known"
-    assert verdict(flat, 0.03) == "no: 3.0 effective clicks, fewer than 4"
+    assert verdict(flat, 0.08) == "yes, roughly: 8.0 effective clicks", "the target's rate, where it is known"
+    assert [verdict(flat, rate)[:6] for rate in (0.07, 0.04, 0.03)] == ["a hint", "a hint", "no: 3."]
 
 
 def test_ips_of_the_chapter_is_that_of_the_package(chapter: dict[str, Any]) -> None:
