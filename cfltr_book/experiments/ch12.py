@@ -113,13 +113,15 @@ def learnt_on_all(run: book.Run, seed: int, setting: Setting, rng: np.random.Gen
     return {"ndcg": judged(test, fit.decision_function(x[2])), "sessions": int(log.n_sessions), "hidden": hidden}
 
 
-def learner(run: book.Run, seed: int, setting: Setting, rng: np.random.Generator) -> dict[str, float]:
-    """One of :data:`LEARNERS` from 15,000 documents: nDCG@5, sessions, clicks on hidden documents.
+def learner(
+    run: book.Run, seed: int, setting: Setting, rng: np.random.Generator, most: float = MOST
+) -> dict[str, float]:
+    """One of :data:`LEARNERS`: nDCG@5, sessions, clicks on hidden documents.
 
     "displayed only" compares the documents that the log displays with one another, by clicks per look, and then sorts
     all documents; "direct" sorts them by a regression of clicks per look. Neither is told that hidden is unwanted.
     """
-    (train, _, test), x, ranks = world(run, seed, rng, "few labels")
+    (train, _, test), x, ranks = world(run, seed, rng, "few labels", most)
     # Ranks are held fast step by step, so that rounding in single precision ends in another ranker.
     x = [some.astype(float) for some in x]
     arm, out = setting["arm"], {"sessions": 0, "hidden": 0}
@@ -143,6 +145,11 @@ def learner(run: book.Run, seed: int, setting: Setting, rng: np.random.Generator
         w = learn(x[0], gains_of(arm, log, exposure)).decision_function(np.eye(x[0].shape[1]))
     hidden = clicks[ranks[0] > K].sum()
     return {"ndcg": judged(test, x[2] @ w)} | {"sessions": int(log.n_sessions), "hidden": int(hidden)}
+
+
+def learner_of_all(run: book.Run, seed: int, setting: Setting, rng: np.random.Generator) -> dict[str, float]:
+    """As :func:`learner`, from all training queries."""
+    return learner(run, seed, setting, rng, most=np.inf)
 
 
 def settings_of_learners(run: book.Run) -> list[Setting]:
@@ -227,6 +234,18 @@ LEARNT_FROM = book.Experiment(
     "learners",
     learner,
     settings=settings_of_learners,
+    stream=1201,
+    seeds=attrgetter("seeds"),
+    at_once=lambda run: 1,
+    rtol=5e-3,
+)
+MORE_QUERIES = book.Experiment(
+    "more-queries",
+    learner_of_all,
+    settings=lambda run: [
+        {"epsilon": 0.0, "n_clicks": n, "arm": arm}
+        for arm, n in (("labels", 0), *((arm, MANY) for arm in ("oblivious", "displayed only", "direct")))
+    ],
     stream=1201,
     seeds=attrgetter("seeds"),
     at_once=lambda run: 1,
