@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from dataclasses import dataclass
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import cfltr_book as book
 import cfltr_core as cf
@@ -15,9 +18,8 @@ from cfltr_book.experiments.learners import (
     ROUNDS,
     Array,
     K,
-    click_regression,
     clicks_and_looks,
-    columns_of,
+    direct,
     doubly_robust,
     gains_of,
     grown,
@@ -38,6 +40,7 @@ FORESTS = (
 # What gains divide by, and which loss is learnt from them; the first loss is that of all other tables.
 GAINS = ("oblivious", "policy-aware")
 LOSSES = ("at least one", "both", "beyond", "no truncation", "within five", "monotonic", "difference")
+CORPORA = ("yahoo-like", "istella-like", "digits")  # of which tables are kept
 MANY = 10**8  # clicks, the number of the slides
 Setting = dict[str, Any]
 # Training, validation and test queries, their features, and the ranks that the production ranker gives.
@@ -138,7 +141,7 @@ def learner(
         part = log_of(gains_of("counted", log, exposure), shown)
         w = learn(x[0][shown], part).decision_function(np.eye(x[0].shape[1]))
     elif arm == "direct":
-        w = click_regression(columns_of(x[0]), clicks, looks)[1:] / (x[0].std(axis=0) + 1e-12)
+        w = direct(x[0], log)
     elif arm == "doubly robust":
         w = doubly_robust(x[0], log, exposure)
     else:
@@ -185,8 +188,7 @@ def forest(run: book.Run, seed: int, setting: Setting, rng: np.random.Generator)
         score = ten(-ranks[2].astype(float))
         return {"ndcg": score, "last": score, "rounds": 0}
     if arm == "ridge":
-        w = click_regression(columns_of(x[0]), *clicks_and_looks(logs[0]))[1:] / (x[0].std(axis=0) + 1e-12)
-        score = ten(x[2] @ w)
+        score = ten(x[2] @ direct(x[0], logs[0]))
         return {"ndcg": score, "last": score, "rounds": 0}
     if importlib.util.find_spec("lightgbm") is None:
         return {"ndcg": None, "last": None, "rounds": None}
@@ -213,8 +215,9 @@ def settings_by_loss(run: book.Run) -> list[Setting]:
 
 def settings_at_size(run: book.Run) -> list[Setting]:
     """The few settings that are asked at the papers' size, too."""
-    logs = [(1.0, 10**m) for m in range(8, 3, -2 * run.size.stride)][::-1] + [(0.01, 10**8)]
-    start: Setting = {"epsilon": 0.0, "n_clicks": 10**8, "gains": "production", "production": "few labels"}
+    sizes = [10**m for m in range(8, 3, -2 * run.size.stride)][::-1]
+    logs = [*((1.0, n) for n in sizes), (0.01, MANY)]
+    start: Setting = {"epsilon": 0.0, "n_clicks": MANY, "gains": "production", "production": "few labels"}
     return [
         *(start | {"gains": g} for g in ("production", "labels", "oblivious")),
         *(start | {"epsilon": e, "n_clicks": n, "gains": g} for e, n in logs for g in GAINS[:2]),
@@ -263,3 +266,46 @@ TREES = book.Experiment(
 ALL_QUERIES = book.Experiment(
     "all-queries", learnt_on_all, settings=settings_at_size, stream=1204, seeds=lambda run: run.seeds[:1]
 )
+
+
+@dataclass(frozen=True, eq=False)
+class Month:
+    """Clicks of a month on pages whose last place is random in a tenth of the sessions.
+
+    ``features`` has a row for each document of the ``log``, ``exposure`` a number.
+    """
+
+    features: Array
+    log: cf.ClickLog
+    exposure: Array
+
+
+@cache
+def months(run: book.Run) -> tuple[Month, Month]:
+    """The first seed's training queries in a month, and other queries, on whose clicks nothing was learnt."""
+    parts, x, ranks = world(run, run.seed, run.rng(run.seed, 1202), "few labels")
+    rng, found = run.rng(run.seed, 1203), []
+    for part, some, rank in zip(parts[:2], x, ranks, strict=False):
+        policy = page(part, rank, K, 0.1)
+        log = run.simulate(policy, USER, relevance=part.binary, rng=rng, n_clicks=1_000_000)
+        found.append(Month(some, log, policy.exposure(USER)))
+    return found[0], found[1]
+
+
+def everywhere(run: book.Run, experiment: book.Experiment) -> pd.DataFrame:
+    """A table of the run's corpus, and where it is kept those of other corpora, with a column ``corpus``.
+
+    There is a column ``behind``, too: the nDCG@5 less that of the ranker that learnt from labels, on the same seed, in
+    the same table or else in :data:`LEARNT_FROM`.
+    """
+    found = []
+    for name in dict.fromkeys([run.corpus, *CORPORA]):
+        here = name == run.corpus
+        tables = [run.table(one) if here else one.kept_table(run.scale, name) for one in (experiment, LEARNT_FROM)]
+        if tables[0] is None or tables[1] is None or not (here or run.table(experiment).attrs["kept"]):
+            continue
+        source = tables[0] if "labels" in set(tables[0].get("arm", [])) else tables[1]
+        labels = source[source["arm"] == "labels"].set_index("seed")["ndcg"]
+        rows = tables[0].assign(corpus=name)
+        found.append(rows.assign(behind=rows["ndcg"] - rows["seed"].map(labels)))
+    return pd.concat(found, ignore_index=True)

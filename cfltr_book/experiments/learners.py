@@ -114,6 +114,11 @@ def click_regression(columns: Array, clicks: Array, looks: Array) -> Array:
     return np.asarray(np.linalg.solve(columns.T @ (looks[:, None] * columns) + penalty, columns.T @ clicks))
 
 
+def direct(x: Array, log: cf.ClickLog) -> Array:
+    """The weights of features in a regression of clicks per look: whoever was never displayed is left out."""
+    return np.asarray(click_regression(columns_of(x), *clicks_and_looks(log))[1:] / (x.std(axis=0) + 1e-12))
+
+
 def cross_fitted(x: Array, log: cf.ClickLog) -> Array:
     """Clicks per look by ridge regression on the features of four fifths of the queries, for the last fifth."""
     query = np.repeat(np.arange(len(log.sessions)), np.diff(log.offsets))
