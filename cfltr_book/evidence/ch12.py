@@ -11,7 +11,7 @@ import numpy as np
 import cfltr_core as cf
 from cfltr_book import Run
 from cfltr_book.evidence import measures
-from cfltr_book.experiments.ch12 import BY_LOSS, LEARNT_FROM, MANY, MORE_QUERIES
+from cfltr_book.experiments.ch12 import BY_LOSS, LEARNT_FROM, MANY, MORE_QUERIES, table
 from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.policies import LoggingPolicy
 
@@ -148,7 +148,7 @@ def lambdaloss_noise(run: Run) -> Arrays:
 
 def _of(run: Run, arm: str, epsilon: float, clicks: int = MANY) -> FloatArray:
     """The nDCG@5 of a learner, seed by seed; labels and production have no log."""
-    frame = run.table(LEARNT_FROM)
+    frame = table(run, LEARNT_FROM)
     none = arm in ("labels", "production")
     rows = frame[
         (frame["arm"] == arm)
@@ -160,7 +160,7 @@ def _of(run: Run, arm: str, epsilon: float, clicks: int = MANY) -> FloatArray:
 
 def _by(run: Run, **where: object) -> FloatArray:
     """The nDCG@5 of a loss or a page, seed by seed."""
-    frame = run.table(BY_LOSS)
+    frame = table(run, BY_LOSS)
     usual = {"places": 5, "epsilon": 1.0, "gains": "policy-aware", "loss": "at least one", "production": "few labels"}
     for key, value in (usual | where).items():
         frame = frame[frame[key] == value]
@@ -169,26 +169,26 @@ def _by(run: Run, **where: object) -> FloatArray:
 
 def _of_all(run: Run, arm: str) -> FloatArray:
     """The nDCG@5 of a learner from all training queries, seed by seed."""
-    frame = run.table(MORE_QUERIES)
+    frame = table(run, MORE_QUERIES)
     return np.asarray(frame[frame["arm"] == arm].sort_values("seed")["ndcg"], dtype=np.float64)
 
 
 @measures("O20-topfive-cannot", section="still")
 def topfive_cannot(run: Run) -> Arrays:
     """Labels, and clicks on a page that never changes."""
-    return {"larger": _of(run, 'labels', 0.0), "smaller": _of(run, 'oblivious', 0.0)}
+    return {"larger": _of(run, "labels", 0.0), "smaller": _of(run, "oblivious", 0.0)}
 
 
 @measures("control-topfive-whole-list", section="still")
 def whole_list(run: Run) -> Arrays:
     """The same where the whole list is displayed."""
-    return {"left": _of(run, 'labels', 0.0), "right": _by(run, places=0, epsilon=0.0, gains="oblivious")}
+    return {"left": _of(run, "labels", 0.0), "right": _by(run, places=0, epsilon=0.0, gains="oblivious")}
 
 
 @measures("B-learners-direct", section="still")
 def learners_direct(run: Run) -> Arrays:
     """The regression on displayed documents, and hidden taken for unwanted."""
-    return {"larger": _of(run, 'direct', 0.0), "smaller": _of(run, 'oblivious', 0.0)}
+    return {"larger": _of(run, "direct", 0.0), "smaller": _of(run, "oblivious", 0.0)}
 
 
 @measures("B-more-queries", section="still")
@@ -200,7 +200,7 @@ def more_queries(run: Run) -> Arrays:
 @measures("O20-topfive-aware-learns", section="chance")
 def aware_learns(run: Run) -> Arrays:
     """Both kinds of gains, a random last place in all sessions."""
-    return {"larger": _of(run, 'policy-aware', 1.0), "smaller": _of(run, 'oblivious', 1.0)}
+    return {"larger": _of(run, "policy-aware", 1.0), "smaller": _of(run, "oblivious", 1.0)}
 
 
 @measures("control-topfive-both-unbiased", section="chance")
@@ -212,13 +212,13 @@ def both_unbiased(run: Run) -> Arrays:
 @measures("O20-topfive-aware-can", section="chance")
 def aware_can(run: Run) -> Arrays:
     """Labels, and policy-aware gains."""
-    return {"left": _of(run, 'labels', 0.0), "right": _of(run, 'policy-aware', 1.0)}
+    return {"left": _of(run, "labels", 0.0), "right": _of(run, "policy-aware", 1.0)}
 
 
 @measures("O20-topfive-works", section="chance")
 def works(run: Run) -> Arrays:
     """Policy-aware gains, and the ranker that filled the log."""
-    return {"larger": _of(run, 'policy-aware', 1.0), "smaller": _of(run, 'production', 0.0)}
+    return {"larger": _of(run, "policy-aware", 1.0), "smaller": _of(run, "production", 0.0)}
 
 
 @measures("control-topfive-no-room", section="chance")
@@ -230,58 +230,58 @@ def no_room(run: Run) -> Arrays:
 @measures("B-learners-chance", section="chance")
 def learners_chance(run: Run) -> Arrays:
     """Policy-aware gains, and the regression without any chance."""
-    return {"larger": _of(run, 'policy-aware', 1.0), "smaller": _of(run, 'direct', 0.0)}
+    return {"larger": _of(run, "policy-aware", 1.0), "smaller": _of(run, "direct", 0.0)}
 
 
 @measures("B-topfive-counted-exposure", section="chance")
 def counted_exposure(run: Run) -> Arrays:
     """Exposure as the log counts it, and as the policy has it."""
-    return {"left": _of(run, 'counted', 1.0), "right": _of(run, 'policy-aware', 1.0)}
+    return {"left": _of(run, "counted", 1.0), "right": _of(run, "policy-aware", 1.0)}
 
 
 @measures("B-topfive-oblivious-early", section="rare")
 def oblivious_early(run: Run) -> Arrays:
     """Both kinds of gains, few clicks and little chance."""
-    return {"larger": _of(run, 'oblivious', 0.01, 10**4), "smaller": _of(run, 'policy-aware', 0.01, 10**4)}
+    return {"larger": _of(run, "oblivious", 0.01, 10**4), "smaller": _of(run, "policy-aware", 0.01, 10**4)}
 
 
 @measures("B-learners-cap", section="rare")
 def learners_cap(run: Run) -> Arrays:
     """Weights with the released cap, and without one."""
-    return {"larger": _of(run, 'capped', 0.01, 10**5), "smaller": _of(run, 'policy-aware', 0.01, 10**5)}
+    return {"larger": _of(run, "capped", 0.01, 10**5), "smaller": _of(run, "policy-aware", 0.01, 10**5)}
 
 
 @measures("B-learners-robust", section="rare")
 def learners_robust(run: Run) -> Arrays:
     """Doubly robust gains, and policy-aware ones."""
-    return {"larger": _of(run, 'doubly robust', 0.01, 10**6), "smaller": _of(run, 'policy-aware', 0.01, 10**6)}
+    return {"larger": _of(run, "doubly robust", 0.01, 10**6), "smaller": _of(run, "policy-aware", 0.01, 10**6)}
 
 
 @measures("control-learners-robust", section="rare")
 def robust_with_many(run: Run) -> Arrays:
     """The same with chance and clicks in plenty."""
-    return {"left": _of(run, 'doubly robust', 1.0), "right": _of(run, 'policy-aware', 1.0)}
+    return {"left": _of(run, "doubly robust", 1.0), "right": _of(run, "policy-aware", 1.0)}
 
 
 @measures("B-topfive-truncations", section="losses")
 def truncations(run: Run) -> Arrays:
     """A loss that bounds what DCG@5 misses, and one with at least one document in the top five."""
-    return {"left": _by(run, loss="beyond"), "right": _of(run, 'policy-aware', 1.0)}
+    return {"left": _by(run, loss="beyond"), "right": _of(run, "policy-aware", 1.0)}
 
 
 @measures("B-loss-within", section="losses")
 def loss_within(run: Run) -> Arrays:
     """Pairs at most five ranks apart, and with at least one document in the top five."""
-    return {"left": _by(run, loss="within five"), "right": _of(run, 'policy-aware', 1.0)}
+    return {"left": _by(run, loss="within five"), "right": _of(run, "policy-aware", 1.0)}
 
 
 @measures("B-loss-monotonic", section="losses")
 def loss_monotonic(run: Run) -> Arrays:
     """LambdaLoss, and the bound by way of the rank."""
-    return {"larger": _of(run, 'policy-aware', 1.0), "smaller": _by(run, loss="monotonic")}
+    return {"larger": _of(run, "policy-aware", 1.0), "smaller": _by(run, loss="monotonic")}
 
 
 @measures("B-page-length", section="losses")
 def page_length(run: Run) -> Arrays:
     """Pages of twenty that never change, and labels."""
-    return {"left": _by(run, places=20, epsilon=0.0, gains="oblivious"), "right": _of(run, 'labels', 0.0)}
+    return {"left": _by(run, places=20, epsilon=0.0, gains="oblivious"), "right": _of(run, "labels", 0.0)}

@@ -292,19 +292,25 @@ def months(run: book.Run) -> tuple[Month, Month]:
     return found[0], found[1]
 
 
+@cache
+def table(run: book.Run, experiment: book.Experiment) -> pd.DataFrame:
+    """``run.table``, asked once: each time it computes some kept cells again, and a page reads each table often."""
+    return run.table(experiment)
+
+
 def everywhere(run: book.Run, experiment: book.Experiment) -> pd.DataFrame:
     """A table of the run's corpus, and where it is kept those of other corpora, with a column ``corpus``.
 
     There is a column ``behind``, too: the nDCG@5 less that of the ranker that learnt from labels, on the same seed, in
     the same table or else in :data:`LEARNT_FROM`.
     """
-    found = []
-    for name in dict.fromkeys([run.corpus, *CORPORA]):
-        here = name == run.corpus
-        tables = [run.table(one) if here else one.kept_table(run.scale, name) for one in (experiment, LEARNT_FROM)]
-        if tables[0] is None or tables[1] is None or not (here or run.table(experiment).attrs["kept"]):
+    found, names = [], CORPORA if table(run, experiment).attrs["kept"] else ()
+    for name in dict.fromkeys([run.corpus, *names]):
+        both = experiment, LEARNT_FROM
+        tables = [table(run, one) if name == run.corpus else one.kept_table(run.scale, name) for one in both]
+        source = next((some for some in tables if some is not None and "labels" in set(some.get("arm", []))), None)
+        if tables[0] is None or source is None:
             continue
-        source = tables[0] if "labels" in set(tables[0].get("arm", [])) else tables[1]
         labels = source[source["arm"] == "labels"].set_index("seed")["ndcg"]
         rows = tables[0].assign(corpus=name)
         found.append(rows.assign(behind=rows["ndcg"] - rows["seed"].map(labels)))
