@@ -61,7 +61,13 @@ def _gains(rng: np.random.Generator, n: int = 6) -> FloatArray:
 
 @measures("B-lambdaloss-metric", section="bounds")
 def lambdaloss_metric(run: Run) -> Arrays:
-    """Steps 1 and 2: the weights of the pairs above, for all rankings of six documents."""
+    """Steps 1 and 2: the weights of the pairs above, for all rankings of six documents.
+
+    The pairs within k ranks are checked by the way: they have what *beyond* has in all.
+    """
+    for k, r in product(range(1, 7), range(1, 7)):
+        steps = [discount(m) - (discount(m + 1) if m < k else 0) for m in range(1, min(r - 1, k) + 1)]
+        assert abs(sum(steps) - stated(r, k, "beyond")) < 1e-12
     gains, left, right = _gains(run.rng(run.seed, 1200)), [], []
     for (cut, way), order in product(WAYS, permutations(range(1, 7))):
         left.append(gains @ [sum(pair_weight(r, j, cut, way) for j in range(1, r)) for r in order])
