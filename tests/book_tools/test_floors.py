@@ -1,7 +1,5 @@
 """The pipeline's four wings stand on one ground floor, and imports between them point down."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

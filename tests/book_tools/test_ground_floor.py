@@ -1,7 +1,5 @@
 """What several wings of the pipeline use: problems that are listed together, and digests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

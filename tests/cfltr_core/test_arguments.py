@@ -1,7 +1,5 @@
 """How public functions are called: at most two arguments by their place, and numbers of any kind."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator
 

@@ -5,8 +5,6 @@ functions return and public classes keep.  ``pytest --doctest-modules`` runs the
 here they must import what they use, so that a reader can copy them from a page.
 """
 
-from __future__ import annotations
-
 import builtins
 import doctest
 import inspect

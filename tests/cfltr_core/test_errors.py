@@ -4,8 +4,6 @@ What an argument must be is said by its type and by ``checks.BOUNDS``: from ther
 Arrays follow in ``ARRAYS``, one bad value each, and in ``TOGETHER`` what does not fit together.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import math

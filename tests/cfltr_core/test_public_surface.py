@@ -6,8 +6,6 @@ on a test that names it and something from ``tests/helpers/oracles.py``.  Of the
 write files and report, a copy would prove nothing: some test uses each.
 """
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import importlib

@@ -1,7 +1,5 @@
 """What several modules of the package share, against literal loops."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """λ with its metric, weights of a log, linear rankers in files: against literal loops."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 Those that it takes are checked by the type itself (``test_errors.py``).
 """
 
-from __future__ import annotations
-
 from typing import get_args, get_type_hints
 
 import numpy as np

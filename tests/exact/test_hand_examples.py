@@ -1,7 +1,5 @@
 """Small examples with the numbers worked out by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import oracles
 import pytest

@@ -4,8 +4,6 @@ Only numpy and the standard library are imported here, never the code under test
 that, and that every public function is compared with something from this file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import math

@@ -4,8 +4,6 @@ draws as the generator draws.
 The numbers are a second copy on purpose: a change of either must be made twice.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Bad input: that a call is refused, with a message that begins with the name of the argument."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The copies of the chapters: what stands in them, and how pages and readers find them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Every directive and role of a chapter becomes what Colab and plain Jupyter show as it is meant."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The page about the code has every module of every package, once, with what it is for, and the floors."""
 
-from __future__ import annotations
-
 from floors import modules_of, plan_of
 from toy import REPOSITORY
 

@@ -1,7 +1,5 @@
 """The front page: one figure of the run and findings that are counted, and a guide whose calls exist."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

@@ -1,7 +1,5 @@
 """The pages of a built book: what a reader needs stands on them, once, and nothing else is published."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

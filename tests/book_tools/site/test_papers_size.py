@@ -1,7 +1,5 @@
 """The page of the papers' size: what kept tables answer, and what they cost."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The scoreboard: claims told apart by source and nature, predicted beside measured, links there and back."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Generated and bundled corpora: reproducible, re-derived by loops, with the promised shape; which seeds count once."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 memory than the features.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import math

@@ -1,7 +1,5 @@
 """A worker of a cluster is asked first whether it computes the same as this machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Cells of a run: the same numbers for any number of workers and any store, and nothing lost by a kill."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """The table of claims: what each verdict is called, and what its summary counts."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What read_events accepts and what it refuses: sources, messages, the report."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable

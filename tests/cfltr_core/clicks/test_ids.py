@@ -1,7 +1,5 @@
 """Names, fractions and missing values where the number of a document or a count is expected: each is told apart."""
 
-from __future__ import annotations
-
 import numpy as np
 import oracles
 import pandas as pd

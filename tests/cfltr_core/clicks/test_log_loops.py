@@ -1,7 +1,5 @@
 """Users, policies and click logs against loops: displayed ranks, exposure, counts, single clicks, their laws."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """What users, pages and shares of displays refuse, by the name of the argument and the place in it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

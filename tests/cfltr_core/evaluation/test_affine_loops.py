@@ -1,7 +1,5 @@
 """The affine correction and its standard errors against loops over queries and over sessions."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

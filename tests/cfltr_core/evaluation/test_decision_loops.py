@@ -1,7 +1,5 @@
 """Decisions against loops over terms and queries; their answers, and their messages."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from itertools import product

@@ -1,7 +1,5 @@
 """Doubly robust gains and estimates against loops, over every page and click, and an example by hand."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

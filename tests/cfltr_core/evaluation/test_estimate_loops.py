@@ -1,7 +1,5 @@
 """Intervals and the standard error of a ratio on arbitrary small logs, against loops over queries and over sessions."""
 
-from __future__ import annotations
-
 import numpy as np
 import oracles
 import pytest

@@ -1,7 +1,5 @@
 """Estimates and their standard errors on arbitrary small logs, against loops over queries and over sessions."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Training networks on clicks: against plain gradient descent in a loop, the SVM, and what a seed must mean."""
 
-from __future__ import annotations
-
 import math
 import tracemalloc
 from typing import Any

@@ -1,7 +1,5 @@
 """Scorers learnt by LambdaLoss: the course of Adam in a loop, exposure in every learner, files, trees, bad input."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import pairwise

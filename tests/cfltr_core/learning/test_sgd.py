@@ -1,7 +1,5 @@
 """Samplers, gradients, SGD and the steps of the convergence proofs, against literal loops."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

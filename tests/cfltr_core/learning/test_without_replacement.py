@@ -1,7 +1,5 @@
 """Draws without replacement: decks, what an epoch is worth, and training with them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Every estimator on logs as they come: what it may not depend on, and what it says of ranks that are missing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

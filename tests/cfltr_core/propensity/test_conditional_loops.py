@@ -1,7 +1,5 @@
 """The stratified regression of any design against loops over strata; its maximum against Zermelo's iteration."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

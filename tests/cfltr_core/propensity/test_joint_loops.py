@@ -1,7 +1,5 @@
 """EM with free attraction and with a scorer, and what joint fits say, against loops over displays."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

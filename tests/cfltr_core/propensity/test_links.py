@@ -1,7 +1,5 @@
 """What can be compared: graphs against walks along their arcs, and the sentences that say so."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Interventional sets against loops over strata: click rates, pivot, chain and AllPairs with their covariances."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Towers, dual learning and the scorers beneath them, against loops over displays and finite differences."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

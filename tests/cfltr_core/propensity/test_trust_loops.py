@@ -1,7 +1,5 @@
 """Slope and intercept of each rank against loops over pairs of sessions, and refusals."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

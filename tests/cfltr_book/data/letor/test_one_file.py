@@ -2,8 +2,6 @@
 costs little memory.
 """
 
-from __future__ import annotations
-
 import ast
 import gzip
 import io
