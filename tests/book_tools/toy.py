@@ -168,14 +168,6 @@ def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str] | N
         time.sleep(0.05)
 
 
-def same_as_kept(name: str, text: str) -> None:
-    """Compare a text with the one kept in ``pages``; with ANEW_PAGES=1 it is written anew, for ``git diff`` to show."""
-    path = PAGES / name
-    if os.environ.get("ANEW_PAGES"):
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8"), f"{name} differs; ANEW_PAGES=1 writes it anew"
-
-
 def seen(tag: Tag) -> str:
     """What a reader meets on a part of a page, a block a line: its words, where links lead, and what pictures say."""
     lines = _words(tag).splitlines()
