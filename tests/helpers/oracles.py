@@ -65,54 +65,6 @@ def length_groups(offsets: Ints) -> dict[int, list[int]]:
     return groups
 
 
-def wrong_offset(offsets: Ints, n_docs: int) -> int | None:
-    """Index of the first offset that breaks the rules, -1 for a wrong end, None when all is well."""
-    if offsets[0] != 0:
-        return 0
-    for i in range(1, len(offsets)):
-        if offsets[i] <= offsets[i - 1]:
-            return i
-    return -1 if offsets[-1] != n_docs else None
-
-
-def first_outside(values: Floats, low: float, high: float) -> int | None:
-    """Index of the first value outside [low, high] or not a number."""
-    for i, value in enumerate(values):
-        if math.isnan(value) or value < low or value > high:
-            return i
-    return None
-
-
-def first_not_count(values: Floats) -> int | None:
-    """Index of the first value that is no whole number; if there is none, of the first negative one."""
-    for i, value in enumerate(values):
-        if not math.isfinite(value) or value != math.floor(value):
-            return i
-    return first_outside(values, 0, math.inf)
-
-
-def first_not_a_number(values: Sequence[object]) -> int | None:
-    """Index of the first value that is no number as a machine holds it; text is none, whatever it spells."""
-    for i, value in enumerate(values):
-        if not isinstance(value, (bool, int, float)) or (isinstance(value, int) and not -(2**63) <= value < 2**63):
-            return i
-    return None
-
-
-def whole_numbers(values: object) -> list[int] | None:
-    """The values themselves when they are a flat list of ints; None for a mask, a fraction or a nested list."""
-    out = []
-    for value in np.asarray(values).tolist():
-        if type(value) is not int:
-            return None
-        out.append(value)
-    return out
-
-
-def is_generator(value: object) -> bool:
-    return type(value).__name__ == "Generator" and type(value).__module__.startswith("numpy.random")
-
-
 # --- metrics ----------------------------------------------------------------------------------------------
 
 
