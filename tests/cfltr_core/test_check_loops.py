@@ -68,7 +68,7 @@ def test_a_mask_or_a_float_is_no_index_however_whole() -> None:
         refuses("queries: expected a 1-d integer array", checks.indices, other, "queries")
 
 
-def test_generators_and_whole_numbers() -> None:
+def test_generators_words_and_numbers() -> None:
     rng = np.random.default_rng(0)
     assert checks.generator(rng) is rng
     for other in (np.random, np.random.PCG64(0), None):
@@ -76,6 +76,9 @@ def test_generators_and_whole_numbers() -> None:
     assert checks.positive_int(3, "k", 3) == checks.positive_int(np.int32(3), "k", 3) == 3
     for other in (2, 3.0, True, "3", None):
         refuses(f"k is {other!r}: expected a whole number of at least 3", checks.positive_int, other, "k", 3)
+    assert (checks.positive(0.5, "C"), checks.one_of("b", "kind", ("a", "b"))) == (0.5, "b")
+    refuses("C is 0: expected a finite number > 0", checks.positive, 0, "C")
+    refuses("kind is 'c': choose one of 'a', 'b'", checks.one_of, "c", "kind", ("a", "b"))
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.sampled_from(["float32", "float64", "int64", "bool", "object"]))

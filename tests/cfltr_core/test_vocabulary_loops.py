@@ -7,10 +7,8 @@ import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from refusals import refuses
 
 import cfltr_core as cf
-from cfltr_core import checks as package_checks
 from cfltr_core.ranking.ragged import query_of
 from cfltr_core.ranking.rank_weight import RankWeights
 
@@ -90,21 +88,3 @@ def test_a_log_without_clicks_has_no_mass() -> None:
     )
     with pytest.raises(ValueError, match="log: there is no click in the log"):
         _ = silent.mass
-
-
-@pytest.mark.oracle("checks.positive")
-@given(st.one_of(st.integers(-2, 2), st.floats(allow_nan=True)))
-def test_positive(value: float) -> None:
-    if oracles.is_positive(value):
-        assert package_checks.positive(value, "C") == value
-    else:
-        refuses("C is", package_checks.positive, value, "C")
-
-
-@pytest.mark.oracle("checks.one_of")
-def test_one_of() -> None:
-    for value in ("a", "b", "c", 1):
-        if oracles.is_positive(sum(value == other for other in ("a", "b"))):
-            assert package_checks.one_of(value, "kind", ("a", "b")) == value
-        else:
-            refuses(f"kind is {value!r}: choose one of 'a', 'b'", package_checks.one_of, value, "kind", ("a", "b"))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 from strategies import Counts, counts, log_of
 
-from cfltr_core import DeterministicPolicy, PositionBasedUser, TrustUser, affine, aggregate_clicks
+from cfltr_core import DeterministicPolicy, TrustUser, affine, aggregate_clicks
 from cfltr_core.evaluation.estimators import corrected_clicks
 from cfltr_core.propensity.trust_curves import TrustCurve
 
@@ -52,10 +52,8 @@ def test_affine(problem: Counts, unit: str, seed: int) -> None:
 
 def test_what_is_refused() -> None:
     log = aggregate_clicks([0], DeterministicPolicy([1, 2, 3], [0, 3]), user=USER, sessions=[4])
-    refuses("trust is PositionBasedUser: expected", affine, log, trust=PositionBasedUser([1.0]), lam=[1.0] * 3)
     with pytest.raises(ValueError, match=r"^trust: its slope is 0 at rank 2, where the log has impressions"):
         affine(log, trust=TrustUser(THETA, epsilon_plus=PLUS, epsilon_minus=[0.5, 0.8, 0.1]), lam=[1.0] * 3)
     refuses("rank_weights, lam: give one of the two", affine, log, trust=USER)
-    refuses("unit is 'click'", affine, log, trust=USER, lam=[1.0] * 3, unit="click")
     refuses("factor: expected shape (3,)", corrected_clicks, log, factor=[1.0], expected=0, lam=[1.0] * 3)
     refuses("expected[1] is nan", corrected_clicks, log, factor=1, expected=[0, math.nan, 0], lam=[1.0] * 3)

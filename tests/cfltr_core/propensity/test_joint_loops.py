@@ -313,8 +313,6 @@ BAD: dict[str, Callable[[], object]] = {
     "start: expected a pair": lambda: expectation_maximisation(COUNTS, start=np.full(4, 0.5)),
     "start: theta has shape (1,)": lambda: expectation_maximisation(COUNTS, start=([0.5], np.full(8, 0.5))),
     "start: attraction[7] is 1.0": lambda: expectation_maximisation(COUNTS, start=(np.full(4, 0.5), [0.5] * 7 + [1.0])),
-    "features: expected shape": lambda: regression_em(COUNTS, np.ones(8)),
-    "features: there are 7 rows": lambda: regression_em(COUNTS, X[:7]),
     "scorer is int": lambda: regression_em(COUNTS, X, scorer=3),
     "scorer is Half": lambda: regression_em(COUNTS, X, scorer=type("Half", (), {"fit": print})()),
     "scorer: predicted (8, 2)": lambda: regression_em(
