@@ -1626,6 +1626,7 @@ def descent(
     weight: Weight,
     slope: Weight,
     frozen: int | None = None,
+    form: tuple[str, float] = ("hinge", 1.0),
 ) -> tuple[list[float], list[float]]:
     """Gradient descent on F(w) + (decay/2)‖w‖² for a linear scorer: the weights after it, F at each step.
 
@@ -1635,11 +1636,11 @@ def descent(
     terms, mass = list(masses), list(masses.values())
     for step, rate in enumerate(rates):
         s = linear_scores(features, w)
-        values.append(bound(s, offsets, terms, mass, weight, slope)[0])
+        values.append(bound(s, offsets, terms, mass, weight, slope, *form)[0])
         if frozen is None or step % frozen == 0:
-            sums = surrogate_sums(s, offsets, terms)
+            sums = surrogate_sums(s, offsets, terms, *form)
             prices = [c * slope(1 + total) for c, total in zip(mass, sums, strict=True)]
-        pull = bound(s, offsets, terms, prices, lambda r: r, lambda r: 1.0)[1]
+        pull = bound(s, offsets, terms, prices, lambda r: r, lambda r: 1.0, *form)[1]
         for i in range(len(w)):
             w[i] -= rate * (math.fsum(p * float(x[i]) for p, x in zip(pull, features, strict=True)) + decay * w[i])
     return w, values
