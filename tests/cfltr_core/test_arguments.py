@@ -1,8 +1,9 @@
-"""How public functions are called: at most two arguments by their place, and numbers of any kind."""
+"""How public functions are called: at most two arguments by their place, numbers of any kind, words that types list."""
 
 import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -11,7 +12,10 @@ from kept_text import same_as_kept
 import cfltr_book.data.letor
 import cfltr_core
 import cfltr_core as cf
+from cfltr_book.data.generated import GENERATED, Knobs
+from cfltr_core import RankWeight, TrustUser, dcg, ndcg, power_examination
 from cfltr_core.checks import finite_vector
+from cfltr_core.learning.propdcg import Curvature, curvature
 from cfltr_core.ranking.rank_weight import RankWeights
 from cfltr_core.sampling import AliasTable, alias_tables
 
@@ -122,3 +126,18 @@ def test_a_curve_is_asked_about_ranks_in_double_precision() -> None:
 def test_alias_tables_of_single_precision_weights_are_of_double() -> None:
     threshold, other = alias_tables(np.array([0.5, 0.25, 0.25], dtype=np.float32), np.array([0, 3]))
     assert (threshold.dtype, other.dtype) == (np.float64, np.int64)
+
+
+def test_words_that_are_given_back() -> None:
+    shapes = [RankWeight("a line", lambda r: r), RankWeight("a square", np.square), RankWeight("a root", np.sqrt)]
+    assert [curvature(weight, 20) for weight in shapes] == [*get_args(Curvature)] == ["linear", "convex", "concave"]
+    assert {knobs.lengths for knobs in GENERATED.values()} == {*get_args(get_type_hints(Knobs)["lengths"])}
+
+
+def test_what_is_printed_is_short_and_names_no_address() -> None:
+    judged = ndcg(np.arange(300.0), np.arange(0, 301, 3), relevance=np.tile([0, 1, 2], 100))
+    assert repr(judged) == "NDCG(mean=1 over 100 queries, share_dropped=0)"
+    assert repr(dcg(10)) == "RankWeight(DCG@10)"
+    trusting = TrustUser(np.ones(100), epsilon_minus=power_examination(1.0))
+    words = "TrustUser(examination=[1, 1, 1, 1, …], epsilon_plus=1, epsilon_minus=a function of ranks)"
+    assert repr(trusting) == words
