@@ -67,6 +67,7 @@ def test_the_tables(known: dict[str, Claim], place: str) -> None:
     found = [Evidence(some, corpus, scale) for some in ([[one] for one in results] + [results, results[:1]])]
     folds = ["open" if '<details class="evidence" open>' in table.html() else "shut" for table in found]
     text = "".join(f"{fold} {table}\n" for fold, table in zip(folds, found, strict=True)) + found[-2].html() + "\n"
+    assert f"over 3 seeds; {wording.required(known['holds'])}; seen" in text
     same_as_kept(Path(__file__).with_name(f"evidence_{place.replace(' ', '_').replace(':', '_')}.txt"), text)
 
 
