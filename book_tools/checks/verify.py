@@ -149,13 +149,16 @@ def accept(book: Book, wanted: list[str] | None = None) -> None:
     found = measured_claims(book, chapters)
     due = [row for row in rows_of(found, claim_registry.registry()) if row.gates]
     turned = [row for row in due if row.is_changed]
+    place = (parameters.corpus, parameters.scale)
+    new = [row for row in due if place not in {(old.corpus, old.scale) for old in row.spec.accepted}]
     if parameters == Parameters(scale=parameters.scale):
         update_reference(book, parameters, chapters, whole=not wanted)
     book.verdicts.parent.mkdir(parents=True, exist_ok=True)
     write_whole(book.verdicts, accepted_text(_accepted({row.spec.id: found[row.spec.id][1] for row in due})))
     for row in turned:
         print(f"{row.spec.id} (chapter {row.spec.chapter}): {row.recorded} → {row.verdict}")
-    print(f"accept: {len(turned)} verdicts turned in {book.verdicts.relative_to(book.root)}", flush=True)
+    where = book.verdicts.relative_to(book.root)
+    print(f"accept: {len(turned)} verdicts turned, {len(new)} written for the first time, in {where}", flush=True)
 
 
 def _accepted(due: Mapping[str, Measurement]) -> Iterator[Accepted]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -165,6 +166,7 @@ def execute(
     target = scratch / NOTEBOOK
     with tempfile.TemporaryDirectory(prefix="cfltr-", ignore_cleanup_errors=True) as temporary:
         private = Path(temporary)
+        lend_fonts(private / "matplotlib")
         try:
             papermill.execute_notebook(
                 str(chapter.source),
@@ -186,6 +188,16 @@ def execute(
     normalise(notebook)
     write_notebook(target, notebook)
     return time.monotonic() - started
+
+
+def lend_fonts(folder: Path) -> None:
+    """Give a chapter this process's list of fonts: where there are many, making its own would say so in its output."""
+    from matplotlib import font_manager, get_cachedir
+
+    assert font_manager.fontManager, "the list is made by its import"
+    folder.mkdir()
+    for found in Path(get_cachedir()).glob("fontlist-*.json"):
+        shutil.copy(found, folder)
 
 
 def computing_environment() -> dict[str, str]:

@@ -216,6 +216,7 @@ def fresh_run(book: Book, otherwise: str, wanted: list[str] | None = None) -> Pa
             wrong = ["the run is stale, its sources, versions or parameters have changed since"]
         else:
             wrong = [f"{difference} after the run" for difference in differences(folder)]
-        problems += [f"{chapter.name}: {what}; run 'make book'" for what in wrong]
+        remedy = f"make chapter CHAPTER={chapter.name[:2]}" if wanted else "make book"
+        problems += [f"{chapter.name}: {what}; run '{remedy}'" for what in wrong]
     problems.raise_any(UsageError, otherwise)
     return parameters

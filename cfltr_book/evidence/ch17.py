@@ -105,13 +105,22 @@ def rule_covers(run: Run) -> Arrays:
     return {"larger": _share(frame[frame["kept"]], "covered"), "smaller": _share(frame[~frame["kept"]], "covered")}
 
 
-@measures("control-rule-by-chance", section="rule")
-def rule_by_chance(run: Run) -> Arrays:
-    """The same, where a coin keeps as many made logs as the rule does."""
-    frame = made_logs(run)
+def _by_chance(run: Run, frame: pd.DataFrame, column: str, stream: int) -> Arrays:
+    """The share of the rows in which a column is true, where a coin keeps as many of a seed's rows as the rule does."""
     parts = []
     for seed, rows in frame.groupby("seed"):
-        kept = run.rng(int(seed), 1703).permutation(rows["kept"].to_numpy())
-        parts.append(rows.assign(kept=kept))
+        parts.append(rows.assign(kept=run.rng(int(seed), stream).permutation(rows["kept"].to_numpy())))
     drawn = pd.concat(parts)
-    return {"left": _share(drawn[drawn["kept"]], "covered"), "right": _share(drawn[~drawn["kept"]], "covered")}
+    return {"left": _share(drawn[drawn["kept"]], column), "right": _share(drawn[~drawn["kept"]], column)}
+
+
+@measures("control-rule-by-chance", section="rule")
+def rule_by_chance(run: Run) -> Arrays:
+    """How often intervals hold the truth on made logs, kept and refused by a coin."""
+    return _by_chance(run, made_logs(run), "covered", 1703)
+
+
+@measures("control-halves-by-chance", section="rule")
+def halves_by_chance(run: Run) -> Arrays:
+    """How often estimate and on-policy rate agree, of halves that a coin keeps and refuses."""
+    return _by_chance(run, halves(run), "agrees", 1704)

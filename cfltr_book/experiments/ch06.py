@@ -226,7 +226,7 @@ def courses(run: book.Run) -> pd.DataFrame:
     return run.table(COURSES)
 
 
-PLACES = ("at 1 to 3", "at 4 to 10", "below 10")
+PLACES = ("1 to 3", "4 to 10", "from 11 on")
 
 
 @cache

@@ -58,10 +58,11 @@ def ranked(scores: FloatArray, offsets: IntArray, rng: np.random.Generator) -> I
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """One population: its queries, the ranks that the deployed ranker gives, and how it and a new one weigh them."""
+    """One population: its queries, the ranks of the deployed ranker and of a new one, and how these weigh documents."""
 
     queries: cf.RankingData
     rank: IntArray
+    proposed: IntArray
     old: RankWeights
     new: RankWeights
 
@@ -91,8 +92,9 @@ def world(run: book.Run, seed: int) -> World:
     queries = data.validation
     fits = [cf.fit_linear_ranker(data.train, share, rng=rng) for share in (0.01, 1)]
     rank = ranked(fits[0].decision_function(queries.features), queries.offsets, rng)
-    new = cf.rank_weights(fits[1].decision_function(queries.features), queries.offsets, metric=METRIC)
-    return World(queries, rank, cf.rank_weights(-rank.astype(float), queries.offsets, metric=METRIC), new)
+    proposed = ranked(fits[1].decision_function(queries.features), queries.offsets, rng)
+    old, new = (cf.rank_weights(-r.astype(float), queries.offsets, metric=METRIC) for r in (rank, proposed))
+    return World(queries, rank, proposed, old, new)
 
 
 def estimates(w: World, log: cf.ClickLog, shares: cf.DisplayShares) -> FloatArray:
@@ -138,6 +140,16 @@ def variance_of_a_session(w: World, epsilon: float) -> float:
     return float(within.mean() + mean.var())
 
 
+def variance_of_ab_test(w: World) -> float:
+    """The same where half of the sessions see the page of the deployed ranker, and the others that of the new one."""
+    shown = [np.where(r <= K, USER.propensity(np.minimum(r, K)), 0.0) for r in (w.rank, w.proposed)]
+    p = np.mean(shown, axis=0)
+    counts = np.divide(w.change, p, out=np.zeros(len(p)), where=p > 0)
+    clicked = np.array(shown) * w.relevance
+    means = [cf.segment_sum(chance * counts, w.queries.offsets) for chance in clicked]
+    return float((clicked * (1 - clicked) * counts**2).sum() / (2 * w.queries.n_queries) + np.var(means))
+
+
 def planned(w: World, guess: FloatArray, epsilon: float) -> float:
     """The sessions that a plan from guesses asks for, so that the lead is known to a third of what matters."""
     second_moment = guess @ (w.change**2 / w.policy(epsilon).exposure(USER)) / w.queries.n_queries
@@ -168,6 +180,16 @@ def prices(run: book.Run) -> pd.DataFrame:
     found = run.each_seed(priced, stream=1102)
     columns = ["seed", "epsilon", "sessions", "planned", "loss", "reached"]
     return pd.DataFrame([row for of_seed in found for row in of_seed], columns=columns)
+
+
+@cache
+def ab_tests(run: book.Run) -> pd.DataFrame:
+    """The ``sessions`` and the ``loss`` of an A/B test of the new ranker, as in :func:`prices`, a row for each seed."""
+    worlds = {seed: world(run, seed) for seed in run.seeds}
+    rows = [
+        (seed, variance_of_ab_test(w) / (MATTERS / 3) ** 2, -w.per_query(w.change) / 2) for seed, w in worlds.items()
+    ]
+    return pd.DataFrame(rows, columns=["seed", "sessions", "loss"])
 
 
 @dataclass(frozen=True, eq=False)

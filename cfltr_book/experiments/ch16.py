@@ -30,7 +30,6 @@ DELTA = 0.03
 DEPTHS = (10, 20, 40, 80)
 # On a phone people want half as often what they see; the share of sessions on phones, of the rival and of the others.
 WANTED_ON_PHONES, PHONES, BALANCED = 0.5, (0.8, 0.2), (0.32, 0.32)
-SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
 PEOPLE = cf.TrustUser(cf.power_examination(1.0), epsilon_minus=0.1)
 
 
@@ -65,10 +64,17 @@ class Shop:
         """The rank weights of one of the two rankers, for DCG on the page."""
         return cf.rank_weights(self.scores[ranker], self.candidates.offsets, metric=cf.dcg(PLACES))
 
-    def truth(self, new: RankWeights, old: RankWeights) -> float:
-        """The true difference of two rankers a session, in clicks at rank 1."""
+    def truth(self, phones: tuple[float, float] | None = None) -> float:
+        """The rival's true gain over production a session, in clicks at rank 1.
+
+        With ``phones``, as :meth:`rows` takes them, it is over both kinds of customers.
+        """
         worth = (0.1 + 0.9 * self.candidates.binary) * self.popular[cf.query_index(self.candidates.offsets)]
-        return float(-(new - old).lam @ worth)
+        gain = float((self.weights("rival") - self.weights("production")).gain @ worth)
+        if phones is None:
+            return gain
+        share = float(np.dot(SHARES, [phones[at] for at in (1, 0, 1)]))
+        return gain * (1 - share * (1 - WANTED_ON_PHONES))
 
     def rows(
         self, n: int, rng: np.random.Generator, *, depth: int = DEPTH, phones: tuple[float, float] | None = None
@@ -163,10 +169,11 @@ def open_shop(run: book.Run, folder: str) -> tuple[Shop, pd.DataFrame]:
     return one, one.products()
 
 
-def phone_year(run: book.Run) -> pd.DataFrame:
-    """A quarter's rows of the run's own shop with the device of each session; the rival's customers are on phones."""
+def phone_quarter(run: book.Run) -> tuple[pd.DataFrame, float]:
+    """A quarter of the run's own shop whose rival met phones: its rows, with devices, and the rival's true gain."""
     one = shop(run, run.seed)
-    return one.named(one.rows(one.n_sessions // 4, run.rng(run.seed, 1609), phones=PHONES)).drop(columns="period")
+    rows = one.rows(one.n_sessions // 4, run.rng(run.seed, 1609), phones=PHONES)
+    return one.named(rows).drop(columns="period"), one.truth(PHONES)
 
 
 def halves(n: int, rng: np.random.Generator) -> IntArray:
@@ -201,7 +208,7 @@ def backtest(run: book.Run) -> pd.DataFrame:
         whole = cf.decide(new, old, log=events.part("test"), shares=events, ab_test=names, **case)
         assert whole.ab_test is not None
         found += [("with the rival's sessions", *_decided(whole)), ("A/B test", *_decided(whole.ab_test))]
-        return [(seed, *row, one.truth(new, old)) for row in found]
+        return [(seed, *row, one.truth()) for row in found]
 
     columns = ["seed", "log", "difference", "low", "high", "chance_low", "chance_high", "never_shown", "truth"]
     return pd.DataFrame(chain.from_iterable(run.each_seed(judge, stream=1603)), columns=columns)
@@ -248,8 +255,6 @@ def phones(run: book.Run) -> pd.DataFrame:
     def judge(seed: int, world: str, rng: np.random.Generator) -> list[tuple[Any, ...]]:
         one, found = shop(run, seed), []
         new, old = one.weights("rival"), one.weights("production")
-        share = float(np.dot(SHARES, [WORLDS[world][at] for at in (1, 0, 1)]))
-        truth = one.truth(new, old) * (1 - share * (1 - WANTED_ON_PHONES))
         rows = one.rows(one.n_sessions // 2, rng, phones=WORLDS[world])
         part = halves(one.n_sessions // 2, rng)[rows["session"]]
         for counted, period in (("as one", "period"), ("by device", "device")):
@@ -261,25 +266,10 @@ def phones(run: book.Run) -> pd.DataFrame:
                 ab_test=("rival", "production"),
             )  # fmt: skip
             assert decision.ab_test is not None
-            found.append((seed, world, counted, *_decided(decision)[:3], decision.ab_test.difference, truth))
+            ab, truth = decision.ab_test.difference, one.truth(WORLDS[world])
+            found.append((seed, world, counted, *_decided(decision)[:3], ab, truth))
         return found
 
     found = run.each_seed(judge, list(WORLDS), stream=1605, by_seed=True)
     columns = ["seed", "world", "counted", "difference", "low", "high", "ab", "truth"]
     return pd.DataFrame(chain.from_iterable(chain.from_iterable(found)), columns=columns)
-
-
-@cache
-def by_sessions(run: book.Run) -> pd.DataFrame:
-    """What logs of several sizes say of the rival of the run's own shop: a row for each number of ``sessions``."""
-    one = shop(run, run.seed)
-    new, old = one.weights("rival"), one.weights("production")
-    rows = []
-    for sessions in SIZES:
-        rng = run.rng(run.seed, [1607, sessions])
-        log = one.rows(sessions, rng)
-        events = one.events(log, halves(sessions, rng)[log["session"]])
-        decision = cf.decide(new, old, log=events.part("test"), shares=events, smallest=DELTA, user=PEOPLE)
-        rows.append((decision.n_sessions, *_decided(decision), decision.answer, decision.sessions_more))
-    columns = ["sessions", "difference", "low", "high", "chance_low", "chance_high", "never_shown", "answer", "more"]
-    return pd.DataFrame(rows, columns=columns)

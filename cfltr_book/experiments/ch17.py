@@ -35,7 +35,6 @@ class Verdict(NamedTuple):
     mean: float
     error: float
     effective: float
-    largest: float
     clicks: float
 
     @property
@@ -62,7 +61,7 @@ def judge(weight: FloatArray, click_rate: float) -> Verdict:
     """The diagnostics of a log with these weights; of the clicks only their rate is read, which all logs have."""
     mean, error = weight.mean(), weight.std(ddof=1) / np.sqrt(len(weight))
     effective = weight.sum() ** 2 / (weight**2).sum()
-    return Verdict(mean, error, effective, weight.max() / weight.sum(), effective * click_rate)
+    return Verdict(mean, error, effective, effective * click_rate)
 
 
 def click_model(log: pd.DataFrame, table: pd.DataFrame, *, clicks: float = 1.0) -> tuple[FloatArray, FloatArray]:
@@ -140,9 +139,9 @@ def made_logs(run: book.Run) -> pd.DataFrame:
 
     Forty items are clicked with rates about :data:`CLICK_RATE`.  The logging policy draws item a with probability
     ∝ exp(sharpness · z_a), in which z_a follows the item's click rate and chance in equal parts; the target is uniform.
-    ``covered`` tells whether the 95 % interval of IPS holds the true click rate, ``kept`` whether the rule keeps it.
-    ``effective_clicks`` are expected by the true click rate of all rows: sorted by the clicks that happened, logs with
-    as many clicks as they should have would lie together, and their intervals are the lucky ones.
+    ``effective_clicks`` are those that the rule counts, by the click rate of the log.  ``covered`` tells whether the
+    95 % interval of IPS holds the true click rate, ``clear`` whether it lies above 0, ``kept`` whether the rule keeps
+    the estimate.
     """
     number = max(2, run.size.repetitions // 8)
 
@@ -159,8 +158,8 @@ def made_logs(run: book.Run) -> pd.DataFrame:
             mean, square = clicks @ weight / n, clicks @ weight**2 / n
             error = np.sqrt((square - mean**2) / (n - 1))
             verdict = judge(np.repeat(weight, shown), clicks.sum() / n)
-            covered = abs(mean - rate.mean()) <= 1.96 * error
-            rows.append([verdict.effective * (policy @ rate), verdict.kept, covered])
+            covered, clear = abs(mean - rate.mean()) <= 1.96 * error, mean > 1.96 * error
+            rows.append([verdict.clicks, verdict.kept, covered, clear])
         return rows
 
     settings = [(sharpness, n) for sharpness in SHARPNESS for n in ROWS]
@@ -171,5 +170,5 @@ def made_logs(run: book.Run) -> pd.DataFrame:
         for setting, of_setting in zip(settings, of_seed, strict=True)
         for row in of_setting
     ]
-    columns = ["seed", "sharpness", "rows", "effective_clicks", "kept", "covered"]
-    return pd.DataFrame(rows, columns=columns).astype({"kept": bool, "covered": bool})
+    columns = ["seed", "sharpness", "rows", "effective_clicks", "kept", "covered", "clear"]
+    return pd.DataFrame(rows, columns=columns).astype({"kept": bool, "covered": bool, "clear": bool})

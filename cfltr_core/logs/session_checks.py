@@ -10,7 +10,7 @@ import numpy as np
 from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.event_sources import run_query
 from cfltr_core.clicks.event_sql import of_first
-from cfltr_core.logs.homogeneity import homogeneity
+from cfltr_core.logs.homogeneity import homogeneity, pooled_homogeneity
 from cfltr_core.logs.log_report import MATTERS, LogCheck, check_line
 
 if TYPE_CHECKING:
@@ -116,9 +116,11 @@ def ignored_columns(table: Any, events: Events, *, alpha: float) -> LogCheck:
     """The line on columns that were not used: what they might be, and whether one of few values chose the ranker.
 
     Of each column with at most 20 values a table of values × rankers in each query and period is tested for
-    independence (:func:`~cfltr_core.logs.homogeneity.homogeneity`), times the number of such columns.  Beyond chance,
-    the line is red where 3 % of a ranker's sessions or more would need another value to be like those of the others,
-    and else amber.  With n_vr sessions of value v and ranker r in a stratum of n, that share is
+    independence twice: for a say that goes one way in all tables
+    (:func:`~cfltr_core.logs.homogeneity.pooled_homogeneity`), and for one that differs from query to query
+    (:func:`~cfltr_core.logs.homogeneity.homogeneity`).  The smaller probability counts, times the number of tests.
+    Beyond chance, the line is red where 3 % of a ranker's sessions or more would need another value to be like those of
+    the others, and else amber.  With n_vr sessions of value v and ranker r in a stratum of n, that share is
 
         ½ Σ_v |Σ (n_vr − n_v· n_·r/n)| / Σ n_·r (1 − n_·r/n),
 
@@ -159,7 +161,9 @@ def ignored_columns(table: Any, events: Events, *, alpha: float) -> LogCheck:
         strata, rankers, values = (
             frame.groupby(keys, sort=False).ngroup() for keys in (["query", *period], "ranker", name)
         )
-        chose[name] = homogeneity(strata, values, rankers, count=frame["n"]).p_value * len(few)
+        any_way = homogeneity(strata, values, rankers, count=frame["n"]).p_value
+        one_way = pooled_homogeneity(strata, values, rankers, count=frame["n"])
+        chose[name] = min(any_way, one_way) * 2 * len(few)
         apart[name] = _apart(frame, ["query", *period], name)
     for name in names:
         shown, kind = name.removeprefix("other_"), table[name].type()

@@ -248,6 +248,17 @@ def test_every_job_ends_and_reads_unless_it_must_write() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("job", "folder", "scales"),
+    [("tables", "cfltr_book/kept", {"ci", "paper"}), ("older", "tests/reference/kept", {"ci"})],
+)
+def test_every_kept_table_is_computed_once_a_week(job: str, folder: str, scales: set[str]) -> None:
+    matrix = WORKFLOWS["weekly"]["jobs"][job]["strategy"]["matrix"]["include"]
+    computed = {(row["chapter"], row.get("scale", "ci"), row["corpus"].replace(":", ".")) for row in matrix}
+    kept = {table.relative_to(REPOSITORY / folder).parts[:3] for table in (REPOSITORY / folder).rglob("*.csv")}
+    assert computed == {place for place in kept if place[1] in scales}
+
+
 def test_only_what_passed_on_main_is_published() -> None:
     for name in ("deploy", "publish"):
         job = BOOK["jobs"][name]

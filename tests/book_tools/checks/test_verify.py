@@ -249,7 +249,7 @@ def test_what_is_accepted_is_on_record_and_what_turned_is_told(claimed: Toy) -> 
         "reference: 0 figures in tests/reference/smoke",
         "toy-one (chapter 91): contradicted → supported",
         "toy-two (chapter 91): inconclusive → supported",
-        "accept: 2 verdicts turned in cfltr_book/claims/verdicts.csv",
+        "accept: 2 verdicts turned, 2 written for the first time, in cfltr_book/claims/verdicts.csv",
     ]
     before = book.verdicts.read_text()
     found = {row.id: row for row in parse_accepted(before)}
@@ -260,7 +260,7 @@ def test_what_is_accepted_is_on_record_and_what_turned_is_told(claimed: Toy) -> 
     # What was predicted stays; the run is fresh, and agrees now; accepted once more nothing turns.
     assert read_registry(claimed)["toy-one"].predicted == "contradicted"
     told("verify", 0)
-    assert told("accept", 0)[-1].startswith("accept: 0 verdicts turned")
+    assert told("accept", 0)[-1].startswith("accept: 0 verdicts turned, 0 written")
     assert book.verdicts.read_text() == before
 
 

@@ -208,7 +208,7 @@ def test_weights_are_shares_of_the_mean_click() -> None:
     assert each.max() / each.min() == pytest.approx(3)
     assert set(frame["place"]) == set(ch06.PLACES)
     inside = frame[frame["kind"] == "λ′/p"].groupby("place")[["weight", "clicks"]].sum()
-    assert (inside["weight"] / inside["clicks"])["at 1 to 3"] > 1  # λ′ is largest at the top
+    assert (inside["weight"] / inside["clicks"])["1 to 3"] > 1  # λ′ is largest at the top
 
 
 def test_what_the_rarest_clicks_hold(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,6 +134,33 @@ def test_the_variance_of_a_session_is_that_of_every_page_and_click() -> None:
         assert ch11.variance_of_a_session(w, epsilon) == pytest.approx(variance)
 
 
+def test_an_ab_test_is_that_of_both_pages_and_every_click() -> None:
+    w, first, second = ch11.world(RUN, 4), [], []
+    for start, end in itertools.pairwise(w.queries.offsets):
+        pages = [sorted(range(start, end), key=lambda d, r=rank: r[d])[:5] for rank in (w.rank, w.proposed)]
+        p = dict.fromkeys(range(start, end), 0.0)
+        for page in pages:
+            for place, d in enumerate(page, start=1):
+                p[d] += 0.5 / place
+        mean = square = 0.0
+        for page in pages:
+            given = spread = 0.0
+            for place, d in enumerate(page, start=1):
+                rho, a = w.relevance[d] / place, w.change[d] / p[d]
+                given += rho * a
+                spread += rho * (1 - rho) * a**2
+            mean += given / 2
+            square += (spread + given**2) / 2
+        assert mean == pytest.approx(sum(w.relevance[d] * w.change[d] for d in range(start, end)))
+        first.append(mean)
+        second.append(square)
+    variance = np.mean(second) - np.mean(first) ** 2
+    assert ch11.variance_of_ab_test(w) == pytest.approx(variance)
+    row = ch11.ab_tests(RUN).iloc[0]
+    assert (row["seed"], row["sessions"]) == pytest.approx((4, variance / 0.01**2))
+    assert row["loss"] == pytest.approx(-np.mean(first) / 2)
+
+
 def test_a_plan_is_the_second_moment_of_its_guesses() -> None:
     w = ch11.world(RUN, 4)
     guess = RUN.rng(4, 1194).random(len(w.rank))

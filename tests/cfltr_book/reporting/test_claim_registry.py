@@ -202,7 +202,7 @@ def test_the_books_own_files() -> None:
     assert [row for found in registry().values() for row in found.accepted] == rows
     at_ci = [found for found in registry().values() if found.gates("ci", "yahoo-like")]
     missing = [found.id for found in at_ci if not any(row.corpus == "yahoo-like" for row in found.accepted)]
-    assert not missing, f"no verdict of {missing} was accepted: 'make book', look, 'make accept'"
+    assert not missing, f"no verdict of {missing} was accepted: 'make chapter CHAPTER=…', look, 'make accept CHAPTER=…'"
 
 
 def test_no_prediction_was_edited() -> None:

@@ -1,5 +1,6 @@
 """The health of a log against loops, on small logs, and the report on sound and damaged ones."""
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -14,7 +15,8 @@ from refusals import refuses
 import cfltr_core as cf
 from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.event_sources import event_table, without_deprecations
-from cfltr_core.logs.homogeneity import homogeneity
+from cfltr_core.logs import homogeneity as room
+from cfltr_core.logs.homogeneity import homogeneity, pooled_homogeneity
 from cfltr_core.logs.log_report import LogCheck, LogReport, check_line
 from cfltr_core.logs.model_tests import Redraws, calibrated_tail, curves_test, stopping_test, trust_test
 from cfltr_core.logs.movement import feedback_test
@@ -65,6 +67,39 @@ def test_a_gamma_law_of_two_moments_is_a_chi_square_where_that_is_the_limit() ->
     test = homogeneity([0] * 4, [0, 0, 1, 1], [0, 1, 0, 1], count=[50_200, 49_800, 49_800, 50_200])
     assert test.p_value == pytest.approx(oracles.chi_square_tail(test.chi_square, 1), rel=1e-3)
     assert homogeneity([0, 1], [0, 0], [0, 1], count=[5, 5]).p_value == 1.0
+
+
+@pytest.mark.oracle("homogeneity.pooled_homogeneity")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pooled_rows_are_compared_with_every_way_to_deal(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "LEAST_VARIANCE", 1e-9)
+    rng = np.random.default_rng(seed)
+    tables = [([0, 0, 1, 1, 2, 2, 0], rng.integers(3, size=7).tolist()), ([0, 1, 1, 2, 0], [0, 1, 2, 0, 0]), ([1], [0])]
+    p_values = []
+    for column in range(3):
+        apart, covariance = np.zeros(3), np.zeros((3, 3))
+        for rows, columns in tables:
+            dealt = [[sum(r == i and c == column for r, c in zip(rows, one, strict=True)) for i in range(3)]
+                     for one in itertools.permutations(columns)]  # fmt: skip
+            here = [sum(r == i and c == column for r, c in zip(rows, columns, strict=True)) for i in range(3)]
+            mean = np.mean(dealt, axis=0)
+            apart += here - mean
+            for one in dealt:
+                covariance += np.outer(one - mean, one - mean) / len(dealt)
+        # The three sums add up to 0: any two say all.
+        form = apart[:2] @ np.linalg.solve(covariance[:2, :2], apart[:2])
+        p_values.append(oracles.chi_square_tail(form, 2))
+    cells = [(at, r, c) for at, (rows, columns) in enumerate(tables) for r, c in zip(rows, columns, strict=True)]
+    found = pooled_homogeneity(*np.array(cells).T, count=np.ones(len(cells)))
+    assert found == pytest.approx(min(1.0, 3 * min(p_values)), rel=1e-9)
+
+
+def test_rows_of_few_cases_are_left_out_of_pooled_sums() -> None:
+    # One case of row 2, in column 1: its sum has a variance below ten, those of rows 0 and 1 are as chance has them.
+    cells = [0, 0, 0, 0, 0], [0, 0, 1, 1, 2], [0, 1, 0, 1, 1]
+    assert pooled_homogeneity(*cells, count=[99, 1, 99, 1, 1]) == 1.0
+    assert pooled_homogeneity(*cells, count=[90, 90, 90, 90, 1]) > 0.9
+    assert pooled_homogeneity(*cells, count=[130, 90, 90, 130, 1]) < 0.001
 
 
 @pytest.mark.oracle("session_sums.session_sums")
@@ -267,6 +302,12 @@ def test_a_column_that_chose_the_ranker_is_red_and_one_that_hardly_did_amber() -
     line = ignored_line(few, features)
     assert (line.status, line.p_value < 0.003) == ("amber", True)
     assert apart(few, "new", "device") < 0.03
+    # A say that no single query shows, in one direction.
+    rng = np.random.default_rng(8)
+    small = rows.assign(
+        device=rows.session.map(dict(enumerate(rng.random(12_000)))) < 0.4 + 0.06 * (rows.ranker == "new")
+    )
+    assert ignored_line(small, features).status == "red"
     by_chance = rows.assign(device=rows.session.map(dict(enumerate(np.random.default_rng(7).integers(2, size=12_000)))))
     assert ignored_line(by_chance, features).status == "green"
 
