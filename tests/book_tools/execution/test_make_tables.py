@@ -1,7 +1,5 @@
 """``make tables``: it computes and writes the tables of a chapter's experiments, and finds what moved."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tables of experiments: computed cell by cell, stored at once, and kept tables that are asked, read and checked."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os
