@@ -126,9 +126,11 @@ class Decision(Interval):
             lines.append(f"Period {name}: {one._numbers}, {one.answer}.")
         if self.ab_test is not None:
             lines.append(
-                f"By their own {self.ab_test.n_sessions:,} sessions, query by query and without exposures: "
-                f"{self.ab_test._numbers}, {self.ab_test.answer}."
+                f"By their own {self.ab_test.n_sessions:,} sessions, query by query, by the same curve and without "
+                f"exposures: {self.ab_test._numbers}, {self.ab_test.answer}."
             )
+            if low > self.ab_test.interval[1] or high < self.ab_test.interval[0]:
+                lines.append("The two intervals exclude each other: decide by neither before you know which is wrong.")
         told = f"{self.share_of_theta:.0%} of the variance is that of θ̂" if self.share_of_theta > 0 else "θ is taken "
         told += "" if self.share_of_theta > 0 else "as known"
         lines += [
