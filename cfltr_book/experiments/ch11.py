@@ -38,8 +38,8 @@ GRID = (0.1, 1.0, 10.0, 100.0)
 # Which rankers learn, from pages whose last place is random in which share of the sessions; −1 stands for pages on
 # which the five shown documents change places.
 LEARNERS = (
-    ("displayed", 0.0), ("displayed", 0.1), ("weighted", 0.1), ("oblivious", 0.0), ("aware", 0.1), ("aware", 1.0),
-    ("oblivious", 1.0),
+    ("displayed", 0.0), ("displayed", 0.1), ("weighted", 0.1), ("oblivious", 0.0), ("compared", 0.0), ("aware", 0.1),
+    ("aware", 1.0), ("oblivious", 1.0),
 )  # fmt: skip
 SOLD_OUT = 0.2
 # On which rankers learn, where tables are kept.
@@ -287,14 +287,26 @@ def dealt(log: cf.ClickLog, rng: np.random.Generator) -> cf.ClickLog:
     )  # fmt: skip
 
 
-def proprank(s: Shop, logs: Sequence[cf.ClickLog]) -> LinearFit:
-    """SVM PropRank of the first log, with the C of :data:`GRID` over the mean weight that the second log chooses."""
+def among_displayed(features: ArrayLike, log: cf.ClickLog) -> tuple[FloatArray, cf.ClickLog]:
+    """The features and the log as if each query had no other documents than those that it displayed."""
+    shown = np.bincount(log.document, log.impressions, log.offsets[-1]) > 0
+    place = np.cumsum(shown) - 1
+    among = cf.ClickLog(
+        document=place[log.document], rank=log.rank, impressions=log.impressions, clicks=log.clicks,
+        propensity=log.propensity, sessions=log.sessions, offsets=np.concatenate([[0], np.cumsum(shown)])[log.offsets],
+    )  # fmt: skip
+    return np.asarray(features)[shown], among
+
+
+def proprank(views: Sequence[tuple[FloatArray, cf.ClickLog]]) -> LinearFit:
+    """SVM PropRank of the first features and log; the second choose C from :data:`GRID` over the mean weight."""
+    (x, log), (others, chooses) = views
 
     def fit(C: float, start: LinearFit | None) -> LinearFit:
-        return cf.fit_proprank(s.train.features, logs[0], C=C, gap=0.03, start=start)
+        return cf.fit_proprank(x, log, C=C, gap=0.03, start=start)
 
-    grid = [strength / logs[0].mass.sum() for strength in GRID]
-    return cf.select_C(fit, grid, features=s.validation.features, log=logs[1], metric=METRIC, extend=1).fit
+    grid = [strength / log.mass.sum() for strength in GRID]
+    return cf.select_C(fit, grid, features=others, log=chooses, metric=METRIC, extend=1).fit
 
 
 def learn(run: book.Run, seed: int, setting: Row, rng: np.random.Generator) -> dict[str, float]:
@@ -312,19 +324,22 @@ def learn(run: book.Run, seed: int, setting: Row, rng: np.random.Generator) -> d
         logs[0] = dealt(logs[0], rng)
     if arm == "aware":
         logs = [cf.policy_aware(*pair) for pair in zip(logs, exposures, strict=True)]
-    if arm in ("oblivious", "aware"):
-        return {"gained": s.gained(proprank(s, logs))}
+    if arm in ("oblivious", "aware", "compared"):
+        views = [(part.features, log) for part, log in zip((s.train, s.validation), logs, strict=True)]
+        if arm == "compared":
+            views = [among_displayed(*view) for view in views]
+        return {"gained": s.gained(proprank(views))}
     weigh = exposures[0] if arm == "weighted" else None
     return {"gained": s.gained(clicks_per_look(s.train.features, logs[0], weigh))}
 
 
 def learners(run: book.Run) -> list[Row]:
-    """The settings of :data:`LEARNT`: seven rankers by sessions, two controls, and what they make of a shop's stock."""
+    """The settings of :data:`LEARNT`: eight rankers by sessions, two controls, and what they make of a shop's stock."""
     del run
     most = COUNTS[-1]
     asked = [(arm, epsilon, n, False) for n, (arm, epsilon) in product(COUNTS, LEARNERS)]
     asked += [("oblivious", -1.0, most, False), ("aware", -1.0, most, False), ("dealt", 0.0, most, False)]
-    asked += [(arm, epsilon, most, True) for arm, epsilon in LEARNERS[:5]]
+    asked += [(arm, epsilon, most, True) for arm, epsilon in LEARNERS[:6]]
     asked += [("labels", 0.0, 0, False), ("labels", 0.0, 0, True)]
     return [dict(zip(("arm", "epsilon", "per_query", "sold_out"), one, strict=True)) for one in asked]
 
