@@ -60,6 +60,8 @@ LOG, LOG_LINES = "log.txt", 30
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 # Where a warning was raised: the kernel keeps a cell in a file that is named after its process.
 WARNED_AT = re.compile(r"^.*?:\d+: (?=\w*Warning: )", re.MULTILINE)
+# What matplotlib says where the first search for fonts takes more than five seconds.
+SLOW_FONTS = "Matplotlib is building the font cache; this may take a moment.\n"
 
 
 class Kernels(ThreadPoolExecutor):
@@ -247,7 +249,7 @@ def normalise(notebook: NotebookNode) -> None:
 
 
 def _merged(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Join neighbouring pieces of one stream: where the kernel flushes depends on the clock."""
+    """Join neighbouring pieces of one stream, and leave out what a slow machine adds: both depend on the clock."""
     merged: list[NotebookNode] = []
     for output in outputs:
         last = merged[-1] if merged else None
@@ -255,7 +257,10 @@ def _merged(outputs: list[NotebookNode]) -> list[NotebookNode]:
             last["text"] += output.text
         else:
             merged.append(output)
-    return merged
+    for output in merged:
+        if output.output_type == "stream":
+            output["text"] = output.text.replace(SLOW_FONTS, "")
+    return [output for output in merged if output.get("text") != ""]
 
 
 def _clean(output: NotebookNode) -> NotebookNode:

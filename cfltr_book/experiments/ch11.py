@@ -184,12 +184,9 @@ def prices(run: book.Run) -> pd.DataFrame:
 
 @cache
 def ab_tests(run: book.Run) -> pd.DataFrame:
-    """The ``sessions`` and the ``loss`` of an A/B test of the new ranker, as in :func:`prices`, a row for each seed."""
-    worlds = {seed: world(run, seed) for seed in run.seeds}
-    rows = [
-        (seed, variance_of_ab_test(w) / (MATTERS / 3) ** 2, -w.per_query(w.change) / 2) for seed, w in worlds.items()
-    ]
-    return pd.DataFrame(rows, columns=["seed", "sessions", "loss"])
+    """The ``sessions`` that an A/B test of the new ranker takes, as in :func:`prices`, a row for each seed."""
+    rows = [(seed, variance_of_ab_test(world(run, seed)) / (MATTERS / 3) ** 2) for seed in run.seeds]
+    return pd.DataFrame(rows, columns=["seed", "sessions"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,17 +285,19 @@ def dealt(log: cf.ClickLog, rng: np.random.Generator) -> cf.ClickLog:
 
 
 def among_displayed(features: ArrayLike, log: cf.ClickLog) -> tuple[FloatArray, cf.ClickLog]:
-    """The features and the log as if each query had no other documents than those that it displayed."""
+    """The features and the log as if there were no other queries and documents than those that were displayed."""
     shown = np.bincount(log.document, log.impressions, log.offsets[-1]) > 0
-    place = np.cumsum(shown) - 1
+    before = np.concatenate([[0], np.cumsum(shown)])
+    ends = before[log.offsets]
+    asked = np.diff(ends) > 0
     among = cf.ClickLog(
-        document=place[log.document], rank=log.rank, impressions=log.impressions, clicks=log.clicks,
-        propensity=log.propensity, sessions=log.sessions, offsets=np.concatenate([[0], np.cumsum(shown)])[log.offsets],
+        document=before[log.document], rank=log.rank, impressions=log.impressions, clicks=log.clicks,
+        propensity=log.propensity, sessions=log.sessions[asked], offsets=np.concatenate([[0], ends[1:][asked]]),
     )  # fmt: skip
     return np.asarray(features)[shown], among
 
 
-def proprank(views: Sequence[tuple[FloatArray, cf.ClickLog]]) -> LinearFit:
+def proprank(views: Sequence[tuple[ArrayLike, cf.ClickLog]]) -> LinearFit:
     """SVM PropRank of the first features and log; the second choose C from :data:`GRID` over the mean weight."""
     (x, log), (others, chooses) = views
 
@@ -325,7 +324,8 @@ def learn(run: book.Run, seed: int, setting: Row, rng: np.random.Generator) -> d
     if arm == "aware":
         logs = [cf.policy_aware(*pair) for pair in zip(logs, exposures, strict=True)]
     if arm in ("oblivious", "aware", "compared"):
-        views = [(part.features, log) for part, log in zip((s.train, s.validation), logs, strict=True)]
+        features = (s.train.features, s.validation.features)
+        views: list[tuple[ArrayLike, cf.ClickLog]] = [*zip(features, logs, strict=True)]
         if arm == "compared":
             views = [among_displayed(*view) for view in views]
         return {"gained": s.gained(proprank(views))}

@@ -351,6 +351,13 @@ def test_pieces_of_a_stream_are_joined_but_not_across_another_output() -> None:
     assert [output.get("text", "table") for output in cell.outputs] == ["ab", "!", "c", "table", "d"]
 
 
+def test_a_slow_search_for_fonts_is_not_shown() -> None:
+    slow = stream("Matplotlib is building the font cache; this may take a moment.\n", "stderr")
+    mixed = stream(f"a\n{slow['text']}b", "stderr")
+    outputs = normalised(code(slow, stream("c"), mixed)).cells[0].outputs
+    assert [(output.name, output.text) for output in outputs] == [("stdout", "c"), ("stderr", "a\nb")]
+
+
 def test_addresses_and_places_of_warnings_go_from_texts() -> None:
     texts = ("text/plain", "text/html", "text/markdown")
     output = {"output_type": "display_data", "data": dict.fromkeys(texts, "<f at 0x7f00aB>, at 0 x"), "metadata": {}}
