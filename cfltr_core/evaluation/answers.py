@@ -102,8 +102,8 @@ class Decision(Interval):
         """What was asked, the answer in words, what it rests on and what it leaves open: a sentence or two a line."""
         by = f", by {len(self.periods)} periods with displays of their own" if self.periods else ""
         asked = (
-            f"Asked: the {self.metric} of the new ranker minus that of production, a session (+ is better), for queries "
-            f"like the {self.n_queries:,} that were asked{by}."
+            f"Asked: the {self.metric} of the new ranker minus that of production, a session (+ is better), for "
+            f"queries like the {self.n_queries:,} that were asked{by}."
         )
         said = f"{self.answer[0].upper()}{self.answer[1:]}, with δ = {self.smallest:g}"
         if self.interval == (0.0, 0.0):
