@@ -1,7 +1,5 @@
 """What all tests share: the marker that ties a public function to its reference, hypothesis, the real collections."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Generator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``pytest --of NAME`` finds the tests of a name by marker, by use, through helpers and by the case of a table."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest_plugins = ("pytester",)

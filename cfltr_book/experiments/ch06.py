@@ -233,9 +233,10 @@ PLACES = ("1 to 3", "4 to 10", "from 11 on")
 def weighed(run: book.Run) -> pd.DataFrame:
     """How the weight of the middle log lies, as SVM PropDCG ends: a row for each ``kind``, ``place`` and ``rank``.
 
-    ``weight`` is the sum over ``clicks`` clicks, in units of the mean click of its kind: 1/p, 1/p capped at 3, 1/p
-    times the λ′ of the last round, and the same factors λ′ *dealt* to the clicked documents at random, the mean of
-    fifty deals.  ``rank`` is where the document was shown, which is 1/p, and ``place`` where the new ranker puts it.
+    ``weight`` is the sum over ``clicks`` clicks, in units of the mean click of its kind: 1/p, 1/p capped at 10 (as most
+    of these logs chose), 1/p times the λ′ of the last round, and the same factors λ′ *dealt* to the clicked documents
+    at random, the mean of fifty deals.  ``rank`` is where the document was shown, which is 1/p, and ``place`` where the
+    new ranker puts it.
     """
     chosen = compared(run)
     chosen = chosen[(chosen["arm"] == "PropDCG") & (chosen["clicks"] == sizes(run)[1])].set_index("seed")["C"]
@@ -255,7 +256,7 @@ def weighed(run: book.Run) -> pd.DataFrame:
         effective = fit.effective_weights
         factors = {
             "1/p": np.ones(len(place)),
-            "capped": np.minimum(log.weights, 3) / log.weights,
+            "capped": np.minimum(log.weights, 10) / log.weights,
             "λ′/p": of_terms(effective),
             "dealt": np.mean([of_terms(chance.permutation(effective)) for _ in range(50)], axis=0),
         }

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cfltr_core as cf
+from cfltr_core.learning.lambda_pairs import LambdaLists
 from cfltr_core.learning.lambdaloss_fit import LambdaFit, lambda_objective
 from cfltr_core.learning.networks import DeepFit
+from cfltr_core.ranking.ragged import length_groups
 
 K = 5  # places of a page
 ROUNDS = 100  # of boosted trees from a page of ten
@@ -71,12 +73,6 @@ def log_of(log: cf.ClickLog, shown: Array) -> cf.ClickLog:
     )
 
 
-def only_shown(log: cf.ClickLog, rank: Array) -> tuple[Array, cf.ClickLog]:
-    """The first five documents of each list, and the log as one of lists that hold only these."""
-    shown = np.flatnonzero(rank <= K)
-    return shown, log_of(log, shown)
-
-
 def climb(x: Array, slopes: Callable[[Array], Array]) -> Array:
     """The weights after forty steps of Adam, those of :func:`learn`, along any slopes in scores."""
     spread = x.std(axis=0, dtype=float)
@@ -118,6 +114,11 @@ def click_regression(columns: Array, clicks: Array, looks: Array) -> Array:
     return np.asarray(np.linalg.solve(columns.T @ (looks[:, None] * columns) + penalty, columns.T @ clicks))
 
 
+def direct(x: Array, log: cf.ClickLog) -> Array:
+    """The weights of features in a regression of clicks per look: whoever was never displayed is left out."""
+    return np.asarray(click_regression(columns_of(x), *clicks_and_looks(log))[1:] / (x.std(axis=0) + 1e-12))
+
+
 def cross_fitted(x: Array, log: cf.ClickLog) -> Array:
     """Clicks per look by ridge regression on the features of four fifths of the queries, for the last fifth."""
     query = np.repeat(np.arange(len(log.sessions)), np.diff(log.offsets))
@@ -142,27 +143,44 @@ def doubly_robust(x: Array, log: cf.ClickLog, exposure: Array) -> Array:
     return climb(x, lambda scores: part_slopes(scores, gains) - part_slopes(scores, -gains))
 
 
-def luce_slopes(scores: Array, gains: Array, lists: Array, rng: np.random.Generator, samples: int = 10) -> Array:
-    """Minus the slopes of DCG@5, on average over rankings of Plackett and Luce."""
-    length = np.diff(lists)
+def within(offsets: Array, gains: Array, k: int) -> LambdaLists:
+    """LambdaLoss of pairs at most ``k`` ranks apart; the last of them has what is left of the steps of the discount."""
+    lists = LambdaLists(offsets, gains)
+    lists.delta[k + 1 :] = 0
+    lists.delta[k : k + 1] = 1 / np.log2(k + 1)
+    return lists
 
-    def total(values: Array) -> Array:
-        return np.repeat(np.add.reduceat(values, lists[:-1]), length)
 
-    top = np.repeat(np.maximum.reduceat(scores, lists[:-1]), length)
-    odds, slopes = np.exp(scores - top), np.zeros(len(scores))
-    for _ in range(samples):
-        # Scores with Gumbel noise are sorted as documents drawn one by one.
-        rank = cf.ranks(scores + rng.gumbel(size=len(scores)), lists)
-        paid = np.where(rank <= K, gains / np.log2(1 + rank), 0)
-        for place in range(1, K + 1):
-            left = rank >= place  # of these one is drawn for the place
-            chance = odds * left
-            chance = chance / np.maximum(total(chance), 1e-300)
-            here = gains / np.log2(1 + place)  # what each would be paid here
-            slopes += chance * (here - total(paid * left))
-            slopes += (rank == place) * total(paid * (rank > place))
-    return -slopes / samples
+def monotonic_slopes(scores: Array, gains: Array, offsets: Array) -> Array:
+    """The slopes of minus the gains over log2(1 + r), with r a logistic bound of the rank."""
+    slopes = np.zeros(len(scores))
+    for _, index in length_groups(offsets):
+        s, g = scores[index], gains[index]
+        gaps = s[:, None, :] - s[:, :, None]  # of the others, above each document
+        bound = np.logaddexp(0, gaps).sum(axis=2) / np.log(2)  # beside itself a document counts 1
+        push = g / (np.log2(1 + bound) ** 2 * (1 + bound) * np.log(2) ** 2)
+        pulls = push[:, :, None] / (1 + np.exp(-gaps))
+        slopes[index] = pulls.sum(axis=1) - pulls.sum(axis=2)
+    return slopes
+
+
+def weights_by(loss: str, x: Array, log: cf.ClickLog) -> Array:
+    """The weights of a linear scorer that learns from the gains of a log by one of several losses."""
+    gains = np.bincount(log.document, log.clicks * log.weights, minlength=len(x))
+    gains = gains / gains.sum()
+    if loss == "within five":
+        lists = within(log.offsets, gains, K)
+        return climb(x, lambda scores: lists.loss(scores).gradient)
+    if loss == "monotonic":
+        return climb(x, lambda scores: monotonic_slopes(scores, gains, log.offsets))
+    ways: dict[str, dict[str, Any]] = {
+        "at least one": {},
+        "both": {"truncation": "both"},
+        "beyond": {"truncation": "beyond"},
+        "no truncation": {"cutoff": None},
+        "difference": {"form": "difference"},
+    }
+    return np.asarray(learn(x, log, **ways[loss]).weights)
 
 
 def grown(arm: str, x: Array, log: cf.ClickLog, gbm: Any, seed: int) -> Any:

@@ -69,8 +69,8 @@ class Run(Experiments):
 
     A long experiment, whose table the package keeps:
 
-    >>> from cfltr_book.experiments.ch12 import TOP_FIVE
-    >>> book.Run("ci", "digits").table(TOP_FIVE).attrs["kept"]
+    >>> from cfltr_book.experiments.ch12 import BY_LOSS
+    >>> book.Run("ci", "digits").table(BY_LOSS).attrs["kept"]
     True
 
     Claims, numbers and figures go to the page, and are kept when the book is being run:

@@ -80,16 +80,16 @@ class Experiment:
 
     One of the book's own:
 
-    >>> from cfltr_book.experiments.ch12 import TOP_FIVE
-    >>> TOP_FIVE.chapter, TOP_FIVE.command("ci", "digits")
-    ('12', 'make tables CHAPTER=12 SCALE=ci CORPUS=digits EXPERIMENT=top-five')
-    >>> TOP_FIVE.path("ci", "digits").name
-    'top-five.csv'
-    >>> frame = TOP_FIVE.kept_table("ci", "digits")
+    >>> from cfltr_book.experiments.ch12 import BY_LOSS
+    >>> BY_LOSS.chapter, BY_LOSS.command("ci", "digits")
+    ('12', 'make tables CHAPTER=12 SCALE=ci CORPUS=digits EXPERIMENT=losses')
+    >>> BY_LOSS.path("ci", "digits").name
+    'losses.csv'
+    >>> frame = BY_LOSS.kept_table("ci", "digits")
     >>> frame.attrs["kept"], sorted(frame["seed"].unique()) == frame.attrs["seeds"]
     (True, True)
     >>> run = book.Run("smoke", "digits")
-    >>> TOP_FIVE.seeds_of(run), TOP_FIVE.rows(run, [0])[0]["seed"]
+    >>> BY_LOSS.seeds_of(run), BY_LOSS.rows(run, [0])[0]["seed"]
     ([0, 1], 0)
     """
 

@@ -1,7 +1,5 @@
 """Every benchmark runs, at a size at which its times say nothing: what it compares must still be equal."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A small book with everything that a copy for Colab has to translate."""
 
-from __future__ import annotations
-
 import json
 
 from toy import FIGURE, PAGES, RECORD, Toy

@@ -1,7 +1,5 @@
 """Fixtures of the pipeline's tests."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

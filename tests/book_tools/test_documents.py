@@ -1,7 +1,5 @@
 """README, CONTRIBUTING and MAINTAINING say what is so: their code runs, their commands, options and files exist."""
 
-from __future__ import annotations
-
 import doctest
 import re
 import shutil

@@ -1,12 +1,16 @@
-"""The pipeline's four wings stand on one ground floor, and imports between them point down."""
-
-from __future__ import annotations
+"""The pipeline's four wings stand on one ground floor, imports point down, and the page about the code says so."""
 
 from pathlib import Path
 
 import pytest
 from floors import REST, floor_problems, modules_of, plan_of
 from toy import REPOSITORY
+
+from book_tools.book import GENERATED, Book
+from book_tools.errors import BookError, UsageError, for_each
+from book_tools.files import digests_below
+from book_tools.rendering import first_paragraph
+from book_tools.site.architecture import NAME, PACKAGES, architecture, docstring
 
 PIPELINE = REPOSITORY / "book_tools"
 WINGS = ("execution", "colab", "site", "checks")
@@ -81,3 +85,37 @@ def test_the_plan_is_read_from_the_docstring(package: Path) -> None:
     problems = floor_problems(package, plan.floors, plan.beside)
     assert problems
     assert all(problem.startswith("house.door, ") and "higher floor" in problem for problem in problems)
+
+
+def test_one_error_lists_the_problems_of_all() -> None:
+    def half(number: int) -> int:
+        if number % 2:
+            raise BookError(f"{number} is odd")
+        return number // 2
+
+    assert for_each([2, 4], half) == [1, 2]
+    with pytest.raises(UsageError) as raised:
+        for_each([1, 2, 3], half, UsageError, "2 problems")
+    assert raised.value.problems == ("1 is odd", "3 is odd", "2 problems")
+
+
+def test_a_digest_belongs_to_the_content_and_the_path(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    for name, text in (("a", "x"), ("below/b", "x"), ("below/c", "y"), ("below/stamp", "z")):
+        (tmp_path / name).write_text(text)
+    digests = digests_below(tmp_path, "stamp")
+    assert list(digests) == ["a", "below/b", "below/c"]
+    assert digests["a"] == digests["below/b"] != digests["below/c"]
+
+
+def test_every_module_and_every_floor_stands_on_the_page_once() -> None:
+    assert NAME in GENERATED
+    assert NAME in Book(REPOSITORY).pages()
+    text = architecture()
+    for package in PACKAGES:
+        for name, path in modules_of(REPOSITORY / package).items():
+            about = first_paragraph(docstring(path))
+            assert text.count(f"- `{name}`: {about}\n") == 1, name
+            assert 15 < len(about) < 300, name
+        rooms = text.partition(f"## `{package}`")[2].partition(":::{dropdown}")[0]
+        assert all(f"``{room}``" in rooms for room in plan_of(REPOSITORY / package).floors if room.isalpha())

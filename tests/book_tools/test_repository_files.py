@@ -1,7 +1,5 @@
 """The files around the book: what installs, builds and publishes it, on GitHub by make and with few rights."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import re

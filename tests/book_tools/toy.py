@@ -116,28 +116,11 @@ class Toy:
 
     def process(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run one pipeline command in a process of its own."""
-        return subprocess.run(
-            self.command(*arguments),
-            cwd=REPOSITORY,
-            env=surroundings(**environment),
-            text=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
+        return subprocess.run(self.command(*arguments), **alone(**environment), check=False)
 
     def started(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         """Start one pipeline command, which hears Ctrl-C; what it says is read from its ``stdout``."""
-        return subprocess.Popen(
-            [sys.executable, "-c", LISTENING, *self.command(*arguments)],
-            cwd=REPOSITORY,
-            env=surroundings(**environment),
-            text=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
+        return subprocess.Popen([sys.executable, "-c", LISTENING, *self.command(*arguments)], **alone(**environment))
 
     def page(self, name: str) -> BeautifulSoup:
         """Return a built page of the book."""
@@ -168,14 +151,6 @@ def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str] | N
         time.sleep(0.05)
 
 
-def same_as_kept(name: str, text: str) -> None:
-    """Compare a text with the one kept in ``pages``; with ANEW_PAGES=1 it is written anew, for ``git diff`` to show."""
-    path = PAGES / name
-    if os.environ.get("ANEW_PAGES"):
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8"), f"{name} differs; ANEW_PAGES=1 writes it anew"
-
-
 def seen(tag: Tag) -> str:
     """What a reader meets on a part of a page, a block a line: its words, where links lead, and what pictures say."""
     lines = _words(tag).splitlines()
@@ -203,6 +178,12 @@ def surroundings(**changes: str) -> dict[str, str]:
     """Return this process's environment without a collection folder, changed as asked."""
     environment = {name: value for name, value in os.environ.items() if name != "CFLTR_DATA"}
     return environment | changes
+
+
+def alone(**changes: str) -> dict[str, Any]:
+    """How a process is started that has nothing but these surroundings, and says all in ``stdout``."""
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    return {"cwd": REPOSITORY, "env": surroundings(**changes), "text": True, **streams}
 
 
 def notebook(cells: list[dict[str, Any]]) -> dict[str, Any]:

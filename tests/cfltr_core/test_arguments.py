@@ -1,17 +1,21 @@
-"""How public functions are called: at most two arguments by their place, and numbers of any kind."""
-
-from __future__ import annotations
+"""How public functions are called: at most two arguments by their place, numbers of any kind, words that types list."""
 
 import inspect
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
+from kept_text import same_as_kept
 
 import cfltr_book.data.letor
 import cfltr_core
 import cfltr_core as cf
+from cfltr_book.data.generated import GENERATED, Knobs
+from cfltr_core import RankWeight, TrustUser, dcg, ndcg, power_examination
 from cfltr_core.checks import finite_vector
+from cfltr_core.learning.propdcg import Curvature, curvature
 from cfltr_core.ranking.rank_weight import RankWeights
 from cfltr_core.sampling import AliasTable, alias_tables
 
@@ -54,115 +58,14 @@ def test_at_most_two_arguments_are_given_by_their_place(name: str) -> None:
     assert len(by_place) <= 2 or by_place == MORE.get(name), f"{name}: {', '.join(by_place)}"
 
 
-# What callers get who leave an argument out, once more: a change of either copy must be made twice, on purpose.
-ESTIMATE = {"rank_weights": None, "lam": None, "unit": "query"}
-TIES = {"ties": "average", "rng": None}
-HINGE = {"surrogate": "hinge", "sigma": 1.0, "smoothing": 0.0}
-PAIRS = {"weighting": "harmonic", "design": None}
-LAMBDA = {"cutoff": None, "truncation": "at_least_one", "form": "linear", "sigma": 1.0}
-DEFAULTS = {
-    "Experiment": {"seeds": None, "at_once": None, "rtol": 1e-6, "rough": None},
-    "fit_lambdaloss": {
-        **LAMBDA,
-        "module": None,
-        "learning_rate": None,
-        "weight_decay": 0.0,
-        "batch_documents": 1000,
-        "epochs": None,
-        "validation": None,
-        "patience": None,
-        "device": "cpu",
-        "seed": 0,
-        "progress": None,
-    },
-    "lambda_loss": {**LAMBDA, "hessian": False},
-    "dual_learning": {"module": None, "decay": 0.0, "steps": 500, "batch": 256, "learning_rate": 1.0},
-    "expectation_maximisation": {"iterations": 200, "tolerance": 0.0, "start": None},
-    "regression_em": {"scorer": None, "iterations": 200, "tolerance": 0.0},
-    "two_towers": {"combine": "product", "module": None, "decay": 0.0, "steps": 500, "seed": 0},
-    "DisplayCounts": {"period": None, "origin": None},
-    "SwapPolicy": {"swap": 0.5},
-    "adjacent_chain": PAIRS,
-    "all_pairs": PAIRS,
-    "click_rates": {"places": None},
-    "count_rows": {"period": None},
-    "pair_counts": PAIRS,
-    "pivot": {"rank": 1} | PAIRS,
-    "shrunk_power": {"tau": None},
-    "PlackettLucePolicy": {"temperature": 1.0},
-    "PositionBasedUser": {"epsilon_plus": 1.0, "epsilon_minus": 0.0},
-    "RankWeight": {"larger_is_better": True, "derivative": None},
-    "RankingData": {"threshold": 1, "name": "data"},
-    "ReaderOptions": {"cap": float(np.finfo(np.float32).max), "drop": (), "log1p": False, "normalise": False}
-    | {"threshold": None},
-    "Run": {"seed": 0},
-    "Run.each_seed": {"settings": None, "seeds": None, "store": None, "by_seed": False},
-    "Run.figure": {"dense": False, "seeds": None},
-    "Run.kept": {"seeds": None, "live": 1, "again": ((0, 0),), "rtol": 1e-6, "atol": 1e-9},
-    "Run.kept_elsewhere": {"scale": None, "corpus": None},
-    "Run.number": {"form": "{:.3g}"},
-    "Run.record": {"form": "{:.3g}"},
-    "Run.simulate": {"n_clicks": None, "n_sessions": None},
-    "Run.slider": {"start": None, "form": "{:g}", "dense": False, "seeds": None},
-    "TrustUser": {"epsilon_plus": 1.0, "epsilon_minus": 0.0},
-    "additive_metric": TIES,
-    "affine": ESTIMATE,
-    "band": {"label": None, "units": None},
-    "bound_loss": {"weights": None, "metric": None, **HINGE},
-    "certified_optimum": {"strengths": (1.0, 10.0, 100.0, 1e3, 1e4), "gap": 1e-3, "max_passes": 3000},
-    "check_log": {"source": None, "columns": None, "level": 0.03, "redraws": 100, "memory": "1GB"},
-    "choose_safely": {"curve": None, "user": None, "cutoff": None, "level": 0.95, "spend": 1.0, "ceiling": 1.0}
-    | {"rule": "interval"},
-    "claim": {"units": None},
-    "click_sampler": {"replacement": True, "cap": None, "uniform_share": 0.0},
-    "clipped": ESTIMATE,
-    "cross_fitted": {"folds": 5, "ridge": 10.0, "fit": None},
-    "curves": {"ax": None, "labels": None, "legend": True, "units": None},
-    "dcg": {"cutoff": None},
-    "decide": {"curve": None, "user": None, "cutoff": None, "level": 0.95, "spend": 1.0, "ceiling": 1.0}
-    | {"by": None, "ab_test": None},
-    "doubly_robust": {"cap": float("inf")},
-    "evaluation_steps": {"batch": 1, "epochs": 5, "every": 10_000},
-    "figure": {"dense": False},
-    "fit_deep": {"metric": None, "surrogate": "hinge", "sigma": 1.0, "method": "direct", "round_epochs": 5}
-    | {"optimizer": "adam", "learning_rate": 1e-3, "weight_decay": 0.0, "batch_documents": 1000, "epochs": None}
-    | {"steps": None, "validation": None, "patience": None, "device": "cpu", "seed": 0, "progress": None},
-    "fit_linear_ranker": {"ridge": 1.0, "min_queries": 20},
-    "fit_propdcg": {"C": 1.0, "metric": None, "decrease": 1e-3, "gap": 1e-3, "start": None, "max_rounds": 50},
-    "fit_proprank": {"C": 1.0, "gap": 1e-3, "start": None, "max_passes": 5000},
-    "ips": ESTIMATE,
-    "load_corpus": {"options": None},
-    "mean_interval": {"level": 0.95, "units": None},
-    "naive": ESTIMATE,
-    "ClickLog": {"examined": True, "origin": None},
-    "LinearRanker": {"feature_names": None},
-    "LinearRanker.sql": {"feature_names": None},
-    "ndcg": {"cutoff": 10, "gain": "exponential", "empty": "drop"},
-    "power_examination": {"shift": 0.0},
-    "rank_weights": TIES,
-    "ranks": TIES,
-    "read_collection": {"options": None, "report": None},
-    "read_events": {"features": None, "columns": None, "split": (0.6, 0.2, 0.2), "split_by": "session"}
-    | {"unknown": "error", "gaps": "error", "memory": "1GB"},
-    "read_svmlight": {"n_features": None, "options": None, "report": None},
-    "record": {"form": "{:.3g}"},
-    "query_sampler": {"gradient_bounds_of": None, "cap": None, "uniform_share": 0.0},
-    "regret": {"iterate": "average", "cutoff": 10},
-    "select_C": {"metric": None, "extend": 6},
-    "self_normalised": ESTIMATE,
-    "surrogate_ranks": HINGE,
-    "train_sgd": {"batch": 1, "runs": 1, "optimizer": "sgd", "record": None},
-    "two_layer": {"hidden": 200, "activation": "sigmoid"},
-}
-
-
 def test_defaults() -> None:
-    found = {}
-    for name, thing in CALLABLES.items():
+    """What callers get who leave an argument out is changed on purpose only."""
+    lines = []
+    for name, thing in sorted(CALLABLES.items()):
         parameters = inspect.signature(thing).parameters.values()
-        defaults = {one.name: one.default for one in parameters if one.default is not inspect.Parameter.empty}
-        found |= {name: defaults} if defaults else {}
-    assert found == DEFAULTS
+        given = [f"{one.name}={one.default!r}" for one in parameters if one.default is not inspect.Parameter.empty]
+        lines += [f"{name}({', '.join(given)})\n"] if given else []
+    same_as_kept(Path(__file__).with_name("defaults.txt"), "".join(lines))
 
 
 @pytest.mark.parametrize("kind", NUMBERS)
@@ -223,3 +126,18 @@ def test_a_curve_is_asked_about_ranks_in_double_precision() -> None:
 def test_alias_tables_of_single_precision_weights_are_of_double() -> None:
     threshold, other = alias_tables(np.array([0.5, 0.25, 0.25], dtype=np.float32), np.array([0, 3]))
     assert (threshold.dtype, other.dtype) == (np.float64, np.int64)
+
+
+def test_words_that_are_given_back() -> None:
+    shapes = [RankWeight("a line", lambda r: r), RankWeight("a square", np.square), RankWeight("a root", np.sqrt)]
+    assert [curvature(weight, 20) for weight in shapes] == [*get_args(Curvature)] == ["linear", "convex", "concave"]
+    assert {knobs.lengths for knobs in GENERATED.values()} == {*get_args(get_type_hints(Knobs)["lengths"])}
+
+
+def test_what_is_printed_is_short_and_names_no_address() -> None:
+    judged = ndcg(np.arange(300.0), np.arange(0, 301, 3), relevance=np.tile([0, 1, 2], 100))
+    assert repr(judged) == "NDCG(mean=1 over 100 queries, share_dropped=0)"
+    assert repr(dcg(10)) == "RankWeight(DCG@10)"
+    trusting = TrustUser(np.ones(100), epsilon_minus=power_examination(1.0))
+    words = "TrustUser(examination=[1, 1, 1, 1, …], epsilon_plus=1, epsilon_minus=a function of ranks)"
+    assert repr(trusting) == words

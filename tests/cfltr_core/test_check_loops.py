@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
-import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,111 +17,68 @@ from cfltr_core import RankWeight, checks
 from cfltr_core.checks import Bounds
 
 NUMBERS = st.lists(
-    st.one_of(st.floats(-3, 3), st.sampled_from([np.nan, np.inf, -np.inf, 0.0, 1.0])), min_size=1, max_size=6
-)
+    st.one_of(st.integers(-1, 3).map(float), st.floats(-3, 3), st.sampled_from([math.nan, math.inf, -math.inf])),
+    min_size=1, max_size=6,
+)  # fmt: skip
+# What each element must be, in the order in which it is asked.
+ELEMENTS = {
+    "finite_vector": (lambda v: checks.finite_vector(v, len(v), "x"), [math.isfinite]),
+    "within": (lambda v: checks.within(v, -1, 0.5, "x", "why"), [lambda v: -1 <= v <= 0.5]),
+    "counts": (lambda v: checks.counts(v, len(v), "x"), [lambda v: v % 1 == 0, lambda v: v >= 0]),
+}
 
 
-@pytest.mark.oracle("checks.offsets_of")
+@pytest.mark.parametrize("name", ELEMENTS)
+@given(values=NUMBERS)
+def test_the_first_element_that_is_refused_is_named(name: str, values: list[float]) -> None:
+    check, rules = ELEMENTS[name]
+    wrong = [i for holds in rules for i, value in enumerate(values) if not holds(value)]
+    if wrong:
+        refuses(f"x[{wrong[0]}] is ", check, values)
+    else:
+        assert check(values).tolist() == values
+
+
+def test_vectors_have_a_kind_and_a_shape() -> None:
+    for check, kind in ((checks.finite_vector, np.float64), (checks.counts, np.int64)):
+        assert check([1.0, 2.0], 2, "x").dtype == check([1, 2], 2, "x").dtype == kind
+        refuses("x: expected shape (9,)", check, [1.0, 2.0], 9, "x")
+    refuses("x[1] is -2: expected 0 or more", checks.counts, [1, -2], 2, "x")
+    refuses("x[1] is 2.0, outside [0, 1]: why", checks.within, [1.0, 2.0], 0, 1, "x", "why")
+    assert checks.within(0.5, 0, 1, "x", "why") == 0.5
+    refuses("x is nan, outside [0, 1]: why", checks.within, math.nan, 0, 1, "x", "why")
+
+
 @given(cuts=st.lists(st.integers(-1, 6), min_size=2, max_size=6), n_docs=st.integers(0, 6))
 def test_offsets_of(cuts: list[int], n_docs: int) -> None:
-    wrong = oracles.wrong_offset(cuts, n_docs)
-    if wrong is None:
-        found = checks.offsets_of(cuts, n_docs)
-        assert found.dtype == np.int64
-        assert found.tolist() == cuts
-    else:
-        refuses(f"offsets[{wrong}] is {cuts[wrong]}", checks.offsets_of, cuts, n_docs)
-    # Without a number of documents the end is free.
-    if wrong == -1:
-        assert checks.offsets_of(cuts).tolist() == cuts
+    falls = [i for i, (low, high) in enumerate(pairwise(cuts), start=1) if high <= low]
+    wrong = ([0] * (cuts[0] != 0) + falls + [-1] * (cuts[-1] != n_docs))[:1]
+    if wrong:
+        refuses(f"offsets[{wrong[0]}] is {cuts[wrong[0]]}", checks.offsets_of, cuts, n_docs)
+    if wrong in ([], [-1]):  # without a number of documents the end is free
+        found = checks.offsets_of(cuts)
+        assert (found.dtype, found.tolist()) == (np.int64, cuts)
 
 
-@pytest.mark.oracle("checks.finite_vector")
-@given(values=NUMBERS)
-def test_finite_vector(values: list[float]) -> None:
-    wrong = oracles.first_outside(values, -1e9, 1e9)
-    if wrong is None:
-        found = checks.finite_vector(values, len(values), "scores")
-        assert found.dtype == np.float64
-        assert found.tolist() == values
-    else:
-        refuses(f"scores[{wrong}] is {values[wrong]}", checks.finite_vector, values, len(values), "scores")
-    refuses("scores: expected shape (9,)", checks.finite_vector, values, 9, "scores")
+def test_a_mask_or_a_float_is_no_index_however_whole() -> None:
+    for whole in ([], [3, -1], np.array([2], dtype=np.int8)):
+        found = checks.indices(whole, "queries")
+        assert (found.dtype, found.tolist()) == (np.int64, list(whole))
+    for other in ([True, False], [1.0, 2.0], [[1, 2]]):
+        refuses("queries: expected a 1-d integer array", checks.indices, other, "queries")
 
 
-@pytest.mark.oracle("checks.within")
-@given(values=NUMBERS, low=st.floats(-1, 0), width=st.floats(0, 2))
-def test_within(values: list[float], low: float, width: float) -> None:
-    wrong = oracles.first_outside(values, low, low + width)
-    if wrong is None:
-        assert checks.within(values, low, low + width, "p", "why").tolist() == values
-    else:
-        with pytest.raises(ValueError, match=re.escape(f"p[{wrong}] is {np.float64(values[wrong])}") + ".*: why"):
-            checks.within(values, low, low + width, "p", "why")
-    if oracles.first_outside(values[:1], low, low + width) is None:
-        assert checks.within(values[0], low, low + width, "p", "why") == values[0]
-    else:
-        refuses("p is", checks.within, values[0], low, low + width, "p", "why")
-
-
-@pytest.mark.oracle("checks.counts")
-@given(values=NUMBERS)
-def test_counts(values: list[float]) -> None:
-    wrong = oracles.first_not_count(values)
-    if wrong is None:
-        found = checks.counts(values, len(values), "clicks")
-        assert found.dtype == np.int64
-        assert found.tolist() == values
-    else:
-        refuses(f"clicks[{wrong}] is ", checks.counts, values, len(values), "clicks")
-    whole = [int(v) if np.isfinite(v) else 7 for v in values]
-    wrong = oracles.first_not_count(whole)
-    if wrong is None:
-        assert checks.counts(whole, len(whole), "clicks").tolist() == whole
-    else:
-        refuses(f"clicks[{wrong}] is {whole[wrong]}: expected 0 or more", checks.counts, whole, len(whole), "clicks")
-    refuses("clicks: expected shape (9,)", checks.counts, values, 9, "clicks")
-
-
-@pytest.mark.oracle("checks.indices")
-@given(
-    values=st.one_of(
-        st.lists(st.integers(-5, 5)),
-        st.lists(st.booleans(), min_size=1),
-        st.lists(st.integers(0, 5).map(float), min_size=1),
-        st.lists(st.lists(st.integers(0, 5), min_size=2, max_size=2), min_size=1),
-    )
-)
-def test_indices(values: list) -> None:
-    """A mask or a float is refused, however whole: as an index it would mean something else."""
-    expected = oracles.whole_numbers(values)
-    if expected is None:
-        refuses("queries: expected a 1-d integer array", checks.indices, values, "queries")
-    else:
-        found = checks.indices(values, "queries")
-        assert found.dtype == np.int64
-        assert found.tolist() == expected
-
-
-@pytest.mark.oracle("checks.generator")
-def test_generator() -> None:
-    for value in (np.random.default_rng(0), np.random, np.random.PCG64(0), 0, None, "seed"):
-        if oracles.is_generator(value):
-            assert checks.generator(value) is value
-        else:
-            refuses("noise is", checks.generator, value, "noise")
-
-
-@pytest.mark.oracle("checks.positive_int")
-@given(value=st.integers(-3, 5), least=st.integers(0, 3))
-def test_positive_int(value: int, least: int) -> None:
-    if oracles.first_outside([value], least, np.inf) is None:
-        assert checks.positive_int(value, "k", least) == value
-        assert checks.positive_int(np.int32(value), "k", least) == value
-    else:
-        refuses(f"k is {value}: expected a whole number of at least {least}", checks.positive_int, value, "k", least)
-    for other in (float(value), True, str(value), None):
-        refuses("k is", checks.positive_int, other, "k", least)
+def test_generators_words_and_numbers() -> None:
+    rng = np.random.default_rng(0)
+    assert checks.generator(rng) is rng
+    for other in (np.random, np.random.PCG64(0), None):
+        refuses("noise is", checks.generator, other, "noise")
+    assert checks.positive_int(3, "k", 3) == checks.positive_int(np.int32(3), "k", 3) == 3
+    for other in (2, 3.0, True, "3", None):
+        refuses(f"k is {other!r}: expected a whole number of at least 3", checks.positive_int, other, "k", 3)
+    assert (checks.positive(0.5, "C"), checks.one_of("b", "kind", ("a", "b"))) == (0.5, "b")
+    refuses("C is 0: expected a finite number > 0", checks.positive, 0, "C")
+    refuses("kind is 'c': choose one of 'a', 'b'", checks.one_of, "c", "kind", ("a", "b"))
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.sampled_from(["float32", "float64", "int64", "bool", "object"]))

@@ -1,7 +1,5 @@
 """Same seed, same numbers; another seed, others: for every function that draws."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable
 from functools import cache

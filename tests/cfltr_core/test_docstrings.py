@@ -5,8 +5,6 @@ functions return and public classes keep.  ``pytest --doctest-modules`` runs the
 here they must import what they use, so that a reader can copy them from a page.
 """
 
-from __future__ import annotations
-
 import builtins
 import doctest
 import inspect
@@ -203,23 +201,6 @@ def test_examples_can_be_copied(name: str) -> None:
 # --- the checks themselves ----------------------------------------------------------------------------
 
 
-def whole(scores: list[float], cutoff: int) -> None:
-    """The first ``cutoff`` of ``scores``.
-
-    Examples
-    --------
-    >>> import math
-    >>> whole_number = math.floor(2.5)
-    """
-
-
-def lean(scores: list[float], cutoff: int) -> None:
-    """The best of ``scores``.
-
-    Example: >>> lean([1], 1)
-    """
-
-
 def vague(scores: list[float], cutoff: int, ridge: float) -> None:
     """Ridge regression of scores, with ridge > 0.
 
@@ -227,11 +208,6 @@ def vague(scores: list[float], cutoff: int, ridge: float) -> None:
     ----------
     scores : (n,)
         Their cutoff : is explained elsewhere.
-    """
-
-
-def sharing(scores: list[float], cutoff: int, other: int) -> None:
-    """Arguments are those of :func:`whole`.
 
     Examples
     --------
@@ -239,20 +215,19 @@ def sharing(scores: list[float], cutoff: int, other: int) -> None:
     """
 
 
+def sharing(scores: list[float], cutoff: int) -> None:
+    """Of the first ``cutoff``; arguments are those of :func:`vague`.
+
+    Example: >>> sharing([1], 1)
+    """
+
+
 def test_what_is_not_explained_is_found() -> None:
-    shared = {"whole": whole, "lean": lean}
-    assert unexplained(parameters_of(whole), text_of(whole), shared=shared) == []
-    assert unexplained(parameters_of(lean), text_of(lean), shared=shared) == ["cutoff"]
-    assert unexplained(parameters_of(sharing), text_of(sharing), shared=shared) == ["other"]
-    assert unexplained(parameters_of(vague), text_of(vague), shared=shared) == ["cutoff", "ridge"]
-    assert unexplained(["score"], text_of(whole), shared=shared) == ["score"], "a part of a word is no explanation"
-
-
-def test_only_a_section_of_examples_counts_and_it_must_import_what_it_uses() -> None:
-    assert len(examples_of(whole)) == 2
-    assert examples_of(lean) == []
-    assert borrowed_by(examples_of(whole)) == set()
-    assert borrowed_by(examples_of(sharing)) == {"math"}
+    assert unexplained(parameters_of(vague), text_of(vague), shared={}) == ["cutoff", "ridge"]
+    assert unexplained(parameters_of(sharing), text_of(sharing), shared={"vague": vague}) == []
+    assert unexplained(["score"], text_of(vague), shared={}) == ["score"], "a part of a word is no explanation"
+    assert (len(examples_of(vague)), examples_of(sharing)) == (1, []), "only a section of examples counts"
+    assert borrowed_by(examples_of(vague)) == {"math"}
 
 
 def test_classes_that_users_hold_are_found() -> None:

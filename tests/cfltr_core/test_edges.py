@@ -1,7 +1,5 @@
 """The last value that is accepted and the first that is refused, and numbers that must be taken to double precision."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Files are whole or as they were."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

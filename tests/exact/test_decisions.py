@@ -1,7 +1,5 @@
 """The paired difference over every displayed page, every examination and every click: unbiased, whatever was drawn."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Policies, and the estimates of their logs, against loops over every display, examination and click."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What must go wrong: each assumption of unbiasedness broken once, with the size of the damage computed by loops."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """Where propensities come from: every display, examination and click enumerated; what holds, and what must fail."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import product
 

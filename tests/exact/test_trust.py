@@ -1,7 +1,5 @@
 """Trust: what the affine correction repairs, what a log cannot tell, and that few impressions do not bend the line."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

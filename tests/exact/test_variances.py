@@ -1,7 +1,5 @@
 """Variances and estimated variances, against loops over every log."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable

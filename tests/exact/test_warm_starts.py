@@ -1,7 +1,5 @@
 """A fit may begin with one of another log: what encloses the optimum is then that of the new log, whatever the old."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 

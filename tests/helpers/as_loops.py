@@ -1,7 +1,5 @@
 """Logs and shares of displays as the loops of ``oracles`` read them."""
 
-from __future__ import annotations
-
 from cfltr_core import ClickLog, DisplayShares
 
 

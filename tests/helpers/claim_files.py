@@ -1,7 +1,5 @@
 """Claims as their files have them, and small registries of them, with verdicts that a run has been accepted for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

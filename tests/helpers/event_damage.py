@@ -1,7 +1,5 @@
 """Small tables of events, sound and damaged, and whether the package sees what a loop sees in them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 

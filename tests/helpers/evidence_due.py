@@ -1,7 +1,5 @@
 """The functions that measure exact claims which must hold on a small run."""
 
-from __future__ import annotations
-
 from cfltr_book.reporting.claim_registry import EXACT, registry
 from cfltr_book.reporting.measures import measure_of
 

@@ -4,8 +4,6 @@ The plan is a table in the docstring of the package; the page about the architec
 the sources are parsed, so that an import inside a function or under ``TYPE_CHECKING`` counts too.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Collection, Iterator, Mapping

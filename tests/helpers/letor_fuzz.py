@@ -1,7 +1,5 @@
 """Files that go wrong: ordinary and odd SVMlight texts, damaged at random from a seed; and the judge of a reading."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from pathlib import Path

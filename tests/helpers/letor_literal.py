@@ -1,7 +1,5 @@
 """The SVMlight language of the reader, character by character, and what its options do, in loops."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import math

@@ -4,8 +4,6 @@ A test says whose test it is by its ``oracle`` marker.  One without a marker is 
 public name that it uses, in its body, in what it is parametrised with, or in a function of its file that it calls.
 """
 
-from __future__ import annotations
-
 import ast
 import difflib
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Files in the format of the Open Bandit data set, made by hand or drawn: no row of the data set is in them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Only numpy and the standard library are imported here, never the code under test
 that, and that every public function is compared with something from this file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import math
@@ -65,54 +63,6 @@ def length_groups(offsets: Ints) -> dict[int, list[int]]:
     for q, documents in enumerate(lists(offsets)):
         groups.setdefault(len(documents), []).append(q)
     return groups
-
-
-def wrong_offset(offsets: Ints, n_docs: int) -> int | None:
-    """Index of the first offset that breaks the rules, -1 for a wrong end, None when all is well."""
-    if offsets[0] != 0:
-        return 0
-    for i in range(1, len(offsets)):
-        if offsets[i] <= offsets[i - 1]:
-            return i
-    return -1 if offsets[-1] != n_docs else None
-
-
-def first_outside(values: Floats, low: float, high: float) -> int | None:
-    """Index of the first value outside [low, high] or not a number."""
-    for i, value in enumerate(values):
-        if math.isnan(value) or value < low or value > high:
-            return i
-    return None
-
-
-def first_not_count(values: Floats) -> int | None:
-    """Index of the first value that is no whole number; if there is none, of the first negative one."""
-    for i, value in enumerate(values):
-        if not math.isfinite(value) or value != math.floor(value):
-            return i
-    return first_outside(values, 0, math.inf)
-
-
-def first_not_a_number(values: Sequence[object]) -> int | None:
-    """Index of the first value that is no number as a machine holds it; text is none, whatever it spells."""
-    for i, value in enumerate(values):
-        if not isinstance(value, (bool, int, float)) or (isinstance(value, int) and not -(2**63) <= value < 2**63):
-            return i
-    return None
-
-
-def whole_numbers(values: object) -> list[int] | None:
-    """The values themselves when they are a flat list of ints; None for a mask, a fraction or a nested list."""
-    out = []
-    for value in np.asarray(values).tolist():
-        if type(value) is not int:
-            return None
-        out.append(value)
-    return out
-
-
-def is_generator(value: object) -> bool:
-    return type(value).__name__ == "Generator" and type(value).__module__.startswith("numpy.random")
 
 
 # --- metrics ----------------------------------------------------------------------------------------------
@@ -987,87 +937,6 @@ def svmlight_parse(text: str, n_features: int) -> tuple[list[list[float]], list[
     return features, grades, [*offsets, len(features)]
 
 
-# The sizes that the design states, once more.
-_CURVE = (1_700, 17_000, 170_000, 1_700_000)
-_GRID = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
-_ETAS = (0.5, 0.75, 1.0, 1.25, 1.5)
-SCALES = {
-    "smoke": {
-        "generated": (200, 80, 120),
-        "features": 20,
-        "istella": (60, 30, 40),
-        "istella_features": 20,
-        "digits": (100, 50, 100),
-        "clicks": (500, 5_000),
-        "seeds": 2,
-        "light_seeds": 2,
-        "repetitions": 40,
-        "C_grid": (0.1, 1.0, 10.0),
-        "severity_clicks": (500, 2_500),
-        "robust_clicks": 1_000,
-        "stride": 3,
-        "sgd_steps": 1_000,
-        "sgd_severities": _ETAS,
-        "sgd_seeds": (4, 0),
-        "collection_values": 2_000_000,
-        "collection_pairs": float("inf"),
-        "collection": {},
-        "large_collection": {},
-    },
-    "ci": {
-        "generated": (3_000, 1_000, 1_000),
-        "features": 60,
-        "istella": (800, 300, 300),
-        "istella_features": 60,
-        "digits": (800, 250, 500),
-        "clicks": _CURVE,
-        "seeds": 5,
-        "light_seeds": 10,
-        "repetitions": 400,
-        "C_grid": _GRID,
-        "severity_clicks": (45_000, 225_000),
-        "robust_clicks": 170_000,
-        "stride": 1,
-        "sgd_steps": 170_000,
-        "sgd_severities": _ETAS,
-        "sgd_seeds": (20, 0),
-        "collection_values": 4_000_000,
-        "collection_pairs": 8_000_000,
-        "collection": {"light_seeds": 5},
-        "large_collection": {
-            "seeds": 3,
-            "light_seeds": 3,
-            "clicks": (500, 5_000),
-            "severity_clicks": (500, 2_500),
-            "robust_clicks": 1_000,
-            "sgd_steps": 34_000,
-        },
-    },
-    "paper": {
-        "generated": (20_000, 3_000, 7_000),
-        "features": 700,
-        "istella": (19_000, 7_000, 6_500),
-        "istella_features": 220,
-        "digits": (890, 290, 590),
-        "clicks": (1_700, 17_000, 45_000, 170_000, 225_000, 1_700_000),
-        "seeds": 10,
-        "light_seeds": 20,
-        "repetitions": 1_000,
-        "C_grid": _GRID,
-        "severity_clicks": (45_000, 225_000),
-        "robust_clicks": 170_000,
-        "stride": 1,
-        "sgd_steps": 1_000_000,
-        "sgd_severities": (0.5, 1.0, 1.5),
-        "sgd_seeds": (1, 4),
-        "collection_values": float("inf"),
-        "collection_pairs": float("inf"),
-        "collection": {},
-        "large_collection": {},
-    },
-}
-
-
 def collection_layout(names: Sequence[str], seed: int) -> list[list[str]]:
     """Which files of a collection make train, validation and test."""
     fold = seed % 5
@@ -1676,6 +1545,7 @@ def descent(
     weight: Weight,
     slope: Weight,
     frozen: int | None = None,
+    form: tuple[str, float] = ("hinge", 1.0),
 ) -> tuple[list[float], list[float]]:
     """Gradient descent on F(w) + (decay/2)‖w‖² for a linear scorer: the weights after it, F at each step.
 
@@ -1685,11 +1555,11 @@ def descent(
     terms, mass = list(masses), list(masses.values())
     for step, rate in enumerate(rates):
         s = linear_scores(features, w)
-        values.append(bound(s, offsets, terms, mass, weight, slope)[0])
+        values.append(bound(s, offsets, terms, mass, weight, slope, *form)[0])
         if frozen is None or step % frozen == 0:
-            sums = surrogate_sums(s, offsets, terms)
+            sums = surrogate_sums(s, offsets, terms, *form)
             prices = [c * slope(1 + total) for c, total in zip(mass, sums, strict=True)]
-        pull = bound(s, offsets, terms, prices, lambda r: r, lambda r: 1.0)[1]
+        pull = bound(s, offsets, terms, prices, lambda r: r, lambda r: 1.0, *form)[1]
         for i in range(len(w)):
             w[i] -= rate * (math.fsum(p * float(x[i]) for p, x in zip(pull, features, strict=True)) + decay * w[i])
     return w, values

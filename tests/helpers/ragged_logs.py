@@ -1,7 +1,5 @@
 """Small logs of ragged lists that tests of the learners share: clicks of many weights, lists without any."""
 
-from __future__ import annotations
-
 from cfltr_core import ClickLog
 
 OFFSETS = [0, 4, 5, 12, 17]

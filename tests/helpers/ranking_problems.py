@@ -1,7 +1,5 @@
 """Small random ranking machines, edge cases among them, and their optimum from an independent quadratic program."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

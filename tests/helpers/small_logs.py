@@ -1,7 +1,5 @@
 """The small log that tests of messages and of edges share: a query of two documents, and one of a single document."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from cfltr_core import ClickLog, DeterministicPolicy

@@ -1,7 +1,5 @@
 """Small logs as counts by stratum, for the estimators of examination: from rows, from groups, and drawn."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 

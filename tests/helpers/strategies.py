@@ -1,7 +1,5 @@
 """Small ranking problems for hypothesis: ragged lists with ties, constant lists and extreme scores."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 

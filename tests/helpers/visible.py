@@ -3,8 +3,6 @@
 The form of chapters and the time that reading takes are both measured by this.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

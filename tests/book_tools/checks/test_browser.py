@@ -1,7 +1,5 @@
 """Each fault that only a browser sees is found, on the page and in the view that has it, and nothing else."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

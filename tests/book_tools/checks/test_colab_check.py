@@ -1,7 +1,5 @@
 """Running the copies as Colab would: what goes wrong there is found, and only that."""
 
-from __future__ import annotations
-
 import re
 import sys
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """The validator finds what is no HTML, on the page and the line that has it; what is allowed is not reported."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The run's numbers are compared with the committed ones."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

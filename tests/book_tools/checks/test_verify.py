@@ -1,7 +1,5 @@
 """A verdict that changed, was edited, or could not have failed makes verify fail."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """The copies of the chapters: what stands in them, and how pages and readers find them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -12,9 +10,10 @@ from typing import Any
 
 import pytest
 from colab_book import ADDRESS, SITE, TITLED
+from kept_text import same_as_kept
 from nbformat import validator
 from nbformat.v4 import new_markdown_cell, new_notebook, reads
-from toy import REPOSITORY, Toy, same_as_kept
+from toy import PAGES, REPOSITORY, Toy
 
 from book_tools.book import Book
 from book_tools.colab import copies
@@ -44,7 +43,7 @@ def test_the_copy_of_a_chapter(built: Toy) -> None:
     revision = built.git("rev-parse", "HEAD")
     notebook = copy_in(built)
     cells = notebook["cells"]
-    same_as_kept("copy.md", "\n\n---\n\n".join(map(source_of, cells)).replace(revision, "REVISION") + "\n")
+    same_as_kept(PAGES / "copy.md", "\n\n---\n\n".join(map(source_of, cells)).replace(revision, "REVISION") + "\n")
     folded = {"cellView": "form", "jupyter": {"source_hidden": True}}
     kept = [cell["metadata"] for cell in cells if cell["cell_type"] == "code"]
     assert kept == [folded, {"tags": ["parameters"]}, folded, {}, folded]

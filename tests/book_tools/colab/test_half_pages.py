@@ -1,7 +1,5 @@
 """The half pages of earlier chapters: said on one page, folded into each chapter that builds on them."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Marks in prose: what a page, a copy and paper show of a sentence's claim, and what the check refuses."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,11 +1,10 @@
 """Every directive and role of a chapter becomes what Colab and plain Jupyter show as it is meant."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
-from toy import PAGES, same_as_kept
+from kept_text import same_as_kept
+from toy import PAGES
 
 from book_tools.colab.copies import leftovers
 from book_tools.colab.labels import Labels, Target
@@ -40,7 +39,7 @@ SOURCE = (PAGES / "portable_source.md").read_text(encoding="utf-8")
 def test_every_block_and_role_of_a_page() -> None:
     text = portable().text(SOURCE)
     assert leftovers(text) == []
-    same_as_kept("portable_copy.md", text)
+    same_as_kept(PAGES / "portable_copy.md", text)
 
 
 def test_without_a_site_only_the_words_of_a_role_stay() -> None:

@@ -1,7 +1,5 @@
 """The address of the repository is found in one place, and nothing points to what that place does not hold."""
 
-from __future__ import annotations
-
 import json
 import os
 import tomllib

@@ -1,7 +1,5 @@
 """Executing chapters: once, whole or not at all, and the same bytes every time."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """What is said before and while chapters run: how long they take, and how far they are."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Kept tables: computed by a paper run, which can be stopped and goes on, and left alone by every other command."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

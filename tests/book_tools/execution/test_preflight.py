@@ -1,7 +1,5 @@
 """What is wrong with a request or a chapter is said before the first cell runs."""
 
-from __future__ import annotations
-
 import json
 import sys
 import venv

@@ -1,7 +1,5 @@
 """What the theme, docutils, Sphinx and pandas write is mended, and nothing else is touched."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The pages about the package describe every public name, and code on other pages leads to them."""
 
-from __future__ import annotations
-
 import doctest
 import re
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The site is built from a complete run, strictly, and is there as a whole or not at all."""
 
-from __future__ import annotations
-
 import pytest
 from bs4 import BeautifulSoup
 from toy import FIGURE, IMAGE_WITHOUT_ALT, Toy

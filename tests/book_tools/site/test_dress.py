@@ -1,7 +1,5 @@
 """Alternative text, caption and data reach the page through the notebook's metadata."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The PDF has the numbers of the site; without TeX it is said what to install; the archive holds the whole site."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,15 +1,14 @@
 """The front page: one figure of the run and findings that are counted, and a guide whose calls exist."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re
 
 import pytest
 from claim_files import registry_of
+from kept_text import same_as_kept
 from test_scoreboard import FILE, SMOKE, VALUES, measured  # noqa: F401
-from toy import REPOSITORY, Toy, same_as_kept
+from toy import PAGES, REPOSITORY, Toy
 
 import cfltr_core as cf
 from book_tools.book import Book
@@ -39,7 +38,7 @@ def counts(text: str) -> list[str]:
 
 
 def test_the_findings_are_counted(measured: Toy) -> None:  # noqa: F811
-    same_as_kept("findings.md", findings(Book(measured.root), SMOKE))
+    same_as_kept(PAGES / "findings.md", findings(Book(measured.root), SMOKE))
 
 
 def test_what_was_known_before_a_prediction_is_counted(measured: Toy, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811

@@ -1,7 +1,5 @@
 """The look at the built pages finds what a strict build does not; what is too heavy, and what no page loads."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

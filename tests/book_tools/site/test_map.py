@@ -1,7 +1,5 @@
 """The map on the first page is what the chapters say they build on, and they build on it."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pages say what they are about and how they are cited, and name no address that is not known."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

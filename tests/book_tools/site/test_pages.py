@@ -1,7 +1,5 @@
 """The pages of a built book: what a reader needs stands on them, once, and nothing else is published."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -9,7 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 from colab_book import LENGTHS, ROW, SITE, SVG
-from toy import REPOSITORY, Toy, same_as_kept, seen
+from kept_text import same_as_kept
+from toy import PAGES, REPOSITORY, Toy, seen
 
 from book_tools.book import Book
 from book_tools.errors import BookError
@@ -29,7 +28,7 @@ def test_the_page_of_a_chapter(built: Toy, name: str) -> None:
     """Numbers, folds with their labels, captions, descriptions, links, copies and citations."""
     revision, page = built.git("rev-parse", "HEAD"), built.page(f"chapters/{name}")
     text = seen(page.article).replace(revision, "REVISION").replace(revision[:12], "REVISION")
-    same_as_kept(f"page_{name}.txt", re.sub(r"\b[0-9a-f]{20,}\b", "DIGEST", text))
+    same_as_kept(PAGES / f"page_{name}.txt", re.sub(r"\b[0-9a-f]{20,}\b", "DIGEST", text))
     assert page.select_one('link[rel="canonical"]')["href"] == f"{SITE}chapters/{name}.html"
     # A summary holds phrases only, none of them a link: anything else is no valid HTML.
     assert not page.select("summary p, summary div, summary a")

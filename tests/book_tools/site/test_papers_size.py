@@ -1,14 +1,13 @@
 """The page of the papers' size: what kept tables answer, and what they cost."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from toy import REPOSITORY, Toy, same_as_kept
+from kept_text import same_as_kept
+from toy import PAGES, REPOSITORY, Toy
 
 from book_tools.book import Book
 from book_tools.site.papers_size import ASKED, _verdict, papers_size, reading_cost
@@ -57,7 +56,7 @@ def test_a_question_is_answered_at_both_sizes(toy: Toy, write: Write) -> None:
     further = [{**course(m, v, seed=1), "near": 1e-3} for m, v in (("ips", 0.5), ("countersample", 1.0))]
     write("15", "paper", "optimizers-further", further)
     text = papers_size(Book(toy.root))
-    same_as_kept("papers_size.md", text)
+    same_as_kept(PAGES / "papers_size.md", text)
     # Two seeds: t = 12.706 on one degree of freedom, differences .125 and .25, so .1875 ± 12.706 · .0884 / √2.
     assert "| 1,700 clicks | +0.1875 [-0.6066, +0.9816], 2 seeds: undecided | +0.2510 [+0.2486, +0.2534]" in text
     # 25 and 50, so 37.5 ± 12.706 · 17.678 / √2.

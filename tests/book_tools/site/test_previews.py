@@ -1,7 +1,5 @@
 """What a link leads to is kept for every page in a script that is the same in every build."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The scoreboard: claims told apart by source and nature, predicted beside measured, links there and back."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -12,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 from claim_files import registry_of
-from toy import PAGES, REPOSITORY, Toy, same_as_kept
+from kept_text import same_as_kept
+from toy import PAGES, REPOSITORY, Toy
 
 from book_tools.book import Book
 from book_tools.colab.repository import Origin
@@ -74,7 +73,7 @@ def test_the_real_claims_name_their_source_twice_and_alike() -> None:
 
 
 def test_the_page(measured: Toy) -> None:
-    same_as_kept("scoreboard.md", scoreboard(Book(measured.root), SMOKE))
+    same_as_kept(PAGES / "scoreboard.md", scoreboard(Book(measured.root), SMOKE))
 
 
 def test_the_false_alarms_of_the_whole_book(measured: Toy) -> None:

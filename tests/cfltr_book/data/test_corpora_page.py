@@ -1,7 +1,5 @@
 """The page on the corpora says what its script measures: cheap rows are measured again, by loops."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from itertools import pairwise

@@ -2,8 +2,6 @@
 memory than the features.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import math
@@ -32,7 +30,7 @@ MIXED = ("yahoo-like:mixed", "istella-like:mixed")
 def test_against_loops(name: str, small: bool) -> None:
     """Offsets and grades of every document, and all features of two queries of each part; of any size."""
     assert check_corpus(name) == name
-    sizes, width = ((7, 2, 3), 12) if small else profile_loops.size_of(name, "smoke")
+    sizes, width = ((7, 2, 3), 12) if small else profile_loops.size_of(name)
     found = generate(GENERATED[name], sizes, n_features=width, seed=4) if small else load_corpus(name, "smoke", seed=4)
     assert found.name == name
     loops = profile_loops.corpus(name, 4, sizes, width, n_checked=2)
@@ -109,7 +107,7 @@ def parts_of(corpus: Corpus) -> tuple[RankingData, ...]:
     return corpus.train, corpus.validation, corpus.test
 
 
-SMOKE = [(name, *profile_loops.size_of(name, "smoke")) for name in profile_loops.CORPORA]
+SMOKE = [(name, *profile_loops.size_of(name)) for name in profile_loops.CORPORA]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """The reader of the Open Bandit logs: what it returns, and what it says of files that are not those."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 from types import SimpleNamespace

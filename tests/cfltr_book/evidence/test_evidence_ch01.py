@@ -1,7 +1,5 @@
 """The claims of chapter 1: what is measured has the shape of the claim, and comes from the tables of the figures."""
 
-from __future__ import annotations
-
 from cfltr_book import Run
 from cfltr_book.evidence import ch01
 from cfltr_book.experiments.ch01 import orders, orders_by_size, world, wrong_curves

@@ -1,7 +1,5 @@
 """The claims of chapter 2: identities hold on small queries, and seeds are read from the tables of the figures."""
 
-from __future__ import annotations
-
 import pytest
 
 from cfltr_book import Run

@@ -1,7 +1,5 @@
 """The claims of chapter 3: identities hold on small queries, and seeds are read from the table of the figure."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from math import log2
 

@@ -1,7 +1,5 @@
 """The claims of chapter 4: bounds hold on small lists, and seeds are read from the tables of the figures."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

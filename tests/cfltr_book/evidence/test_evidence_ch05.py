@@ -1,7 +1,5 @@
 """The claims of chapter 5: seeds are read from the tables of the figures, and a small log has an optimum inside."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -34,9 +34,10 @@ def test_shares_are_those_of_each_seed() -> None:
 
 
 def test_the_coin_keeps_as_many_as_the_rule() -> None:
-    found = ch17.rule_by_chance(RUN)
-    # Two of four are kept in each seed: of both parts together as many are covered as without a rule.
-    assert (found["left"] + found["right"]).tolist() == [3 / 2, 1]
+    for measured in (ch17.rule_by_chance, ch17.halves_by_chance):
+        found = measured(RUN)
+        # Two of four are kept in each seed: of both parts together as many are covered as without a rule.
+        assert (found["left"] + found["right"]).tolist() == [3 / 2, 1]
 
 
 def test_slots_are_compared_within_campaigns(monkeypatch: pytest.MonkeyPatch) -> None:

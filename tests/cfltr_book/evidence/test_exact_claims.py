@@ -1,7 +1,5 @@
 """Every exact claim that a function measures comes out as it is on record, and might have come out otherwise."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from evidence_due import MEASURED

@@ -1,7 +1,5 @@
 """What chapter 1 simulates: tidy tables, and literal loops over one log and one order."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from math import log2
 

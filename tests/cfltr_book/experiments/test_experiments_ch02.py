@@ -1,7 +1,5 @@
 """What chapter 2 simulates: many logs at once against loops over one of them, and formulas against loops."""
 
-from __future__ import annotations
-
 from math import comb, log2, sqrt
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What chapter 3 simulates: metrics, the mean of plugging in, and losses against loops."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import comb, log2
 

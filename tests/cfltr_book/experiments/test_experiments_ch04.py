@@ -1,7 +1,5 @@
 """What chapter 4 simulates: steps by hand, and its tables against loops over lists."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What chapter 5 simulates: views of a log by hand, and rows of its tables against fits that are made once more."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What chapter 7 simulates: logs and their parts, judgements by hand, and the paths that its kept table holds."""
 
-from __future__ import annotations
-
 from math import log2
 
 import numpy as np

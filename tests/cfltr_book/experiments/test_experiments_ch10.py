@@ -1,7 +1,5 @@
 """What chapter 10 simulates: curves, gains and orders by hand, and the names that the cells of its tables have."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

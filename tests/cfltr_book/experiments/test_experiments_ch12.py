@@ -1,12 +1,16 @@
-"""What chapter 12 simulates: kinds of gains, pages and rivals by hand, and cells that its kept tables hold."""
+"""What chapter 12 simulates: kinds of gains, pages and losses by hand, and cells that its kept tables hold."""
 
 from __future__ import annotations
 
+import itertools
+import math
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import cfltr_book as book
 import cfltr_core as cf
 from cfltr_book import Run
 from cfltr_book.experiments import ch12, learners
@@ -28,14 +32,12 @@ def test_a_world_has_no_more_training_documents_than_it_may(small: ch12.World) -
         assert sorted(ranks[0][begin:end]) == list(range(1, end - begin + 1))
 
 
-def test_sizes_of_logs_and_settings_follow_from_the_scale() -> None:
-    assert ch12.decades(RUN)[-1] == 10**8
-    assert {*ch12.ends(RUN)} <= {*ch12.decades(RUN)}
-    start = ch12.base(RUN)
-    for asked in (ch12.settings_of_all(RUN), ch12.settings_at_size(RUN)):
-        assert asked[0] == start
-        assert all(list(setting) == list(start) for setting in asked)
+def test_settings_are_asked_once() -> None:
+    for asked in (ch12.settings_by_loss(RUN), ch12.settings_at_size(RUN), ch12.MORE_QUERIES.settings(RUN)):
+        assert all(list(setting) == list(asked[0]) for setting in asked)
         assert len({tuple(setting.values()) for setting in asked}) == len(asked)
+    assert {setting["loss"] for setting in ch12.settings_by_loss(RUN)} == set(ch12.LOSSES)
+    assert max(setting["n_clicks"] for setting in ch12.settings_at_size(RUN)) == ch12.MANY
 
 
 @pytest.mark.parametrize(("clicks", "cap"), [(0, 36), (10_000, 1), (100_000, 30), (10**8, 501)])
@@ -70,12 +72,13 @@ def test_kinds_of_gains_divide_by_their_exposure() -> None:
 
 def test_pages_show_five_documents_or_the_whole_list(small: ch12.World) -> None:
     data, rank = small[0][0], small[2][0]
-    fixed, chance = (ch12.page(data, rank, False, epsilon).exposure(ch12.USER) for epsilon in (0.0, 1.0))
+    fixed, chance = (ch12.page(data, rank, 5, epsilon).exposure(ch12.USER) for epsilon in (0.0, 1.0))
     assert np.array_equal(fixed > 0, rank <= 5)
+    assert np.array_equal(ch12.page(data, rank, 2, 0.0).exposure(ch12.USER) > 0, rank <= 2)
     assert np.array_equal(fixed[rank < 5], chance[rank < 5])
     assert (chance > 0).all()
-    swapped = ch12.page(data, rank, True, 0.9).exposure(ch12.USER)
-    assert ch12.page(data, rank, True, 0.0).exposure(ch12.USER) == pytest.approx(1 / rank)
+    swapped = ch12.page(data, rank, 0, 0.9).exposure(ch12.USER)
+    assert ch12.page(data, rank, 0, 0.0).exposure(ch12.USER) == pytest.approx(1 / rank)
     assert swapped[rank < 5] == pytest.approx(1 / rank[rank < 5])
 
 
@@ -83,17 +86,6 @@ def test_labels_as_a_log_give_gains_of_one(small: ch12.World) -> None:
     data = small[0][0]
     assert cf.click_gains(learners.labels_as_log(data)) == pytest.approx(data.binary * 1.0)
     assert ch12.judged(data, data.binary * 1.0) == pytest.approx(1)
-
-
-def test_only_what_is_shown_is_left(small: ch12.World) -> None:
-    data, rank = small[0][0], small[2][0]
-    policy = ch12.page(data, rank, False, 0.0)
-    log = RUN.simulate(policy, ch12.USER, relevance=data.binary, rng=RUN.rng(3, 1291), n_clicks=500)
-    shown, part = learners.only_shown(log, rank)
-    assert (rank[shown] <= 5).all()
-    assert part.offsets[-1] == len(shown)
-    assert np.array_equal(shown[part.document], log.document)
-    assert learners.learn(small[1][0][shown], part, epochs=None).decision_function(small[1][0]).shape == rank.shape
 
 
 def test_adam_climbs_a_hill() -> None:
@@ -113,7 +105,7 @@ def test_corrected_guesses_expect_the_clicks_over_exposure() -> None:
 
 def test_a_guess_does_not_come_from_its_own_clicks(small: ch12.World) -> None:
     data, x, rank = small[0][0], small[1][0], small[2][0]
-    policy = ch12.page(data, rank, False, 1.0)
+    policy = ch12.page(data, rank, 5, 1.0)
     log = RUN.simulate(policy, ch12.USER, relevance=data.binary, rng=RUN.rng(3, 1292), n_clicks=5000)
     guess = learners.cross_fitted(x, log)
     assert ((guess >= 0) & (guess <= 1)).all()
@@ -134,17 +126,71 @@ def test_a_guess_does_not_come_from_its_own_clicks(small: ch12.World) -> None:
     assert np.abs(learners.cross_fitted(x, other) - guess).max() > 0
 
 
-def test_the_policy_gradient_lifts_what_was_clicked() -> None:
-    slopes = learners.luce_slopes(np.zeros(6), np.eye(6)[2], np.array([0, 6]), np.random.default_rng(3), samples=200)
-    assert slopes[2] < -0.1
-    assert (np.delete(slopes, 2) > 0).all()
+def lists_of_six() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores without ties, gains, and the offsets of two lists."""
+    rng = np.random.default_rng(8)
+    return rng.normal(size=10), rng.exponential(size=10) * (rng.random(10) < 0.7), np.array([0, 4, 10])
 
 
-@pytest.mark.parametrize("arm", ["LambdaLoss", "SVM PropRank", "doubly robust", "policy gradient"])
-def test_rivals_learn(arm: str) -> None:
-    assert arm in ch12.ARMS
-    found = ch12.rival(RUN, 3, {"arm": arm, "n_clicks": 10**5}, RUN.rng(3, 1201))["ndcg"]
-    assert 0.2 < float(found or 0) <= 1
+def test_pairs_within_k_ranks_have_the_weights_of_the_chapter() -> None:
+    scores, gains, offsets = lists_of_six()
+    for k in (1, 2, 5, 9):
+        value, slopes = 0.0, np.zeros(10)
+        for begin, end in itertools.pairwise(offsets):
+            rank = {d: 1 + sum(scores[e] > scores[d] for e in range(begin, end)) for d in range(begin, end)}
+            for d, e in itertools.permutations(range(begin, end), 2):
+                apart = abs(rank[d] - rank[e])
+                step = 1 / math.log2(1 + apart) - (1 / math.log2(2 + apart) if apart < k else 0)
+                weight = gains[d] * step if apart <= k else 0.0
+                value += weight * math.log2(1 + math.exp(scores[e] - scores[d]))
+                push = weight / (1 + math.exp(scores[d] - scores[e])) / math.log(2)
+                slopes[[d, e]] += [-push, push]
+        found = learners.within(offsets, gains, k).loss(scores)
+        assert found.value == pytest.approx(value)
+        assert found.gradient == pytest.approx(slopes)
+
+
+def test_the_monotonic_bound_falls_along_its_slopes() -> None:
+    scores, gains, offsets = lists_of_six()
+
+    def bound(s: np.ndarray) -> float:
+        total = 0.0
+        for begin, end in itertools.pairwise(offsets):
+            for d in range(begin, end):
+                others = (e for e in range(begin, end) if e != d)
+                rank = 1 + sum(math.log2(1 + math.exp(s[e] - s[d])) for e in others)
+                total -= gains[d] / math.log2(1 + rank)
+        return total
+
+    nudges = 1e-5 * np.eye(10)
+    exact = [(bound(scores + nudge) - bound(scores - nudge)) / 2e-5 for nudge in nudges]
+    assert learners.monotonic_slopes(scores, gains, offsets) == pytest.approx(exact, abs=1e-8)
+
+
+@pytest.mark.parametrize("loss", ch12.LOSSES)
+def test_each_loss_orders_by_what_is_clicked(loss: str) -> None:
+    rng = np.random.default_rng(6)
+    x, rank = rng.normal(size=(200, 3)), np.tile([1, 2, 3, 4], 50)
+    policy = cf.DeterministicPolicy(rank, np.arange(0, 201, 4))
+    wanted = (x[:, 1] > 0.5).astype(int)
+    log = cf.simulate_clicks(policy, ch12.USER, relevance=wanted, sessions=np.full(50, 200), rng=rng)
+    w = learners.weights_by(loss, x, log)
+    assert w[1] > 1.5 * max(abs(w[0]), abs(w[2]))
+    by_package = {"beyond": {"truncation": "beyond"}, "no truncation": {"cutoff": None}, "difference": {"form": loss}}
+    if loss in by_package:
+        assert w == pytest.approx(learners.learn(x, log, **by_package[loss]).weights)
+
+
+def test_a_regression_of_displayed_documents_sorts_all() -> None:
+    log, x = two_documents(), np.array([[1.0, 0.0], [0.0, 1.0]])
+    columns = [[1.0, 1.0, -1.0], [1.0, -1.0, 1.0]]  # a constant, and both features in their standard deviations
+    normal, aim = 10 * 5.5 * np.eye(3), np.zeros(3)  # of eleven looks
+    for row, looks, clicks in zip(columns, (10, 1), (5, 1), strict=True):
+        for i in range(3):
+            aim[i] += clicks * row[i]
+            for j in range(3):
+                normal[i, j] += looks * row[i] * row[j]
+    assert learners.direct(x, log) == pytest.approx(np.linalg.solve(normal, aim)[1:] / 0.5)
 
 
 def test_clicks_and_looks_are_added_up_by_document() -> None:
@@ -228,14 +274,13 @@ def test_learners_that_are_not_told_of_hidden_documents() -> None:
     (train, _, test), x, ranks = ch12.world(RUN, 3, RUN.rng(3, 1201), "few labels")
     rng = RUN.rng(3, 1201)
     ch12.world(RUN, 3, rng, "few labels")
-    log = RUN.simulate(
-        ch12.page(train, ranks[0], False, 0.0), ch12.USER, relevance=train.binary, rng=rng, n_clicks=10**5
-    )
-    shown, part = learners.only_shown(log, ranks[0])
+    log = RUN.simulate(ch12.page(train, ranks[0], 5, 0.0), ch12.USER, relevance=train.binary, rng=rng, n_clicks=10**5)
+    shown = np.array([d for d in range(len(ranks[0])) if ranks[0][d] <= 5])
+    part = learners.log_of(log, shown)
     fit = learners.learn(x[0][shown].astype(float), part)
     assert found["displayed only"]["ndcg"] == pytest.approx(ch12.judged(test, fit.decision_function(x[2])), abs=1e-3)
-    same = ch12.learnt(RUN, 3, ch12.base(RUN) | {"gains": "oblivious", "n_clicks": 10**5}, RUN.rng(3, 1201))
-    assert found["oblivious"]["ndcg"] == pytest.approx(same["ndcg"], abs=1e-3)
+    whole = learners.learn(x[0].astype(float), log)
+    assert found["oblivious"]["ndcg"] == pytest.approx(ch12.judged(test, whole.decision_function(x[2])), abs=1e-3)
     assert found["production"]["ndcg"] < found["labels"]["ndcg"]
 
 
@@ -288,21 +333,55 @@ def test_the_guide_quotes_the_kept_table_of_trees() -> None:
             assert text in guide, text
 
 
+def test_by_loss_and_from_all_queries() -> None:
+    base = ch12.settings_by_loss(RUN)[0]
+    by_loss = ch12.by_loss(RUN, 3, base | {"places": 5}, RUN.rng(3, 1201))
+    setting = {"epsilon": 0.0, "n_clicks": ch12.MANY, "arm": "oblivious"}
+    same = ch12.learner(RUN, 3, setting, RUN.rng(3, 1201))
+    assert by_loss["ndcg"] == pytest.approx(same["ndcg"], abs=1e-3)
+    production = ch12.by_loss(RUN, 3, base | {"gains": "production"}, RUN.rng(3, 1201))
+    assert production["ndcg"] < by_loss["ndcg"]
+    more = ch12.learner_of_all(RUN, 3, setting, RUN.rng(3, 1201))
+    assert more["sessions"] > 0
+    assert ch12.MORE_QUERIES.cell is ch12.learner_of_all
+
+
+def test_two_months_have_other_queries() -> None:
+    month, judge = ch12.months(RUN)
+    for one in (month, judge):
+        assert len(one.features) == len(one.exposure) == one.log.offsets[-1]
+        assert one.log.n_clicks == pytest.approx(1_000_000, rel=0.01)
+        assert (one.exposure > 0).all()
+    assert month.log.offsets[-1] != judge.log.offsets[-1]
+
+
+def test_a_table_of_everywhere_is_measured_from_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    def kept(self: object, experiment: book.Experiment) -> pd.DataFrame:
+        rows = [{"seed": seed, "arm": arm, "ndcg": seed + n} for seed in (0, 1) for arm, n in (("labels", 3), ("a", 2))]
+        frame = pd.DataFrame(rows)
+        if experiment.name == "losses":
+            frame = frame[frame["arm"] == "a"].drop(columns="arm")
+        frame.attrs["kept"] = False
+        return frame
+
+    monkeypatch.setattr(Run, "table", kept)
+    run = Run("smoke", "digits", 5)
+    for experiment in (ch12.BY_LOSS, ch12.LEARNT_FROM):
+        assert ch12.table(run, experiment) is ch12.table(run, experiment)
+        found = ch12.everywhere(run, experiment)
+        assert found["corpus"].unique().tolist() == ["digits"]
+        assert found.loc[found["ndcg"] == found["seed"] + 2, "behind"].to_list() == [-1, -1]
+
+
 def test_cells_are_those_that_are_kept() -> None:
-    """Three cells on real digits at the size of the site, in a second, by each of three tables."""
+    """Some cells on real digits at the size of the site, of each of four tables."""
     run = Run("ci", "digits")
-    for experiment, some in ((ch12.TOP_FIVE, (0, 4, 20)), (ch12.ALL_QUERIES, (0, 5))):
+    tables = [(ch12.BY_LOSS, (0, 10)), (ch12.ALL_QUERIES, (0, 5)), (ch12.LEARNT_FROM, (1, 10, 60))]
+    tables += [(ch12.MORE_QUERIES, (3, 7))]
+    for experiment, some in tables:
         frame = experiment.kept_table("ci", "digits")
         assert frame is not None
         for row in frame.iloc[list(some)].to_dict("records"):
-            setting = {key: row[key] for key in ch12.base(run)}
+            setting = {key: row[key] for key in experiment.settings(run)[0]}
             now = experiment.cell(run, row["seed"], setting, run.rng(row["seed"], experiment.stream))
             assert now == pytest.approx({key: row[key] for key in now}, rel=1e-6, abs=1e-9)
-    frame = ch12.LEARNT_FROM.kept_table("ci", "digits")
-    assert frame is not None
-    for row in frame.iloc[[1, 10, 60]].to_dict("records"):
-        setting = {key: row[key] for key in ("epsilon", "n_clicks", "arm")}
-        now = ch12.LEARNT_FROM.cell(run, row["seed"], setting, run.rng(row["seed"], ch12.LEARNT_FROM.stream))
-        assert now == pytest.approx({key: row[key] for key in now}, rel=1e-6, abs=1e-9)
-    assert ch12.ALL_QUERIES.cell is ch12.learnt_on_all
-    assert ch12.TOP_FIVE.cell is ch12.learnt

@@ -1,7 +1,5 @@
 """What chapter 14 simulates: laws by which clicks and queries are drawn, courses of methods, and its cells."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Digests: a comment changes none, and whatever decides a result changes one."""
 
-from __future__ import annotations
-
 import functools
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """``run.kept``: computed where nothing is kept, read where a table is, computed and written in a paper run."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Kept tables as files: what is written is read to the last bit, and nothing else is."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Cells of a run: the same numbers for any number of workers and any store, and nothing lost by a kill."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -16,6 +14,7 @@ import pytest
 
 from cfltr_book import Run
 from cfltr_book.legacy import digests
+from cfltr_book.legacy.cluster import problem_of_worker
 from cfltr_book.legacy.sweeps import Cell, batches_of, pack, run_cells, unpack
 
 RUN = Run("smoke", "digits", 3)
@@ -218,3 +217,17 @@ def test_a_cell_that_stands_twice_is_refused_before_any_work() -> None:
     twice = [Cell(name, {"seed": 1}, arguments=(i,), stream=(i,)) for i, name in enumerate(("one", "two"))]
     with pytest.raises(ValueError, match=r"^settings, seeds: two stands twice"):
         run_cells(never, twice)
+
+
+def test_what_a_worker_must_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, probe = digests.package_digest(), tmp_path / "probe"
+    probe.touch()
+    for threads, pool, other, lost, problem in (
+        (1, "1", code, probe, "None"),
+        (1, "1", "0", probe, "has other code of the book's packages"),
+        (1, "1", code, tmp_path / "else" / "probe", f"does not see {tmp_path / 'else'}"),
+        (2, "1", code, probe, "has 2 threads and OMP_NUM_THREADS 1: expected 1 and 1"),
+        (1, "2", code, probe, "has 1 threads and OMP_NUM_THREADS 2: expected 1 and 1"),
+    ):
+        monkeypatch.setenv("OMP_NUM_THREADS", pool)
+        assert str(problem_of_worker(threads, code=other, probe=str(lost))).startswith(problem)

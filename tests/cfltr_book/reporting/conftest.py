@@ -1,7 +1,5 @@
 """What tests of figures share: no window, and the folder of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The run of a chapter: what it claims, records and shows knows where it stands."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The files of claims: what an entry must say, what is on record and was predicted, and the list of all of them."""
 
-from __future__ import annotations
-
 import csv
 import math
 from pathlib import Path

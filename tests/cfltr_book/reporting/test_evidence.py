@@ -1,15 +1,13 @@
 """The table of claims: what each verdict is called, and what its summary counts."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-import oracles
 import pytest
-from bs4 import BeautifulSoup
 from claim_files import entry, put
+from kept_text import same_as_kept
 
 from cfltr_book.reporting import claim_registry, claims, wording
 from cfltr_book.reporting.claim_registry import Claim
@@ -52,92 +50,33 @@ def measured(known: dict[str, Claim], id: str, verdict: str = "supported") -> cl
     return verdict_of(known[id], {"values": NUMBERS[verdict]})
 
 
-ELSEWHERE = "here, which decides nothing: it is put to the test from scale ci on, with yahoo-like or digits"
+# In the order in which they are kept: a verdict of a claim each, and of every kind one that fails.
+PAIRS = [*(("holds", verdict) for verdict in NUMBERS), ("open", "inconclusive"), ("open", "supported")]
+PAIRS += [(name, verdict) for name in ("control-one", "foreseen") for verdict in NUMBERS]
+PAIRS += [("unforeseen", "supported"), ("always", "contradicted"), ("of-problems", "supported")]
+# The name of a profile begins like that of its corpus, and is another.
+PLACES = ("ci digits", "smoke digits", "ci yahoo-like:mixed", "smoke letor:mine")
 
 
-@pytest.mark.parametrize(
-    ("id", "verdict", "place", "words"),
-    [
-        ("holds", "supported", "ci digits", "seen"),
-        ("holds", "contradicted", "ci digits", "opposite seen (on record: seen)"),
-        ("open", "inconclusive", "ci digits", "undecided"),
-        ("open", "supported", "ci digits", "seen (on record: undecided)"),
-        ("open", "supported", "smoke digits", f"seen {ELSEWHERE} (on record: undecided)"),
-        # The name of a profile begins like that of its corpus; the words say that it is another.
-        ("holds", "contradicted", "ci yahoo-like:mixed", f"opposite seen {ELSEWHERE} (on record: seen)"),
-        ("control-one", "supported", "ci digits", "held"),
-        ("control-one", "contradicted", "ci digits", "did not hold (on record: held)"),
-        ("foreseen", "supported", "ci digits", "seen (predicted: undecided)"),
-        ("foreseen", "inconclusive", "ci digits", "undecided (on record: seen)"),
-        ("unforeseen", "supported", "ci digits", "seen"),
-        # From the smallest scale on is always.
-        (
-            *("always", "contradicted", "smoke letor:mine"),
-            "opposite seen here, which decides nothing: it is put to the test with digits (on record: seen)",
-        ),
-    ],
-)
-def test_verdicts_in_words(known: dict[str, Claim], id: str, verdict: str, place: str, words: str) -> None:
-    result = measured(known, id, verdict)
-    assert result.verdict == verdict
+@pytest.mark.parametrize("place", PLACES)
+def test_the_tables(known: dict[str, Claim], place: str) -> None:
+    """Each result by itself, with its words; then all, with and without what is not as on record."""
     scale, corpus = place.split()
-    assert Evidence([result], corpus, scale).words(result) == words
+    results = [measured(known, *pair) for pair in PAIRS]
+    results += [verdict_of(known[f"{kind}-fails"], arrays) for kind, arrays in ARRAYS.items()]
+    found = [Evidence(some, corpus, scale) for some in ([[one] for one in results] + [results, results[:1]])]
+    folds = ["open" if '<details class="evidence" open>' in table.html() else "shut" for table in found]
+    text = "".join(f"{fold} {table}\n" for fold, table in zip(folds, found, strict=True)) + found[-2].html() + "\n"
+    assert f"over 3 seeds; {wording.required(known['holds'])}; seen" in text
+    same_as_kept(Path(__file__).with_name(f"evidence_{place.replace(' ', '_').replace(':', '_')}.txt"), text)
 
 
-def test_a_claim_that_fails_is_false_or_its_opposite_is_seen(known: dict[str, Claim]) -> None:
-    for kind, arrays in ARRAYS.items():
-        result = verdict_of(known[f"{kind}-fails"], arrays)
-        wanted = "false" if kind in ("identity", "inequality", "limit") else "opposite seen"
-        assert Evidence([result], "digits", "ci").words(result) == wanted
+def test_numbers_without_a_verdict_and_no_results(known: dict[str, Claim]) -> None:
     none = claims.judge(known["holds"], {"values": [float("nan")]})
     assert "values[0] is nan; no verdict here, which decides nothing" in str(Evidence([none], "digits", "smoke"))
     for results in ([], ["supported"]):
         with pytest.raises(ValueError, match=r"^results"):
             Evidence(results, "digits", "ci")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("pairs", "summary", "differs"),
-    [
-        ([("holds", "supported")] * 5 + [("number-fails", "contradicted")], "6 claims: as on record", False),
-        ([("holds", "supported"), ("control-one", "supported")], "1 claim, 1 control: as on record", False),
-        ([("control-one", "supported"), ("control-one", "contradicted")], "2 controls: 1 not as on record", True),
-        # What is sharper than the record is news, and leaves the table shut.
-        ([("open", "supported")], "1 claim: 1 not as on record", False),
-    ],
-)
-def test_the_summary_counts(known: dict[str, Claim], pairs: list[tuple[str, str]], summary: str, differs: bool) -> None:
-    results = [measured(known, *pair) for pair in pairs]
-    for scale, is_open in (("ci", differs), ("smoke", False)):
-        table = Evidence(results, "digits", scale)
-        assert table.summary == f"Evidence: {summary}"
-        assert ('<details class="evidence" open>' in table.html()) == is_open
-
-
-def rows_of(evidence: Evidence) -> list[list[str]]:
-    rows = BeautifulSoup(evidence.html(), "html.parser").select("tr")
-    return [[cell.get_text() for cell in row.select("td, th")] for row in rows]
-
-
-def test_the_table(known: dict[str, Claim]) -> None:
-    shown = [measured(known, "holds"), verdict_of(known["identity-fails"], ARRAYS["identity"])]
-    head, first, second = rows_of(Evidence(shown, "digits", "ci"))
-    assert "A &amp; B hold. (holds; Table &lt;1&gt;)" in Evidence(shown, "digits", "ci").html()
-    assert head == ["claim", "measured", "verdict", "control"]
-    mean, low, high = oracles.mean_interval(NUMBERS["supported"], shown[0].level or 0)
-    interval = f"mean {mean:.3g}, {shown[0].level:.1%} interval [{low:.3g}, {high:.3g}]"
-    assert first == [
-        "A & B hold. (holds; Table <1>)",
-        f"{interval} over 3 seeds; must lie within 2 ± 0.5",
-        "seen",
-        "control-one (elsewhere in this chapter)",
-    ]
-    assert second[1] == "largest |left − right| 0.25 in 2 cases; must not exceed 1e-09"
-    of_problems = rows_of(Evidence([measured(known, "of-problems")], "digits", "ci"))
-    assert of_problems[1][1] == first[1].replace("over 3 seeds", "over 3 random problems")
-    for verdict, words in (("contradicted", "control-one did not hold"), ("supported", "control-one held")):
-        both = [measured(known, "holds"), measured(known, "control-one", verdict)]
-        assert rows_of(Evidence(both, "digits", "ci"))[1][3] == words
 
 
 def test_a_notebook_is_shown_the_table_and_others_the_text(known: dict[str, Claim]) -> None:
@@ -190,18 +129,6 @@ def test_a_contradicted_ordering_is_called_by_the_sign_of_its_interval(
         assert wording.shortfall(result.interval) == words
         assert wording.outcome(spec, "contradicted") == "contradicted", "it can be all three"
         assert wording.outcome(replace(spec, margin=0.0), "contradicted") == "opposite seen"
-
-
-@pytest.mark.parametrize(
-    ("kind", "condition"),
-    [
-        *((kind, "must not exceed 1e-09") for kind in ("identity", "inequality")),
-        *((kind, "must lie within 2 ± 0.5") for kind in ("number", "limit")),
-        *(("ordering", "must exceed 0.5"), ("equivalence", "must lie within ±0.5")),
-    ],
-)
-def test_what_the_effect_must_meet(known: dict[str, Claim], kind: str, condition: str) -> None:
-    assert wording.required(known[f"{kind}-fails"]) == condition
 
 
 @pytest.mark.parametrize(

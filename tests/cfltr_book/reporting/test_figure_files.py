@@ -1,7 +1,5 @@
 """Figures: what is refused, what is written, the same bytes twice; and the numbers that prose quotes."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

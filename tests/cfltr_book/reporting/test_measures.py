@@ -1,7 +1,5 @@
 """Claims as functions: a module of evidence is measured section by section, and says what is wrong with it."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Figures with a knob: what is refused, what is written, and that all frames are drawn on the same axes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Where a chapter stands: seeds, settings, corpora, generators and logs."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

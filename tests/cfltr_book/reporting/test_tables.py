@@ -1,7 +1,5 @@
 """Tables of experiments: computed cell by cell, stored at once, and kept tables that are asked, read and checked."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os
@@ -264,7 +262,7 @@ def test_a_copy_without_a_repository_reads_the_tables_of_the_package(tmp_path: P
         shutil.copytree(REPOSITORY / package, alone / package, ignore=shutil.ignore_patterns("__pycache__"))
     code = (
         "import cfltr_book as book; from cfltr_book.experiments import ch12; run = book.Run('ci', 'yahoo-like');"
-        "print(book.__file__, [run.table(e).attrs['kept'] for e in (ch12.TOP_FIVE, ch12.RIVALS, ch12.ALL_QUERIES)])"
+        "print(book.__file__, [run.table(e).attrs['kept'] for e in (ch12.BY_LOSS, ch12.TREES, ch12.ALL_QUERIES)])"
     )
     (tmp_path / "empty").mkdir()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CFLTR")}

@@ -1,7 +1,5 @@
 """Verdicts of claims against loops: every kind, over seeds and folds; what decides nothing; and what is recorded."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

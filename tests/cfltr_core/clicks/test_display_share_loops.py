@@ -1,7 +1,5 @@
 """Shares of displays against loops over pages: of policies and of logs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

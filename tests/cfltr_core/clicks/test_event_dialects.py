@@ -1,7 +1,5 @@
 """The expression that counts, as SQL of every database that Ibis can write without a connection."""
 
-from __future__ import annotations
-
 import pkgutil
 from typing import Any
 

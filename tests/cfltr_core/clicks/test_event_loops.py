@@ -1,7 +1,5 @@
 """Events against loops: counts, what is seen in damaged tables, and the round trip through a click log."""
 
-from __future__ import annotations
-
 import numpy as np
 import oracles
 import pandas as pd

@@ -1,7 +1,5 @@
 """Scores by name: in the order of the lists, of what a ranker showed, and what is wrong with them."""
 
-from __future__ import annotations
-
 import numpy as np
 import oracles
 import pandas as pd

@@ -1,7 +1,5 @@
 """Clicks of which nobody said who examines the ranks: what may be done with them, and what is refused."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable

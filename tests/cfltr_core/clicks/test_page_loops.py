@@ -1,7 +1,5 @@
 """Counts by page against loops over sessions; simulated pages against the law of every click vector."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Stochastic policies on arbitrary small lists, against loops over their pages; counts of arbitrary many sessions."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections import Counter

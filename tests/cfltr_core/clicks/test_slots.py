@@ -1,7 +1,5 @@
 """Pages with gaps, where something else stands between, and rows that are samples, against literal loops."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Users who trust high ranks, and users who read from the top: against loops, and every decision enumerated."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

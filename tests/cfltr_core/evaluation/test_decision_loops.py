@@ -1,10 +1,10 @@
 """Decisions against loops over terms and queries; their answers, and their messages."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
+import re
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ import pytest
 from as_loops import clicks_of, table_of
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from refusals import refuses
+from kept_text import same_as_kept
+from refusals import refused, refuses
 
 import cfltr_core as cf
 from cfltr_core.evaluation import query_intervals
@@ -298,28 +299,24 @@ def test_few_clicks_give_no_interval() -> None:
     assert "fewer than two queries" in found.summary
 
 
-def test_words() -> None:
-    """What the summary says of support, of θ̂, of the sessions that are missing, and of rankers that are alike."""
+def test_summaries_are_kept() -> None:
+    """What they say of support, of θ̂, of the sessions that are missing, and of rankers that are alike."""
     log, shares, rankers = world(200, 100)
-    case = {"log": log, "shares": shares, "curve": curve(covariance=(np.array(COVARIANCE) / 1e4).tolist())}
-    found = cf.decide(rankers["good"], rankers["bad"], smallest=0.1, **case)
-    assert repr(found).startswith("Decision(better by at least δ: DCG +")
-    assert str(found) == found.summary
-    assert f"{1 - found.support:.1%} of the new ranker's weight" in found.summary
-    assert f"{found.share_of_theta:.0%} of the variance is that of θ̂" in found.summary
-    near = (rankers["near"], rankers["bad"])
-    hidden = cf.decide(*near, log=log, shares=shares, user=USER, smallest=0.002)
-    assert (hidden.answer, hidden.sessions_more) == ("undecided", math.inf)
-    assert f"could add {hidden.unseen[0]:+.3g} to {hidden.unseen[1]:+.3g}" in hidden.summary
-    assert "what was never shown leaves it open: show it" in hidden.summary
-    hopeless = cf.decide(*near, log=log, shares=shares, curve=curve(), smallest=1e-4, ceiling=1e-9)
-    assert (hopeless.answer, hopeless.sessions_more) == ("undecided", math.inf)
-    assert "give θ̂ more sessions" in hopeless.summary
-    missing = cf.decide(*near, log=log, shares=shares, user=USER, smallest=1e-4, ceiling=1e-9)
-    told = f"some {missing.sessions_more:,.0f} sessions more would show a difference of δ among shown documents with"
-    assert told in missing.summary
-    same = cf.decide(rankers["good"], rankers["good"], smallest=0.1, **case)
-    assert same.summary.endswith("both rankers give the same DCG, whatever is clicked.")
+    sure = {"curve": curve(covariance=(np.array(COVARIANCE) / 1e4).tolist())}
+    text = ""
+    for name, pair, given_theta, smallest, ceiling in (
+        ("better", "good bad", sure, 0.1, 1.0),
+        ("hidden by what was never shown", "near bad", {"user": USER}, 0.002, 1.0),
+        ("θ̂ too uncertain", "near bad", {"curve": curve()}, 1e-4, 1e-9),
+        ("sessions are missing", "near bad", {"user": USER}, 1e-4, 1e-9),
+        ("the same ranker", "good good", sure, 0.1, 1.0),
+    ):
+        case = {"log": log, "shares": shares, "smallest": smallest, "ceiling": ceiling, **given_theta}
+        found = cf.decide(*(rankers[one] for one in pair.split()), **case)
+        assert str(found) == found.summary
+        text += f"# {name}: {found!r}\n{found}\n"
+    # The last of so many digits is that of the machine.
+    same_as_kept(Path(__file__).with_name("summaries.txt"), re.sub(r"some [\d,]+ sessions", "some … sessions", text))
 
 
 def test_a_cutoff_leaves_clicks_and_displays_out() -> None:
@@ -371,51 +368,24 @@ UNLINKED = PropensityCurve(
 UNSURE = curve(covariance=[[0.0, 0.0, 0.0], [0.0, 0.1, 0.0], [0.0, 0.0, math.nan]])
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"new": np.ones(20)}, "new is ndarray: expected RankWeights, what rank_weights("),
-        ({"production": None}, "production is NoneType: expected RankWeights"),
-        ({"log": 3}, "log is int: expected ClickLog or Events"),
-        ({"shares": 3}, "shares is int: expected DisplayShares or Events"),
-        ({"user": None}, "curve, user: give one of the two"),
-        ({"curve": curve()}, "curve, user: give one of the two"),
-        ({"user": None, "curve": USER}, "curve is PositionBasedUser: expected PropensityCurve or"),
-        (
-            {"new": cf.rank_weights(np.ones(20), LOG.offsets, metric=cf.dcg(3))},
-            "new: its metric is DCG@3, that",
-        ),
-        ({"new": SHORT}, "new: it has 2 documents, the log has 20: rank those of the log"),
-        ({"production": SHORT}, "production: it has 2 documents, the log has 20"),
-        (
-            {"shares": cf.DisplayShares(document=[0], rank=[1], share=[1.0], offsets=[0, 20])},
-            "shares: its offsets are not those of the log: use the same lists",
-        ),
-        ({"by": "period"}, "log: periods and displays are told by Events; give log=events.part(…)"),
-        ({"ab_test": ("A", "B")}, "ab_test: the sessions of a ranker are told by Events; give log="),
-        ({"user": None, "curve": UNLINKED}, "curve: θ of rank 3, where documents were displayed, is not"),
-        ({"user": None, "curve": UNSURE}, "curve: its covariance is not known at rank 3, as from the"),
-    ],
-)
-def test_messages(change: dict[str, Any], message: str) -> None:
-    arguments = {**GOOD, **change}
-    refuses(message, cf.decide, arguments.pop("new"), arguments.pop("production"), **arguments)
-
-
-def test_messages_about_displays_and_sessions() -> None:
-    term = int(np.argmax(LOG.clicks > 0))
-    d, k = int(LOG.document[term]), int(LOG.rank[term])
-    case = {name: value for name, value in GOOD.items() if name not in ("new", "production")}
-    others = SHARES.document != d
-    without = cf.DisplayShares(
-        **{n: getattr(SHARES, n)[others] for n in ("document", "rank", "share")}, offsets=SHARES.offsets
-    )
-    message = f"shares: document {d} has no share at rank {k}, where log.clicks[{term}] is {LOG.clicks[term]}: give the"
-    refuses(message, cf.decide, RANKERS["good"], RANKERS["bad"], **{**case, "shares": without})
-    blind = cf.PositionBasedUser([0.0] * 3)
-    message = f"exposure of document {d} is 0, but log.clicks[{term}] is {LOG.clicks[term]}: it can be examined"
-    refuses(message, cf.decide, RANKERS["good"], RANKERS["bad"], **{**case, "user": blind})
-    silent = cf.ClickLog(
-        document=[], rank=[], impressions=[], clicks=[], propensity=[], sessions=[0] * 5, offsets=LOG.offsets
-    )
-    refuses("log: there is no session", cf.decide, RANKERS["good"], RANKERS["bad"], **{**case, "log": silent})
+def test_messages_are_kept() -> None:
+    others = SHARES.document != LOG.document[np.argmax(LOG.clicks > 0)]
+    without = {name: getattr(SHARES, name)[others] for name in ("document", "rank", "share")}
+    silent = dict.fromkeys(("document", "rank", "impressions", "clicks", "propensity"), ())
+    changes: list[dict[str, Any]] = [
+        {"user": None},
+        {"curve": curve()},
+        {"new": cf.rank_weights(np.ones(20), LOG.offsets, metric=cf.dcg(3))},
+        {"new": SHORT},
+        {"production": SHORT},
+        {"shares": cf.DisplayShares(document=[0], rank=[1], share=[1.0], offsets=[0, 20])},
+        {"by": "period"},
+        {"ab_test": ("A", "B")},
+        {"user": None, "curve": UNLINKED},
+        {"user": None, "curve": UNSURE},
+        {"shares": cf.DisplayShares(**without, offsets=SHARES.offsets)},
+        {"user": cf.PositionBasedUser([0.0] * 3)},
+        {"log": cf.ClickLog(**silent, sessions=[0] * 5, offsets=LOG.offsets)},
+    ]
+    text = "".join(f"{refused(cf.decide, **GOOD | change)}\n" for change in changes)
+    same_as_kept(Path(__file__).with_name("messages_of_decide.txt"), text)

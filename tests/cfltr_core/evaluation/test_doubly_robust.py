@@ -1,7 +1,5 @@
 """Doubly robust gains and estimates against loops, over every page and click, and an example by hand."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -134,7 +132,6 @@ GOOD = {"guess": np.full(len(FEATURES), 0.5), "shares": SHARES, "user": USER, "c
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"guess": [0.5]}, "guess: expected shape"),
         ({"guess": np.full(len(FEATURES), 1.5)}, "guess[0] is 1.5, outside [0, 1]: clicks a look; clip what a model"),
         (
             {"shares": cf.DisplayShares(document=[0], rank=[1], share=[1.0], offsets=[0, 1])},
@@ -148,22 +145,15 @@ def test_messages(change: dict[str, Any], message: str) -> None:
 
 
 def test_more_messages() -> None:
-    refuses("rank_weights is ndarray: expected RankWeights, what rank_weights", cf.doubly_robust, LOG, LAM.lam, **GOOD)
     short = cf.rank_weights([1.0], [0, 1], metric=cf.dcg())
     refuses("rank_weights: it has 1 documents", cf.doubly_robust, LOG, short, **GOOD)
     silent = cf.ClickLog(
         document=[], rank=[], impressions=[], clicks=[], propensity=[], sessions=[0] * 6, offsets=LOG.offsets
     )
     refuses("log: there is no session in the log", cf.doubly_robust, silent, LAM, **GOOD)
-    damaged = FEATURES.copy()
-    damaged[2, 1] = math.nan
-    for features, change, message in (
-        (FEATURES[:2], {}, "features: expected shape"),
-        (damaged, {}, "features[2, 1] is nan"),
-        (FEATURES, {"folds": 1}, "folds is 1: expected a whole number of at least 2"),
-        (FEATURES, {"folds": 7}, "folds is 7: the log has 6 queries"),
-        (FEATURES, {"ridge": 0}, "ridge is 0: expected a finite number > 0"),
-        (FEATURES, {"fit": lambda x, c, n: lambda other: [1.0, 2.0] * 99}, "guesses of fit: expected shape"),
+    for change, message in (
+        ({"folds": 7}, "folds is 7: the log has 6 queries"),
+        ({"fit": lambda x, c, n: lambda other: [1.0, 2.0] * 99}, "guesses of fit: expected shape"),
     ):
-        refuses(message, cf.cross_fitted, features, LOG, user=USER, **change)
+        refuses(message, cf.cross_fitted, FEATURES, LOG, user=USER, **change)
     refuses("log: of the queries outside fold 0 nothing was examined", cf.cross_fitted, FEATURES, silent, user=USER)

@@ -1,7 +1,5 @@
 """Decisions on events: trust, periods with displays of their own, A/B tests, and sessions that must not be judged."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Surrogate bounds against literal loops, on arbitrary lists and on fixed ones: values, gradients, forms of sums."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from unittest.mock import patch

@@ -5,8 +5,6 @@ indices.  w* minimises R exactly: a linear programme or a closed form.  Half of 
 or more features.  The controls change one assumption, or shrink one constant to a third, and must break the theorem.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The course that every training takes: steps, the best weights by validation, patience, and the last good weights."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

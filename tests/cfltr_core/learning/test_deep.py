@@ -1,7 +1,5 @@
 """Training networks on clicks: against plain gradient descent in a loop, the SVM, and what a seed must mean."""
 
-from __future__ import annotations
-
 import math
 import tracemalloc
 from typing import Any
@@ -50,22 +48,24 @@ def objective(scores: np.ndarray, log: cf.ClickLog, metric: cf.RankWeight | None
 
 
 @pytest.mark.oracle("deep.fit_deep")
+@pytest.mark.parametrize("form", [("hinge", 1.0), ("logistic", 1.0), ("logistic", 2.5)])
 @pytest.mark.parametrize("frozen", [None, 3])
 @pytest.mark.parametrize(
     ("metric", "weight", "slope"),
     [(None, oracles.dcg, oracles.dcg_slope), (cf.average_rank(), oracles.average_rank, lambda r: 1.0)],
 )
 def test_descent_on_all_lists_at_once_is_that_of_the_loop(
-    metric: cf.RankWeight | None, weight: Any, slope: Any, frozen: int | None
+    metric: cf.RankWeight | None, weight: Any, slope: Any, frozen: int | None, form: tuple[str, float]
 ) -> None:
     schedule = [(3, 0.05), (4, 0.02)]
-    method = {} if frozen is None else {"method": "majorise", "round_epochs": frozen}
+    method = {"surrogate": form[0], "sigma": form[1]}
+    method |= {} if frozen is None else {"method": "majorise", "round_epochs": frozen}
     net = linear()
     fit = cf.fit_deep(
         X, LOG, module=net, metric=metric, optimizer="sgd", learning_rate=schedule, weight_decay=0.1, epochs=9, **method
     )
     rates = oracles.rates(schedule, 9)
-    w, values = oracles.descent(X.tolist(), CUTS, MASSES, START, rates, 0.1, weight, slope, frozen)
+    w, values = oracles.descent(X.tolist(), CUTS, MASSES, START, rates, 0.1, weight, slope, frozen, form)
     np.testing.assert_allclose(fit.weights["weight"][0], w, rtol=1e-10)
     np.testing.assert_allclose(net.weight.detach()[0], w, rtol=1e-10)
     np.testing.assert_allclose(fit.history["objective"], values, rtol=1e-12)

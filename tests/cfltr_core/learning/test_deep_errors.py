@@ -1,7 +1,5 @@
 """What a training refuses before any work, and what is left when it fails on the way."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """LambdaLoss against a double loop over all orders of tied documents; what it bounds; what is unbiased of it."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise, product
 from typing import Any, get_args

@@ -1,7 +1,5 @@
 """What a learnt ranker keeps in its file, by name and to the digit, and what a file of another kind is told."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import math

@@ -1,7 +1,5 @@
 """Networks and their files: scores against a loop, the same digits again, and no file of another kind."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The convex-concave procedure, and the choice of C, against literal loops and independent programs."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from functools import cache

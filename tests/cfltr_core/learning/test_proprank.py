@@ -1,7 +1,5 @@
 """SVM PropRank against an independent quadratic program and against literal loops over pairs."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from dataclasses import replace

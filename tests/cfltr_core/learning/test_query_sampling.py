@@ -1,7 +1,5 @@
 """Gradients of whole queries: their law, their mean over all queries, training with them, and what is refused."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Certified optima, regret and its split, excess risk, and when to look: against loops and exact minima."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Hinges that are smoothed around centres, and what a sweep over the pairs yields, against a literal loop."""
 
-from __future__ import annotations
-
 import numpy as np
 import oracles
 import pytest

@@ -1,7 +1,5 @@
 """Rectangles side by side in one vector hold what they hold apart: against literal loops, and to the last bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import oracles
 import pytest

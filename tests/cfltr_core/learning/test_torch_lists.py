@@ -1,7 +1,5 @@
 """Pairs in flat tensors: sums and gradients against loops, ``bound_loss`` and finite differences."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The draws of SGD in a DataLoader: the same clicks, the same steps, any module."""
 
-from __future__ import annotations
-
 import math
 import re
 

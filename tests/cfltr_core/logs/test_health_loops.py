@@ -1,7 +1,5 @@
 """The health of a log against loops, on small logs, and the report on sound and damaged ones."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The test of what clicks above do: against loops over pages, its size and power, and what must not be done."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """The stratified regression of any design against loops over strata; its maximum against Zermelo's iteration."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable
@@ -239,7 +237,6 @@ def test_shrunk(theta: tuple[float, ...]) -> None:
     # Information is added, none taken away: the variances are at most those of the model without a prior.
     inverse = by_rank(counts, ranks).fit()[1]
     assert (np.diag(curve.covariance) <= np.diag(inverse) * 1.1).all()
-    refuses("tau is 0: expected a finite number > 0", shrunk_power, counts, tau=0)
 
 
 @pytest.mark.oracle("contextual.contextual_curve", "contextual.ContextualCurve.at",

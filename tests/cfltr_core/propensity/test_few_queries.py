@@ -1,7 +1,5 @@
 """Intervals from few queries: Student's quantile, for as many queries of equal weight as the clicks amount to."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

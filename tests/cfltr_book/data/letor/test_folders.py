@@ -1,7 +1,5 @@
 """Folders as they are published, the names of corpora that are read from them, archives, and real collections."""
 
-from __future__ import annotations
-
 import dataclasses
 import gzip
 import hashlib

@@ -2,8 +2,6 @@
 costs little memory.
 """
 
-from __future__ import annotations
-
 import ast
 import gzip
 import io
@@ -258,28 +256,15 @@ def parse(text: str, n_features: int | None = None, cap: float = LARGEST, drop: 
     return svmlight.parse(io.BytesIO(text.encode()), "text", n_features, cap, drop)
 
 
-# Lines of the usual shape, with the rows, grades and offsets that they are.
-USUAL = {
-    "grade 0": ("0 qid:1 1:0.5\n", [[0.5]], [0], [0, 1]),
-    "the highest grade": ("30 qid:1 1:0.5\n", [[0.5]], [30], [0, 1]),
-    "a grade as a decimal": ("2.0 qid:1 1:0.5\n", [[0.5]], [2], [0, 1]),
-    "query 0": ("1 qid:0 1:1\n0 qid:0 1:2\n", [[1], [2]], [1, 0], [0, 2]),
-    "query 1 after 0": ("1 qid:0 1:1\n0 qid:1 1:2\n", [[1], [2]], [1, 0], [0, 1, 2]),
-    "a query below 0": ("1 qid:-1 1:1\n0 qid:0 1:2\n", [[1], [2]], [1, 0], [0, 1, 2]),
-    "the same ids again": ("1 qid:1 1:1 3:2\n1 qid:1 1:3 3:4\n", [[1, 0, 2], [3, 0, 4]], [1, 1], [0, 2]),
-    "other ids, as many": ("1 qid:1 1:1 3:2\n1 qid:1 2:3 3:4\n", [[1, 0, 2], [0, 3, 4]], [1, 1], [0, 2]),
-    "fewer ids": ("1 qid:1 1:1 2:2\n1 qid:1 1:3\n", [[1, 2], [3, 0]], [1, 1], [0, 2]),
-    "no id": ("1 qid:1 1:1\n1 qid:1\n", [[1], [0]], [1, 1], [0, 2]),
-    "all kinds of numbers": ("1 qid:1 1:-1.5e-3 2:+2. 3:.5 4:1E2\n", [[-1.5e-3, 2, 0.5, 100]], [1], [0, 1]),
-}
-# Lines that only the careful way understands.
-UNUSUAL = {
-    "two spaces": ("1  qid:1 1:1\n", [[1]], [1], [0, 1]),
-    "a tab": ("1\tqid:1 1:1\n", [[1]], [1], [0, 1]),
-    "ids backwards": ("1 qid:1 2:2 1:1\n", [[1, 2]], [1], [0, 1]),
-    "NULL": ("1 qid:1 1:NULL 2:1\n", [[0, 1]], [1], [0, 1]),
-    "infinite": ("1 qid:1 1:-inf 2:Infinity\n", [[-LARGEST, LARGEST]], [1], [0, 1]),
-}
+# Lines of the usual shape, and lines that only the careful way understands.
+USUAL = [
+    b"0 qid:1 1:0.5\n", b"30 qid:1 1:0.5\n", b"2.0 qid:1 1:0.5\n", b"1 qid:0 1:1\n0 qid:0 1:2\n",
+    b"1 qid:0 1:1\n0 qid:1 1:2\n", b"1 qid:-1 1:1\n0 qid:0 1:2\n", b"1 qid:1 1:1 3:2\n1 qid:1 1:3 3:4\n",
+    b"1 qid:1 1:1 3:2\n1 qid:1 2:3 3:4\n", b"1 qid:1 1:1 2:2\n1 qid:1 1:3\n", b"1 qid:1 1:1\n1 qid:1\n",
+    b"1 qid:1 1:-1.5e-3 2:+2. 3:.5 4:1E2\n",
+]  # fmt: skip
+UNUSUAL = [b"1  qid:1 1:1\n", b"1\tqid:1 1:1\n", b"1 qid:1 2:2 1:1\n", b"1 qid:1 1:NULL 2:1\n",
+           b"1 qid:1 1:-inf 2:Infinity\n"]  # fmt: skip
 
 
 def same(found: Parsed, rows: list[list[float]], grades: list[int], offsets: list[int]) -> None:
@@ -289,31 +274,16 @@ def same(found: Parsed, rows: list[list[float]], grades: list[int], offsets: lis
     assert found.width == len(rows[0])
 
 
-@pytest.mark.parametrize("case", USUAL)
-def test_lines_of_the_usual_shape_take_the_fast_way_and_mean_the_same_on_the_other(
-    case: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text, *expected = USUAL[case]
-
-    def never(*line: object) -> None:
-        raise AssertionError(f"the careful way was taken: {line}")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(svmlight, "_careful", never)
-        same(parse(text), *expected)
-    monkeypatch.setattr(svmlight, "_SHAPE", b"")  # no line has the usual shape
-    same(parse(text), *expected)
-
-
-@pytest.mark.parametrize("case", UNUSUAL)
-def test_other_lines_take_the_careful_way(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    text, *expected = UNUSUAL[case]
-    careful, taken = svmlight._careful, []
+@pytest.mark.parametrize("text", USUAL + UNUSUAL)
+def test_the_fast_way_is_for_the_usual_shape_and_means_the_same(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted, careful, taken = letor_literal.parse(text), svmlight._careful, []
+    expected = [wanted[name] for name in ("features", "grades", "offsets")]
     monkeypatch.setattr(svmlight, "_careful", lambda *line: taken.append(line) or careful(*line))
-    found = parse(text)
+    found = parse(text.decode())
     same(found, *expected)
-    assert len(taken) == 1
-    assert found.nulls == text.count("NULL")
+    assert (len(taken), found.nulls) == (text in UNUSUAL, wanted["nulls"])
+    monkeypatch.setattr(svmlight, "_SHAPE", b"")  # no line has the usual shape
+    same(parse(text.decode()), *expected)
 
 
 def test_the_largest_id_that_is_read_and_the_first_that_is_not() -> None:

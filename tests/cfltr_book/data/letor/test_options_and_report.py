@@ -1,7 +1,5 @@
 """What the options do, and what the report says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import letor_literal

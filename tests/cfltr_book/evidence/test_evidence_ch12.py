@@ -1,0 +1,112 @@
+"""The claims of chapter 12 read the right rows of its tables, seed by seed, and its formulas are those of the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cfltr_book import Run
+from cfltr_book.evidence import ch12
+from cfltr_book.experiments.ch12 import BY_LOSS, LEARNT_FROM, MORE_QUERIES
+from cfltr_book.reporting.measures import measures_of
+
+RUN = Run("smoke", "digits", 3)
+SECTIONS = ("still", "chance", "rare", "losses")
+
+
+def invented() -> dict[str, pd.DataFrame]:
+    """Tables in which every row has another number, in an order that must not matter."""
+    rng, tables = np.random.default_rng(0), {}
+    for experiment in (BY_LOSS, LEARNT_FROM, MORE_QUERIES):
+        rows = [{**row, "ndcg": rng.random()} for row in experiment.rows(RUN, [3, 4, 5])]
+        tables[experiment.name] = pd.DataFrame(rows).sample(frac=1, random_state=1)
+    return tables
+
+
+TABLES = invented()
+
+
+@pytest.fixture(autouse=True)
+def _tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(ch12, "table", lambda run, experiment: TABLES[experiment.name])
+    return
+
+
+def cells(name: str, **where: object) -> list[float]:
+    """The numbers of the rows with these settings, seed by seed."""
+    rows = [row for _, row in TABLES[name].iterrows() if all(row[key] == value for key, value in where.items())]
+    assert [row["seed"] for row in sorted(rows, key=lambda row: row["seed"])] == [3, 4, 5]
+    return [row["ndcg"] for row in sorted(rows, key=lambda row: row["seed"])]
+
+
+def learner(arm: str, epsilon: float, clicks: int = 10**8) -> list[float]:
+    return cells("learners", arm=arm, epsilon=epsilon, n_clicks=clicks)
+
+
+def loss(**where: object) -> list[float]:
+    usual = {"places": 5, "epsilon": 1.0, "gains": "policy-aware", "loss": "at least one", "production": "few labels"}
+    return cells("losses", **{**usual, **where})
+
+
+LABELS, AWARE = learner("labels", 0, 0), learner("policy-aware", 1)
+EXPECTED = {
+    "O20-topfive-cannot": (LABELS, learner("oblivious", 0)),
+    "control-topfive-whole-list": (LABELS, loss(places=0, epsilon=0, gains="oblivious")),
+    "B-learners-direct": (learner("direct", 0), learner("oblivious", 0)),
+    "B-more-queries": (cells("more-queries", arm="direct"), cells("more-queries", arm="oblivious")),
+    "O20-topfive-aware-learns": (AWARE, learner("oblivious", 1)),
+    "control-topfive-both-unbiased": (loss(places=0, epsilon=0.9), loss(places=0, epsilon=0.9, gains="oblivious")),
+    "O20-topfive-aware-can": (LABELS, AWARE),
+    "O20-topfive-works": (AWARE, learner("production", 0, 0)),
+    "control-topfive-no-room": (loss(production="all labels"), loss(production="all labels", gains="production")),
+    "B-learners-chance": (AWARE, learner("direct", 0)),
+    "B-topfive-counted-exposure": (learner("counted", 1), AWARE),
+    "B-topfive-oblivious-early": (learner("oblivious", 0.01, 10**4), learner("policy-aware", 0.01, 10**4)),
+    "B-learners-cap": (learner("capped", 0.01, 10**5), learner("policy-aware", 0.01, 10**5)),
+    "B-learners-robust": (learner("doubly robust", 0.01, 10**6), learner("policy-aware", 0.01, 10**6)),
+    "control-learners-robust": (learner("doubly robust", 1), AWARE),
+    "B-topfive-truncations": (loss(loss="beyond"), AWARE),
+    "B-loss-within": (loss(loss="within five"), AWARE),
+    "B-loss-monotonic": (AWARE, loss(loss="monotonic")),
+    "B-page-length": (loss(places=20, epsilon=0, gains="oblivious"), LABELS),
+}
+
+
+def test_every_claim_of_the_tables_is_expected_here() -> None:
+    assert [one.id for section in SECTIONS for one in measures_of("ch12", section)] == list(EXPECTED)
+
+
+@pytest.mark.parametrize("measure", [one for s in SECTIONS for one in measures_of("ch12", s)], ids=lambda one: one.id)
+def test_a_claim_compares_two_arms(measure: object) -> None:
+    found = list(measure.function(RUN).values())  # type: ignore[attr-defined]
+    assert [one.tolist() for one in found] == [*map(list, EXPECTED[measure.id])]  # type: ignore[attr-defined]
+
+
+def test_weights_of_pairs_add_up_to_what_is_stated() -> None:
+    assert ch12.discount(3) == pytest.approx(0.5)
+    assert ch12.pair_weight(1, 3, 2) == ch12.pair_weight(3, 1, 2) == pytest.approx(1 / np.log2(3) - 1 / 2)
+    assert ch12.pair_weight(3, 4, 2) == ch12.pair_weight(1, 3, 2, "both") == 0
+    assert ch12.pair_weight(1, 3, 2, "beyond") == pytest.approx((1 / np.log2(3) - 1 / 2) / (1 - 1 / 2))
+    assert (ch12.stated(3, 2, "both"), ch12.stated(3, 2, "beyond")) == (0, 1)
+    assert ch12.stated(3, 2) == pytest.approx(1 - 1 / 2)
+    assert ch12.stated(2) == pytest.approx(1 - 1 / np.log2(3))
+
+
+def test_identities_have_something_on_both_sides() -> None:
+    metric = ch12.lambdaloss_metric(RUN)
+    assert len(metric["left"]) == len(ch12.WAYS) * len([*permutations(range(6))])
+    assert metric["right"].std() > 0.1
+    bound = ch12.lambdaloss_bound(RUN)
+    assert (bound["upper"] >= bound["lower"]).all()
+    assert (bound["upper"] > bound["lower"] + 0.01).any()
+    frozen = ch12.lambdaloss_frozen(RUN)
+    assert 0 < (frozen["lower"] > frozen["upper"]).mean() < 0.5
+    for found in (ch12.lambdaloss_unbiased(RUN), ch12.lambdaloss_noise(RUN)):
+        assert found["left"] == pytest.approx(found["right"])
+        assert np.abs(found["right"]).max() > 0.1
+    difference = ch12.lambdaloss_difference(RUN)
+    assert (difference["upper"] > difference["lower"]).all()
