@@ -272,8 +272,8 @@ ALL_QUERIES = book.Experiment(
 class Month:
     """Clicks of a month on pages whose last place is random in a tenth of the sessions.
 
-    ``features`` has a row for each document of the ``log``; ``exposure`` and ``deployed``, the scores of the ranker that
-    made the pages, have a number.
+    For each document of the ``log``, ``features`` has a row and ``exposure`` a number; so has ``deployed``, the scores
+    of the ranker that made the pages.
     """
 
     features: Array
