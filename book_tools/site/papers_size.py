@@ -55,7 +55,7 @@ def _ahead(
 
 
 def _policy_aware(frame: pd.DataFrame) -> dict[str, list[float]]:
-    learnt = frame[(frame.epsilon > 0) & ~frame.whole]
+    learnt = frame[frame.epsilon > 0]
     found = _ahead(learnt, "gains", ("oblivious", "policy-aware"), "ndcg", ["epsilon", "n_clicks"])
     return {
         f"{size:,} clicks, last place random in {share:.0%} of sessions": list(values)

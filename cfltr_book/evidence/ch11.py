@@ -361,6 +361,12 @@ def shuffled_learning(run: Run) -> Arrays:
     return {"left": _gained(run, "aware", -1.0), "right": _gained(run, "oblivious", -1.0)}
 
 
+@measures("B-compares-displayed", section="learning")
+def compares_displayed(run: Run) -> Arrays:
+    """PropRank of a page that never changes, among displayed documents and among all candidates."""
+    return {"larger": _gained(run, "compared", 0.0), "smaller": _gained(run, "oblivious", 0.0)}
+
+
 @measures("B-exploration-adds", section="learning")
 def exploration_adds(run: Run) -> Arrays:
     """Policy-aware PropRank, and the regression on displayed documents without any chance."""

@@ -38,8 +38,8 @@ GRID = (0.1, 1.0, 10.0, 100.0)
 # Which rankers learn, from pages whose last place is random in which share of the sessions; −1 stands for pages on
 # which the five shown documents change places.
 LEARNERS = (
-    ("displayed", 0.0), ("displayed", 0.1), ("weighted", 0.1), ("oblivious", 0.0), ("aware", 0.1), ("aware", 1.0),
-    ("oblivious", 1.0),
+    ("displayed", 0.0), ("displayed", 0.1), ("weighted", 0.1), ("oblivious", 0.0), ("compared", 0.0), ("aware", 0.1),
+    ("aware", 1.0), ("oblivious", 1.0),
 )  # fmt: skip
 SOLD_OUT = 0.2
 # On which rankers learn, where tables are kept.
@@ -184,12 +184,9 @@ def prices(run: book.Run) -> pd.DataFrame:
 
 @cache
 def ab_tests(run: book.Run) -> pd.DataFrame:
-    """The ``sessions`` and the ``loss`` of an A/B test of the new ranker, as in :func:`prices`, a row for each seed."""
-    worlds = {seed: world(run, seed) for seed in run.seeds}
-    rows = [
-        (seed, variance_of_ab_test(w) / (MATTERS / 3) ** 2, -w.per_query(w.change) / 2) for seed, w in worlds.items()
-    ]
-    return pd.DataFrame(rows, columns=["seed", "sessions", "loss"])
+    """The ``sessions`` that an A/B test of the new ranker takes, as in :func:`prices`, a row for each seed."""
+    rows = [(seed, variance_of_ab_test(world(run, seed)) / (MATTERS / 3) ** 2) for seed in run.seeds]
+    return pd.DataFrame(rows, columns=["seed", "sessions"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,14 +284,28 @@ def dealt(log: cf.ClickLog, rng: np.random.Generator) -> cf.ClickLog:
     )  # fmt: skip
 
 
-def proprank(s: Shop, logs: Sequence[cf.ClickLog]) -> LinearFit:
-    """SVM PropRank of the first log, with the C of :data:`GRID` over the mean weight that the second log chooses."""
+def among_displayed(features: ArrayLike, log: cf.ClickLog) -> tuple[FloatArray, cf.ClickLog]:
+    """The features and the log as if there were no other queries and documents than those that were displayed."""
+    shown = np.bincount(log.document, log.impressions, log.offsets[-1]) > 0
+    before = np.concatenate([[0], np.cumsum(shown)])
+    ends = before[log.offsets]
+    asked = np.diff(ends) > 0
+    among = cf.ClickLog(
+        document=before[log.document], rank=log.rank, impressions=log.impressions, clicks=log.clicks,
+        propensity=log.propensity, sessions=log.sessions[asked], offsets=np.concatenate([[0], ends[1:][asked]]),
+    )  # fmt: skip
+    return np.asarray(features)[shown], among
+
+
+def proprank(views: Sequence[tuple[ArrayLike, cf.ClickLog]]) -> LinearFit:
+    """SVM PropRank of the first features and log; the second choose C from :data:`GRID` over the mean weight."""
+    (x, log), (others, chooses) = views
 
     def fit(C: float, start: LinearFit | None) -> LinearFit:
-        return cf.fit_proprank(s.train.features, logs[0], C=C, gap=0.03, start=start)
+        return cf.fit_proprank(x, log, C=C, gap=0.03, start=start)
 
-    grid = [strength / logs[0].mass.sum() for strength in GRID]
-    return cf.select_C(fit, grid, features=s.validation.features, log=logs[1], metric=METRIC, extend=1).fit
+    grid = [strength / log.mass.sum() for strength in GRID]
+    return cf.select_C(fit, grid, features=others, log=chooses, metric=METRIC, extend=1).fit
 
 
 def learn(run: book.Run, seed: int, setting: Row, rng: np.random.Generator) -> dict[str, float]:
@@ -312,19 +323,23 @@ def learn(run: book.Run, seed: int, setting: Row, rng: np.random.Generator) -> d
         logs[0] = dealt(logs[0], rng)
     if arm == "aware":
         logs = [cf.policy_aware(*pair) for pair in zip(logs, exposures, strict=True)]
-    if arm in ("oblivious", "aware"):
-        return {"gained": s.gained(proprank(s, logs))}
+    if arm in ("oblivious", "aware", "compared"):
+        features = (s.train.features, s.validation.features)
+        views: list[tuple[ArrayLike, cf.ClickLog]] = [*zip(features, logs, strict=True)]
+        if arm == "compared":
+            views = [among_displayed(*view) for view in views]
+        return {"gained": s.gained(proprank(views))}
     weigh = exposures[0] if arm == "weighted" else None
     return {"gained": s.gained(clicks_per_look(s.train.features, logs[0], weigh))}
 
 
 def learners(run: book.Run) -> list[Row]:
-    """The settings of :data:`LEARNT`: seven rankers by sessions, two controls, and what they make of a shop's stock."""
+    """The settings of :data:`LEARNT`: eight rankers by sessions, two controls, and what they make of a shop's stock."""
     del run
     most = COUNTS[-1]
     asked = [(arm, epsilon, n, False) for n, (arm, epsilon) in product(COUNTS, LEARNERS)]
     asked += [("oblivious", -1.0, most, False), ("aware", -1.0, most, False), ("dealt", 0.0, most, False)]
-    asked += [(arm, epsilon, most, True) for arm, epsilon in LEARNERS[:5]]
+    asked += [(arm, epsilon, most, True) for arm, epsilon in LEARNERS[:6]]
     asked += [("labels", 0.0, 0, False), ("labels", 0.0, 0, True)]
     return [dict(zip(("arm", "epsilon", "per_query", "sold_out"), one, strict=True)) for one in asked]
 

@@ -65,7 +65,7 @@ class Shop:
         return cf.rank_weights(self.scores[ranker], self.candidates.offsets, metric=cf.dcg(PLACES))
 
     def truth(self, phones: tuple[float, float] | None = None) -> float:
-        """The rival's true gain over production a session, in clicks at rank 1.
+        """The rival's true gain over production, in DCG a session.
 
         With ``phones``, as :meth:`rows` takes them, it is over both kinds of customers.
         """

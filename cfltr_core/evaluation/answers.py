@@ -102,8 +102,8 @@ class Decision(Interval):
         """What was asked, the answer in words, what it rests on and what it leaves open: a sentence or two a line."""
         by = f", by {len(self.periods)} periods with displays of their own" if self.periods else ""
         asked = (
-            f"Asked: the {self.metric} of the new ranker minus that of production, a session, in clicks at rank 1 (+ "
-            f"is better), for queries like the {self.n_queries:,} that were asked{by}."
+            f"Asked: the {self.metric} of the new ranker minus that of production, a session (+ is better), for "
+            f"queries like the {self.n_queries:,} that were asked{by}."
         )
         said = f"{self.answer[0].upper()}{self.answer[1:]}, with δ = {self.smallest:g}"
         if self.interval == (0.0, 0.0):
@@ -126,9 +126,11 @@ class Decision(Interval):
             lines.append(f"Period {name}: {one._numbers}, {one.answer}.")
         if self.ab_test is not None:
             lines.append(
-                f"By their own {self.ab_test.n_sessions:,} sessions, query by query and without exposures: "
+                "A/B test, by the clicks of each ranker's own sessions, query by query and by the same curve: "
                 f"{self.ab_test._numbers}, {self.ab_test.answer}."
             )
+            if low > self.ab_test.interval[1] or high < self.ab_test.interval[0]:
+                lines.append("The two intervals exclude each other: decide by neither before you know which is wrong.")
         told = f"{self.share_of_theta:.0%} of the variance is that of θ̂" if self.share_of_theta > 0 else "θ is taken "
         told += "" if self.share_of_theta > 0 else "as known"
         lines += [

@@ -237,7 +237,7 @@ def _notes(log: ClickLog | Events) -> tuple[str, ...]:
     if LEARNT_FROM in parts:
         return (f"Judged are sessions of part {LEARNT_FROM!r}: who learnt from them looks better here than it is.",)
     if log.origin is not None and log.origin.whole_queries:
-        return ("These are other queries than those of the other parts of the log.",)
+        return ("No other part of the log has these queries; who learnt from them elsewhere looks better than it is.",)
     return ("If the new ranker learnt from clicks on these queries, the answer is for these queries alone.",)
 
 

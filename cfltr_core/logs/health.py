@@ -237,8 +237,9 @@ def _time(events: Events, alpha: float) -> list[LogCheck]:
         alpha=alpha,
         value="Click rates of a document at its rank differ between periods "
         f"{'more than' if rates.p_value < alpha else 'as'} chance makes them (p = {rates.p_value:.2g}).",
-        remedy="What people want changes. Keep the period in the strata, as cf.display_counts(events) does, and decide "
-        "on the last periods alone: events.subset(periods=…) for the log and for its displays.",
+        remedy="What people want changes. Keep the period in the strata, as cf.display_counts(events) does. If periods "
+        "are times, decide on the last ones alone: events.subset(periods=…) for the log and for its displays. If they "
+        "are kinds of users, decide for each: by='period'.",
     )
     moves = f"Documents change places between periods {follow.moves:,} times, " if follow.moves else "No document moves"
     if follow.moves:

@@ -66,10 +66,10 @@ def test_a_question_is_answered_at_both_sizes(toy: Toy, write: Write) -> None:
 def test_the_difference_of_gains_needs_both() -> None:
     (question,) = [question for question in ASKED if question.chapter == "12"]
 
-    def row(gains: str, ndcg: float, whole: bool = False) -> Row:
-        return {"seed": 0, "whole": whole, "epsilon": 0.01, "n_clicks": 1000, "gains": gains, "ndcg": ndcg}
+    def row(gains: str, ndcg: float, epsilon: float = 0.01) -> Row:
+        return {"seed": 0, "epsilon": epsilon, "n_clicks": 1000, "gains": gains, "ndcg": ndcg}
 
-    both = [row("oblivious", 0.25), row("policy-aware", 0.75), row("policy-aware", 0.0, whole=True)]
+    both = [row("oblivious", 0.25), row("policy-aware", 0.75), row("policy-aware", 0.0, epsilon=0)]
     assert question.differences(frame_of(both, [*both[0]], kinds_of(both, "both"))) == {
         "1,000 clicks, last place random in 1% of sessions": [0.5]
     }

@@ -72,6 +72,7 @@ def test_rankers_are_compared_seed_by_seed() -> None:
             ch11.dealt_clicks: (gained(seed, "dealt", 0.0), 0),
             ch11.aware_learns_tuned: (gained(seed, "aware", 1.0), gained(seed, "oblivious", 1.0)),
             ch11.shuffled_learning: (gained(seed, "aware", -1.0), gained(seed, "oblivious", -1.0)),
+            ch11.compares_displayed: (gained(seed, "compared", 0.0), gained(seed, "oblivious", 0.0)),
             ch11.exploration_adds: (gained(seed, "aware", 1.0), still),
             ch11.nothing_to_explore: (little, still),
             ch11.filtered_out_weighted: (weighted, sold),

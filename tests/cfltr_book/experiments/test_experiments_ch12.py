@@ -45,6 +45,19 @@ def test_the_cap_is_that_of_the_released_code(clicks: int, cap: float) -> None:
     assert learners.released_cap(clicks) == pytest.approx(1 + 3 * 4 + 32 * 16 if clicks == 0 else cap)
 
 
+def test_all_queries_are_learnt_from(small: ch12.World, monkeypatch: pytest.MonkeyPatch) -> None:
+    (_, _, test), _, ranks = small
+    monkeypatch.setattr(ch12, "world", lambda run, seed, rng, production, most: {np.inf: small}[most])
+    usual = {"production": "few labels", "epsilon": 1.0, "n_clicks": 1000}
+    found = {
+        kind: ch12.learnt_on_all(RUN, 3, {**usual, "gains": kind}, RUN.rng(3, 1290))
+        for kind in ("production", "labels", "aware")
+    }
+    assert found["production"]["ndcg"] == ch12.judged(test, -ranks[2].astype(float))
+    assert [found[kind]["sessions"] == found[kind]["hidden"] == 0 for kind in found] == [True, True, False]
+    assert 0 < found["aware"]["hidden"] < found["aware"]["sessions"]
+
+
 def two_documents() -> cf.ClickLog:
     """Two documents of one query, in ten sessions: the first always first, the second twice at rank 2."""
     return cf.ClickLog(

@@ -183,7 +183,7 @@ def test_the_summary_begins_with_the_answer(smallest: float, pair: tuple[str, st
     log, shares, rankers = world(200, 10)
     found = cf.decide(rankers[pair[0]], rankers[pair[1]], log=log, shares=shares, user=USER, smallest=smallest)
     asked, answered = found.summary.splitlines()[:2]
-    assert asked.startswith("Asked: the DCG of the new ranker minus that of production, a session, in clicks at rank 1")
+    assert asked.startswith("Asked: the DCG of the new ranker minus that of production, a session (+ is better)")
     assert answered.lower().startswith(oracles.answer(*found.interval, smallest))
 
 
