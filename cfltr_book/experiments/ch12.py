@@ -272,12 +272,14 @@ ALL_QUERIES = book.Experiment(
 class Month:
     """Clicks of a month on pages whose last place is random in a tenth of the sessions.
 
-    ``features`` has a row for each document of the ``log``, ``exposure`` a number.
+    For each document of the ``log``, ``features`` has a row and ``exposure`` a number; so has ``deployed``, the scores
+    of the ranker that made the pages.
     """
 
     features: Array
     log: cf.ClickLog
     exposure: Array
+    deployed: Array
 
 
 @cache
@@ -288,7 +290,7 @@ def months(run: book.Run) -> tuple[Month, Month]:
     for part, some, rank in zip(parts[:2], x, ranks, strict=False):
         policy = page(part, rank, K, 0.1)
         log = run.simulate(policy, USER, relevance=part.binary, rng=rng, n_clicks=1_000_000)
-        found.append(Month(some, log, policy.exposure(USER)))
+        found.append(Month(some, log, policy.exposure(USER), -rank.astype(float)))
     return found[0], found[1]
 
 

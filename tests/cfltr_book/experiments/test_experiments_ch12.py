@@ -365,6 +365,8 @@ def test_two_months_have_other_queries() -> None:
         assert len(one.features) == len(one.exposure) == one.log.offsets[-1]
         assert one.log.n_clicks == pytest.approx(1_000_000, rel=0.01)
         assert (one.exposure > 0).all()
+        first = cf.ranks(one.deployed, one.log.offsets)[one.log.document] == 1
+        assert (one.log.rank[first] == 1).all()  # what the deployed ranker has first always stood first
     assert month.log.offsets[-1] != judge.log.offsets[-1]
 
 
