@@ -323,8 +323,8 @@ def _solve(terms: _Terms, part: IntArray, n_clusters: int) -> tuple[FloatArray, 
         worst = int(part[1:][np.argmax(np.abs(vectors[1:, 1]))]) + 1
         raise ValueError(
             f"counts: the documents that link rank {worst} with the others are equally attractive, as far as the log "
-            "can tell: one point does not make a line. Collect more sessions, give the part that the curve is estimated "
-            "from a larger share of them (split=…), or show documents of different attraction at both ranks"
+            "can tell: one point does not make a line. Collect more sessions, give the part that the curve is "
+            "estimated from a larger share of them (split=…), or show documents of different attraction at both ranks"
         )
     # Its first entry is 0 where rates at another rank are all the same, as without a click there.
     direction = scale * vectors[:, 0] * np.sign(vectors[0, 0])
