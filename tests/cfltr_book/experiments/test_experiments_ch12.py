@@ -397,6 +397,15 @@ def test_two_months_have_other_queries() -> None:
     assert month.log.offsets[-1] != judge.log.offsets[-1]
 
 
+def test_intervals_with_few_heavy_clicks_are_too_short_and_too_low() -> None:
+    few, many = (ch12.covered(RUN, 3, {"n_clicks": n}, RUN.rng(3, 1211)) for n in (500, 50_000))
+    assert 20 * few["heavy"] < many["heavy"] < 50_000
+    assert few["covered"] < 0.8 < many["covered"]  # an estimate of something else would seldom be covered
+    for found in (few, many):
+        assert found["covered"] + found["below"] <= 1 + 1e-12
+    assert few["below"] > many["below"]
+
+
 def test_a_table_of_everywhere_is_measured_from_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     def kept(self: object, experiment: book.Experiment) -> pd.DataFrame:
         rows = [{"seed": seed, "arm": arm, "ndcg": seed + n} for seed in (0, 1) for arm, n in (("labels", 3), ("a", 2))]
@@ -416,10 +425,10 @@ def test_a_table_of_everywhere_is_measured_from_labels(monkeypatch: pytest.Monke
 
 
 def test_cells_are_those_that_are_kept() -> None:
-    """Some cells on real digits at the size of the site, of each of five tables."""
+    """Some cells on real digits at the size of the site, of each of six tables."""
     run = Run("ci", "digits")
     tables = [(ch12.BY_LOSS, (0, 10)), (ch12.ALL_QUERIES, (0, 5)), (ch12.LEARNT_FROM, (1, 10, 60))]
-    tables += [(ch12.MORE_QUERIES, (3, 7)), (ch12.TOP_K, (0, 14))]
+    tables += [(ch12.MORE_QUERIES, (3, 7)), (ch12.TOP_K, (0, 14)), (ch12.COVERED, (0,))]
     for experiment, some in tables:
         frame = experiment.kept_table("ci", "digits")
         assert frame is not None
