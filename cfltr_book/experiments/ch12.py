@@ -370,8 +370,8 @@ def table(run: book.Run, experiment: book.Experiment) -> pd.DataFrame:
 def everywhere(run: book.Run, experiment: book.Experiment) -> pd.DataFrame:
     """A table of the run's corpus, and where it is kept those of other corpora, with a column ``corpus``.
 
-    There is a column ``behind``, too: the nDCG@5 less that of the ranker that learnt from labels, on the same seed, in
-    the same table or else in :data:`LEARNT_FROM`.
+    There is a column ``behind``, too: the nDCG less that of the ranker that learnt from labels, on the same seed and
+    for the same k, in the same table or else in :data:`LEARNT_FROM`.
     """
     found, names = [], CORPORA if table(run, experiment).attrs["kept"] else ()
     for name in dict.fromkeys([run.corpus, *names]):
@@ -380,7 +380,8 @@ def everywhere(run: book.Run, experiment: book.Experiment) -> pd.DataFrame:
         source = next((some for some in tables if some is not None and "labels" in set(some.get("arm", []))), None)
         if tables[0] is None or source is None:
             continue
-        labels = source[source["arm"] == "labels"].set_index("seed")["ndcg"]
-        rows = tables[0].assign(corpus=name)
-        found.append(rows.assign(behind=rows["ndcg"] - rows["seed"].map(labels)))
+        keys = [key for key in ("seed", "k") if key in tables[0]]
+        labels = source.loc[source["arm"] == "labels", [*keys, "ndcg"]].rename(columns={"ndcg": "behind"})
+        rows = tables[0].assign(corpus=name).merge(labels, how="left", on=keys)
+        found.append(rows.assign(behind=rows["ndcg"] - rows["behind"]))
     return pd.concat(found, ignore_index=True)
