@@ -15,6 +15,7 @@ from cfltr_book.experiments import learners
 from cfltr_book.experiments.ch12 import BY_LOSS, LEARNT_FROM, MANY, MORE_QUERIES, table
 from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.policies import LoggingPolicy
+from cfltr_core.learning.lambda_pairs import LambdaLoss
 
 Arrays = Mapping[str, FloatArray]
 
@@ -62,7 +63,7 @@ def stated(r: int, cut: int | None = None, way: str = "at_least_one") -> float:
     return {"at_least_one": at_least_one, "both": 0.0, "beyond": 1.0, "within": 1.0}[way]
 
 
-def loss_by(s: FloatArray, gains: FloatArray, cut: int | None, way: Any) -> cf.LambdaLoss:
+def loss_by(s: FloatArray, gains: FloatArray, cut: int | None, way: Any) -> LambdaLoss:
     """The loss of one list by a cut-off and a rule; pairs within some ranks are no truncation of the package."""
     if way == "within" and cut is not None:
         return learners.within(np.array([0, len(s)]), gains, cut).loss(s)
