@@ -141,7 +141,7 @@ def made_logs(run: book.Run) -> pd.DataFrame:
     ∝ exp(sharpness · z_a), in which z_a follows the item's click rate and chance in equal parts; the target is uniform.
     ``effective_clicks`` are those that the rule counts, by the click rate of the log.  ``covered`` tells whether the
     95 % interval of IPS holds the true click rate, ``clear`` whether it lies above 0, ``kept`` whether the rule keeps
-    the estimate.
+    the estimate; ``errors`` is how many standard errors the estimate is off.
     """
     number = max(2, run.size.repetitions // 8)
 
@@ -158,8 +158,8 @@ def made_logs(run: book.Run) -> pd.DataFrame:
             mean, square = clicks @ weight / n, clicks @ weight**2 / n
             error = np.sqrt((square - mean**2) / (n - 1))
             verdict = judge(np.repeat(weight, shown), clicks.sum() / n)
-            covered, clear = abs(mean - rate.mean()) <= 1.96 * error, mean > 1.96 * error
-            rows.append([verdict.clicks, verdict.kept, covered, clear])
+            errors = abs(mean - rate.mean()) / error if error > 0 else np.inf
+            rows.append([verdict.clicks, verdict.kept, errors <= 1.96, mean > 1.96 * error, errors])
         return rows
 
     settings = [(sharpness, n) for sharpness in SHARPNESS for n in ROWS]
@@ -170,5 +170,5 @@ def made_logs(run: book.Run) -> pd.DataFrame:
         for setting, of_setting in zip(settings, of_seed, strict=True)
         for row in of_setting
     ]
-    columns = ["seed", "sharpness", "rows", "effective_clicks", "kept", "covered", "clear"]
+    columns = ["seed", "sharpness", "rows", "effective_clicks", "kept", "covered", "clear", "errors"]
     return pd.DataFrame(rows, columns=columns).astype({"kept": bool, "covered": bool, "clear": bool})

@@ -244,6 +244,8 @@ def test_made_logs_know_the_truth() -> None:
     mean, error = np.mean(terms), np.std(terms, ddof=1) / 100
     assert first["covered"] == (abs(mean - rate.mean()) <= 1.96 * error)
     assert first["clear"] == (mean > 1.96 * error)
+    assert first["errors"] == pytest.approx(abs(mean - rate.mean()) / error)
+    assert np.isinf(frame.loc[frame["effective_clicks"] == 0, "errors"]).all()
     effective = np.sum(weights) ** 2 / np.sum(np.square(weights))
     assert first["effective_clicks"] == pytest.approx(effective * clicks.sum() / 10_000)
     assert first["kept"] == ch17.judge(np.array(weights), clicks.sum() / 10_000).kept
