@@ -328,7 +328,7 @@ def plan_from_a_guess(run: Run) -> Arrays:
 @measures("B-plan-of-a-test", section="rule")
 def plan_of_a_test(run: Run) -> Arrays:
     """The standard error after the planned sessions of an A/B test over the one asked for."""
-    return {"values": np.asarray(ab_tests(run)["reached"], dtype=np.float64)}
+    return {"values": np.asarray(ab_tests(run).sort_values("seed")["reached"], dtype=np.float64)}
 
 
 def _covered(run: Run, *, place: bool) -> Arrays:
