@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -234,7 +235,7 @@ def read_halves(w: World, logs: Sequence[cf.ClickLog], exposure: FloatArray) -> 
     """The lead of the new ranker and its standard error, from the logs of both halves of an A/B test."""
     read = [cf.ips(cf.policy_aware(log, exposure), w.new - w.old, unit="session") for log in logs]
     errors = [one.standard_error for one in read]
-    return float(np.mean([one.report() for one in read])), float(np.hypot(*errors) / 2)
+    return float(np.mean([one.report() for one in read])), math.hypot(*errors) / 2
 
 
 def read_place(w: World, log: cf.ClickLog, exposure: FloatArray) -> tuple[float, float]:
