@@ -14,7 +14,7 @@ import pandas as pd
 
 import cfltr_book as book
 from cfltr_book.data.open_bandit import CAMPAIGNS, open_bandit
-from cfltr_core.checks import FloatArray
+from cfltr_core.checks import FloatArray, IntArray
 
 # Each log judges the other policy of its campaign.
 TARGET = {"random": "bts", "bts": "random"}
@@ -146,11 +146,11 @@ def made_logs(run: book.Run) -> pd.DataFrame:
     """
     number = max(2, run.size.repetitions // 8)
 
-    def off(weight: FloatArray, clicks: FloatArray, n: int, truth: float) -> tuple[float, bool]:
+    def off(weight: FloatArray, clicks: IntArray, n: int, truth: float) -> tuple[float, bool]:
         """By how many standard errors IPS misses the truth, and whether its interval is above 0."""
         mean, square = clicks @ weight / n, clicks @ weight**2 / n
         error = np.sqrt((square - mean**2) / (n - 1))
-        return abs(mean - truth) / error if error > 0 else np.inf, mean > 1.96 * error
+        return float(abs(mean - truth) / error) if error > 0 else np.inf, bool(mean > 1.96 * error)
 
     def made(seed: int, setting: tuple[float, int], rng: np.random.Generator) -> list[list[float | str]]:
         sharpness, n = setting
@@ -165,8 +165,8 @@ def made_logs(run: book.Run) -> pd.DataFrame:
                 shown = rng.multinomial(n, policy)
                 clicks = rng.binomial(shown, rate)
                 verdict = judge(np.repeat(weight, shown), clicks.sum() / n)
-                errors, clear = off(weight, clicks, n, target @ rate)
-                of_gain, _ = off(weight - 1, clicks, n, (target - policy) @ rate)
+                errors, clear = off(weight, clicks, n, float(target @ rate))
+                of_gain, _ = off(weight - 1, clicks, n, float((target - policy) @ rate))
                 rows.append([name, verdict.clicks, verdict.kept, errors <= 1.96, clear, errors, of_gain])
         return rows
 

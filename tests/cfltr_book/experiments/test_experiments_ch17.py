@@ -237,10 +237,10 @@ def test_made_logs_know_the_truth() -> None:
     uniform = np.full(ch17.ITEMS, 1 / ch17.ITEMS)
     for name, logger, target in (("sharp", policy, uniform), ("random", uniform, policy)):
         first = drawn[drawn["logged"] == name].iloc[0]
-        for of_name in range(5):  # only the first is looked at
-            now_shown = rng.multinomial(10_000, logger)
-            now_clicked = rng.binomial(now_shown, rate)
-            shown, clicks = (now_shown, now_clicked) if of_name == 0 else (shown, clicks)
+        shown = rng.multinomial(10_000, logger)
+        clicks = rng.binomial(shown, rate)
+        for _ in range(4):  # the other logs of the setting are not looked at
+            rng.binomial(rng.multinomial(10_000, logger), rate)
         terms, gains, weights = [], [], []
         for item in range(ch17.ITEMS):
             weight, missed = target[item] / logger[item], shown[item] - clicks[item]
