@@ -45,9 +45,6 @@ from cfltr_core.evaluation.estimators import ips as ips
 from cfltr_core.evaluation.estimators import naive as naive
 from cfltr_core.evaluation.estimators import policy_aware as policy_aware
 from cfltr_core.evaluation.estimators import self_normalised as self_normalised
-from cfltr_core.evaluation.exact import enumerate_logs as enumerate_logs
-from cfltr_core.evaluation.exact import expectation as expectation
-from cfltr_core.evaluation.exact import mean_and_variance as mean_and_variance
 from cfltr_core.evaluation.safe_choice import choose_safely as choose_safely
 from cfltr_core.learning.bounds import bound_loss as bound_loss
 from cfltr_core.learning.bounds import surrogate_ranks as surrogate_ranks

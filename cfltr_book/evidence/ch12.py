@@ -12,6 +12,7 @@ import cfltr_core as cf
 from cfltr_book import Run
 from cfltr_book.evidence import measures
 from cfltr_book.experiments.ch12 import BY_LOSS, LEARNT_FROM, MANY, MORE_QUERIES, table
+from cfltr_book.theory.exact import expectation
 from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.policies import LoggingPolicy
 
@@ -116,7 +117,7 @@ def _expected(policy: LoggingPolicy, user: cf.PositionBasedUser, s: FloatArray, 
     def seen(log: cf.ClickLog) -> FloatArray:
         return _parts(s, cf.click_gains(cf.policy_aware(log, p)), form)
 
-    return np.asarray(cf.expectation(seen, policy, user=user, relevance=RELEVANT, sessions=[1]))
+    return np.asarray(expectation(seen, policy, user=user, relevance=RELEVANT, sessions=[1]))
 
 
 def _tried(run: Run) -> list[tuple[LoggingPolicy, FloatArray]]:

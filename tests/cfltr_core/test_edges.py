@@ -12,7 +12,8 @@ from small_logs import CUTS, POLICY, SILENT, X
 import cfltr_core as cf
 from cfltr_book import mean_interval
 from cfltr_book.data.letor import ReaderOptions
-from cfltr_core.evaluation import exact
+from cfltr_book.theory import exact
+from cfltr_book.theory.exact import expectation, mean_and_variance
 from cfltr_core.learning.convergence import click_gradients, convergence_bound, gradient_bounds, second_moment
 from cfltr_core.learning.proofs import proof_steps
 from cfltr_core.learning.samplers import ClickSampler, QuerySampler
@@ -117,15 +118,15 @@ def test_single_precision_is_taken_to_double() -> None:
 
 def test_an_expectation_is_of_double_precision() -> None:
     experiment = {"user": USER, "relevance": [1, 0, 1], "sessions": [1, 1]}
-    mean = cf.expectation(lambda log: np.float32(0.1), POLICY, **experiment)
+    mean = expectation(lambda log: np.float32(0.1), POLICY, **experiment)
     assert (mean.dtype, mean.shape) == (np.float64, ())
     assert float(mean) == pytest.approx(TENTH, rel=1e-15)
-    mean, variance = cf.mean_and_variance(lambda log: np.full(2, 0.1, dtype=np.float32), POLICY, **experiment)
+    mean, variance = mean_and_variance(lambda log: np.full(2, 0.1, dtype=np.float32), POLICY, **experiment)
     assert (mean.dtype, variance.dtype) == (np.float64, np.float64)
     np.testing.assert_allclose(mean, TENTH, rtol=1e-15)
     assert (variance <= 1e-30).all()
-    assert cf.expectation(lambda log: log.clicks[0] > 0, POLICY, **experiment) == pytest.approx(1.0)
-    assert cf.expectation(lambda log: [0, 2], POLICY, **experiment).tolist() == pytest.approx([0.0, 2.0])
+    assert expectation(lambda log: log.clicks[0] > 0, POLICY, **experiment) == pytest.approx(1.0)
+    assert expectation(lambda log: [0, 2], POLICY, **experiment).tolist() == pytest.approx([0.0, 2.0])
 
 
 # --- what an estimate says of itself -------------------------------------------------------------------------------

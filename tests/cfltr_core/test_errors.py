@@ -25,11 +25,12 @@ from cfltr_book import Run, load_corpus
 from cfltr_book.data.corpora import units_of
 from cfltr_book.data.letor import read_collection, read_svmlight
 from cfltr_book.data.letor.folders import fold_of
+from cfltr_book.theory.exact import enumerate_logs
+from cfltr_book.theory.variances import ips_variance
 from cfltr_core import checks
 from cfltr_core.clicks.other_users import CascadeUser
 from cfltr_core.clicks.simulation import sessions_for_clicks
 from cfltr_core.evaluation.estimates import Estimate
-from cfltr_core.evaluation.variances import ips_variance
 from cfltr_core.learning.convergence import (
     click_gradients,
     convergence_bound,
@@ -69,7 +70,7 @@ def rng() -> np.random.Generator:
 # Calls whose arguments a test changes by giving them again.
 simulate = partial(cf.simulate_clicks, POLICY, USER, relevance=[1, 0, 1], sessions=[3, 3], rng=rng())
 aggregate = partial(cf.aggregate_clicks, policy=POLICY, user=USER, sessions=[4, 2])
-outcomes = partial(cf.enumerate_logs, POLICY, USER, relevance=[1, 1, 1], sessions=[1, 1])
+outcomes = partial(enumerate_logs, POLICY, USER, relevance=[1, 1, 1], sessions=[1, 1])
 variance = partial(ips_variance, [1.0], [0.5], weights=[1.0], offsets=[0, 1], sessions=2)
 moment = partial(second_moment, weights=[1.0, 2.0], gradient_norms=[1.0, 1.0], counts=[1, 1], sampling="uniform")
 TWO = {"probability": [0.5, 0.5], "factor": [1.0, 1.0], "learning_rate": 0.1, "steps": 2, "n_features": 1}
@@ -247,7 +248,7 @@ ARRAYS: list[partial[object]] = [
     partial(RankWeights, ONES, cf.dcg()),
     partial(cf.aggregate_clicks, [0, 2], POLICY, user=USER, sessions=[4, 2]),
     partial(click_gradients, X, CUTS, documents=[0, 2], w=ONES),
-    partial(cf.enumerate_logs, POLICY, USER, relevance=[1, 0, 1], sessions=[1, 1]),
+    partial(enumerate_logs, POLICY, USER, relevance=[1, 0, 1], sessions=[1, 1]),
     partial(gradient_bounds, X, CUTS, documents=[0, 2]),
     partial(ips_variance, [1.0, 2.0], [0.5, 0.5], weights=[1.0, 1.0], offsets=[0, 1, 2], sessions=[1, 1]),
     partial(lengths, CUTS),
@@ -417,7 +418,7 @@ NAMED: list[tuple[str, Callable[[], object]]] = [
     ("sessions, relevance", lambda: next(outcomes(sessions=[2000, 2000]))),
     ("sessions, relevance",
      # 9 · 8 · 7 · 6 pages, and two sessions that may show the same: 3024 · 3025 / 2.
-     lambda: next(cf.enumerate_logs(cf.EpsilonGreedyPolicy(range(1, 10), [0, 9], epsilon=[1.0] * 4), USER,
+     lambda: next(enumerate_logs(cf.EpsilonGreedyPolicy(range(1, 10), [0, 9], epsilon=[1.0] * 4), USER,
                                     relevance=[1] * 9, sessions=[2]))),
 ]  # fmt: skip
 

@@ -39,7 +39,7 @@ OPERATORS = {"__call__": "", "__len__": "len"}
 
 # The rooms whose functions compute: folders, and single modules.
 COMPUTING = ("ranking", "clicks", "evaluation", "propensity", "learning", "sampling", "data.generated", "data.corpora")
-COMPUTING += ("logs.homogeneity", "logs.model_tests", "logs.movement", "logs.session_sums")
+COMPUTING += ("theory", "logs.homogeneity", "logs.model_tests", "logs.movement", "logs.session_sums")
 
 # Lines of the largest rooms, with their docstrings; a room that outgrows this wants splitting.
 LARGEST = 500

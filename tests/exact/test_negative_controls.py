@@ -7,13 +7,14 @@ import numpy as np
 import oracles
 
 import cfltr_core as cf
+from cfltr_book.theory.exact import expectation
 
 EXACT = 1e-12
 
 
 def mean_of(estimate, weights, policy, user, relevance, sessions: int = 1) -> np.ndarray:
     """The mean over all logs of an estimate by each of some weights."""
-    return cf.expectation(
+    return expectation(
         lambda log: [estimate(log, lam=lam).value for lam in weights],
         policy, user=user, relevance=relevance, sessions=[sessions],
     )  # fmt: skip
@@ -24,7 +25,7 @@ def test_dividing_by_clicks_is_biased() -> None:
     policy, user = cf.DeterministicPolicy([1, 2], [0, 2]), cf.PositionBasedUser([1.0, 0.5])
     lam = np.array([2.0, 1.0])
     (per_session,) = mean_of(cf.ips, [lam], policy, user, [1, 1])
-    per_click = cf.expectation(
+    per_click = expectation(
         lambda log: cf.ips(log, lam=lam).value * log.n_sessions / log.n_clicks,
         policy, user=user, relevance=[1, 1], sessions=[1],
     )  # fmt: skip
@@ -77,7 +78,7 @@ def test_the_wrong_examination_curve_is_biased() -> None:
     policy, user = cf.DeterministicPolicy(shown, [0, 3]), cf.PositionBasedUser(cf.power_examination(1.0))
     lam = cf.rank_weights(scores, [0, 3], metric=cf.average_rank())
     assumed = cf.PositionBasedUser(cf.power_examination(0.5)).propensity(np.array(shown))
-    found = cf.expectation(
+    found = expectation(
         lambda log: cf.ips(dataclasses.replace(log, propensity=assumed), lam=lam).value,
         policy, user=user, relevance=relevance, sessions=[1],
     )  # fmt: skip

@@ -9,6 +9,7 @@ import pytest
 from strata_logs import of_rows
 
 import cfltr_core as cf
+from cfltr_book.theory.exact import enumerate_logs
 from cfltr_core.clicks.policies import LoggingPolicy
 from cfltr_core.propensity.conditional_poisson import by_rank
 
@@ -60,7 +61,7 @@ def test_the_score_of_the_conditional_likelihood_has_mean_zero_at_the_truth(name
     np.testing.assert_allclose(mean, 0, atol=EXACT)
     assert size > 0.01, "no mean of zeros"
     package = np.zeros(3)
-    for probability, log in cf.enumerate_logs(policy, USER, relevance=RELEVANCE, sessions=[2]):
+    for probability, log in enumerate_logs(policy, USER, relevance=RELEVANCE, sessions=[2]):
         terms = by_rank(cf.display_counts(log), [1, 2, 3])
         if len(terms.column):
             package += probability * terms.likelihood(np.array(list(U.values())))[1]
@@ -121,7 +122,7 @@ def test_drift_needs_strata_by_period() -> None:
 def expected_counts(policy: LoggingPolicy, relevance: list[int], sessions: list[int]) -> tuple[np.ndarray, np.ndarray]:
     """Mean impressions and clicks at each rank, over all logs."""
     shown, clicks = np.zeros(3), np.zeros(3)
-    for p, log in cf.enumerate_logs(policy, USER, relevance=relevance, sessions=sessions):
+    for p, log in enumerate_logs(policy, USER, relevance=relevance, sessions=sessions):
         np.add.at(shown, log.rank - 1, p * log.impressions)
         np.add.at(clicks, log.rank - 1, p * log.clicks)
     return shown, clicks
@@ -172,7 +173,7 @@ def test_means_over_interventional_sets_have_the_ratio_of_examinations(name: str
     policy, _ = POLICIES[name]
     design = {"design": policy} if weighting == "design" else {}
     means = np.zeros((3, 3))
-    for p, log in cf.enumerate_logs(policy, USER, relevance=RELEVANCE, sessions=[2]):
+    for p, log in enumerate_logs(policy, USER, relevance=RELEVANCE, sessions=[2]):
         found = cf.pair_counts(cf.display_counts(log), weighting=weighting, **design).clicks  # type: ignore[arg-type]
         means[: len(found), : len(found)] += p * found
     for k, j in ((0, 1), (1, 2), (0, 2)):

@@ -8,6 +8,7 @@ import pytest
 from strata_logs import of_rows
 
 import cfltr_core as cf
+from cfltr_book.theory.exact import enumerate_logs, expectation
 from cfltr_core.propensity.trust_bias import trust_moments
 from cfltr_core.propensity.trust_curves import TrustCurve
 
@@ -28,13 +29,13 @@ def test_affine_is_unbiased_and_ips_is_not(
     policy: cf.DeterministicPolicy | cf.MixturePolicy, pages: oracles.Pages
 ) -> None:
     case = {"user": USER, "relevance": RELEVANCE, "sessions": [2]}
-    assert abs(cf.expectation(lambda log: cf.affine(log, lam=LAM, trust=USER).value, policy, **case) - RISK) <= EXACT
+    assert abs(expectation(lambda log: cf.affine(log, lam=LAM, trust=USER).value, policy, **case) - RISK) <= EXACT
     by_ips = math.fsum(
         share * LAM[d] * oracles.trusted(THETA, PLUS, MINUS, k, RELEVANCE[d]) / THETA[k - 1]
         for page, share in pages.items()
         for k, d in enumerate(page, start=1)
     )
-    assert abs(cf.expectation(lambda log: cf.ips(log, lam=LAM).value, policy, **case) - by_ips) <= EXACT
+    assert abs(expectation(lambda log: cf.ips(log, lam=LAM).value, policy, **case) - by_ips) <= EXACT
     assert abs(by_ips - RISK) > 0.1
 
 
@@ -44,7 +45,7 @@ def test_from_what_a_log_identifies_it_is_unbiased_up_to_an_affine_map() -> None
     slope, intercept = (np.array(x) for x in zip(*[(s / a, i - b * s / a) for s, i in LINES], strict=True))
     curve = TrustCurve(slope=slope, intercept=intercept, covariance=np.zeros((6, 6)), strength=9.0)
     case = {"user": USER, "relevance": RELEVANCE, "sessions": [2]}
-    found = cf.expectation(lambda log: cf.affine(log, lam=LAM, trust=curve).value, TWO_PAGES, **case)
+    found = expectation(lambda log: cf.affine(log, lam=LAM, trust=curve).value, TWO_PAGES, **case)
     assert abs(found - (a * RISK + b * math.fsum(LAM))) <= EXACT
 
 
@@ -60,7 +61,7 @@ def test_two_worlds_with_the_same_log() -> None:
     logs = [
         {(*log.document, *log.rank, *log.impressions, *log.clicks): p for p, log in worlds}
         for worlds in (
-            cf.enumerate_logs(TWO_PAGES, user, relevance=rel, sessions=[2])
+            enumerate_logs(TWO_PAGES, user, relevance=rel, sessions=[2])
             for user, rel in ((first, gamma), (second, other))
         )
     ]
@@ -74,7 +75,7 @@ def test_the_equations_of_trust_have_mean_zero_at_the_truth() -> None:
     policy = cf.MixturePolicy([ONE_PAGE, cf.DeterministicPolicy([3, 1, 2], OFFSETS)], [0.5, 0.5])
     at = np.array([*[1 / s for s, _ in LINES], *[i / s for s, i in LINES]])
     mean, plain = np.zeros(6), np.zeros(6)
-    for probability, log in cf.enumerate_logs(policy, USER, relevance=RELEVANCE, sessions=[4]):
+    for probability, log in enumerate_logs(policy, USER, relevance=RELEVANCE, sessions=[4]):
         moments = trust_moments(cf.display_counts(log), [1.0, 2.0, 0.5])
         mean += probability * moments.form @ at
         plain[:3] += probability * moments.noise * at[:3]

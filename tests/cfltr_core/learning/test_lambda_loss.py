@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cfltr_core as cf
+from cfltr_book.theory.exact import expectation
 from cfltr_core.learning import lambda_pairs
 from cfltr_core.learning.lambda_pairs import LambdaLists, Truncation, far_apart
 
@@ -187,7 +188,7 @@ def expected_loss(form: str, truncation: str, sessions: int, aware: bool = True)
         found = cf.lambda_loss(AT, POLICY.offsets, gains=gains, cutoff=2, truncation=truncation, form=form)
         return np.array([found.value, *found.gradient])
 
-    return cf.expectation(statistic, POLICY, user=USER, relevance=RELEVANT, sessions=[sessions, 1])
+    return expectation(statistic, POLICY, user=USER, relevance=RELEVANT, sessions=[sessions, 1])
 
 
 @pytest.mark.parametrize("truncation", TRUNCATIONS)
