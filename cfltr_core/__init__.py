@@ -57,7 +57,6 @@ from cfltr_core.learning.lambda_loss import click_gains as click_gains
 from cfltr_core.learning.lambda_loss import lambda_loss as lambda_loss
 from cfltr_core.learning.lambdaloss_fit import fit_lambdaloss as fit_lambdaloss
 from cfltr_core.learning.networks import two_layer as two_layer
-from cfltr_core.learning.proofs import exact_runs as exact_runs
 from cfltr_core.learning.propdcg import fit_propdcg as fit_propdcg
 from cfltr_core.learning.proprank import fit_proprank as fit_proprank
 from cfltr_core.learning.regret import evaluation_steps as evaluation_steps

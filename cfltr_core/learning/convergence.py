@@ -5,7 +5,7 @@ A log of n clicks with propensities p_i and weights w_i = 1/p_i has the objectiv
     R(w) = (1/n) Σ_i w_i f_i(w),     f_i(w) = 1 + Σ_{y ≠ d_i} max(0, 1 − ⟨w, x_{d_i} − x_y⟩),
 
 and stochastic gradients g_t = (scale of i_t) · ∇f_{i_t}(w_t).  Every mean over clicks is weighted by counts.
-:mod:`cfltr_core.learning.proofs` follows such runs along every sequence of draws.
+:mod:`cfltr_book.theory.proofs` follows such runs along every sequence of draws.
 Source: Jagerman & de Rijke 2020, §4 and §5; the sharper forms are derived in chapters 13 and 14.
 """
 

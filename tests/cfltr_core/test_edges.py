@@ -14,8 +14,8 @@ from cfltr_book import mean_interval
 from cfltr_book.data.letor import ReaderOptions
 from cfltr_book.theory import exact
 from cfltr_book.theory.exact import expectation, mean_and_variance
+from cfltr_book.theory.proofs import exact_runs, proof_steps
 from cfltr_core.learning.convergence import click_gradients, convergence_bound, gradient_bounds, second_moment
-from cfltr_core.learning.proofs import proof_steps
 from cfltr_core.learning.samplers import ClickSampler, QuerySampler
 from cfltr_core.sampling import AliasTable
 
@@ -37,7 +37,7 @@ def terms(**changes: Any) -> cf.ClickLog:
 
 def runs(probability: Any, **changes: Any) -> object:
     given = {"factor": [1.0, 1.0], "learning_rate": 0.1, "steps": 2, "n_features": 1} | changes
-    return cf.exact_runs(lambda states: np.ones((len(states), 2, 1)), probability, **given)
+    return exact_runs(lambda states: np.ones((len(states), 2, 1)), probability, **given)
 
 
 # A function of one number, the values at the edge that it takes, and those beyond that it refuses.
@@ -149,7 +149,7 @@ def test_gradients_of_another_shape_are_told() -> None:
         ((1, 2, 1), r"^gradients returned shape \(1, 2, 1\), expected \(2, 2, 1\)$"),  # of the second step
     ):
         with pytest.raises(ValueError, match=message):
-            cf.exact_runs(
+            exact_runs(
                 lambda states, shape=shape: np.ones(shape), [0.5, 0.5], factor=[1.0, 1.0], learning_rate=0.1, steps=2,
                 n_features=1,
             )  # fmt: skip
@@ -173,9 +173,9 @@ def test_the_last_number_of_outcomes_that_is_tried() -> None:
 
     many = {"learning_rate": 0.1, "steps": 1, "n_features": 1}
     n = 2_000_001
-    refuses("steps is 1: 2000001^1 sequences are", cf.exact_runs, never, np.full(n, 1 / n), factor=np.ones(n), **many)
+    refuses("steps is 1: 2000001^1 sequences are", exact_runs, never, np.full(n, 1 / n), factor=np.ones(n), **many)
     with pytest.raises(AssertionError, match="computed"):
-        cf.exact_runs(never, np.full(n - 1, 1 / (n - 1)), factor=np.ones(n - 1), **many)
+        exact_runs(never, np.full(n - 1, 1 / (n - 1)), factor=np.ones(n - 1), **many)
 
 
 def test_gradients_of_single_precision_features_are_computed_in_double() -> None:

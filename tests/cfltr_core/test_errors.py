@@ -26,6 +26,7 @@ from cfltr_book.data.corpora import units_of
 from cfltr_book.data.letor import read_collection, read_svmlight
 from cfltr_book.data.letor.folders import fold_of
 from cfltr_book.theory.exact import enumerate_logs
+from cfltr_book.theory.proofs import exact_runs, proof_steps
 from cfltr_book.theory.variances import ips_variance
 from cfltr_core import checks
 from cfltr_core.clicks.other_users import CascadeUser
@@ -40,7 +41,6 @@ from cfltr_core.learning.convergence import (
     steps_for_accuracy,
 )
 from cfltr_core.learning.lambdaloss_fit import lambda_objective
-from cfltr_core.learning.proofs import proof_steps
 from cfltr_core.learning.proprank import LinearFit
 from cfltr_core.learning.samplers import ClickSampler, QuerySampler
 from cfltr_core.learning.torch_sampler import ClickLists, torch_sampler
@@ -74,7 +74,7 @@ outcomes = partial(enumerate_logs, POLICY, USER, relevance=[1, 1, 1], sessions=[
 variance = partial(ips_variance, [1.0], [0.5], weights=[1.0], offsets=[0, 1], sessions=2)
 moment = partial(second_moment, weights=[1.0, 2.0], gradient_norms=[1.0, 1.0], counts=[1, 1], sampling="uniform")
 TWO = {"probability": [0.5, 0.5], "factor": [1.0, 1.0], "learning_rate": 0.1, "steps": 2, "n_features": 1}
-runs = partial(cf.exact_runs, lambda states: np.ones((len(states), 2, 1)), **TWO)
+runs = partial(exact_runs, lambda states: np.ones((len(states), 2, 1)), **TWO)
 train = partial(cf.train_sgd, X, SAMPLER, learning_rates=0.1, steps=3, rng=rng())
 of_log = partial(dataclasses.replace, LOG)
 

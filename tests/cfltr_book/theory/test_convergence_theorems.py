@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from cfltr_core import exact_runs
+from cfltr_book.theory.proofs import Runs, exact_runs
 from cfltr_core.learning.convergence import convergence_bound, learning_rate_for
-from cfltr_core.learning.proofs import Runs
 
 ROUNDING = 1e-9
 STEPS = 5
