@@ -50,7 +50,6 @@ from cfltr_core.learning.bounds import bound_loss as bound_loss
 from cfltr_core.learning.bounds import surrogate_ranks as surrogate_ranks
 from cfltr_core.learning.certified import certified_optimum as certified_optimum
 from cfltr_core.learning.certified import label_log as label_log
-from cfltr_core.learning.convergence import weight_summary as weight_summary
 from cfltr_core.learning.deep import AGARWAL_DEEP as AGARWAL_DEEP
 from cfltr_core.learning.deep import fit_deep as fit_deep
 from cfltr_core.learning.lambda_loss import click_gains as click_gains
@@ -65,6 +64,7 @@ from cfltr_core.learning.samplers import click_sampler as click_sampler
 from cfltr_core.learning.samplers import query_sampler as query_sampler
 from cfltr_core.learning.selection import select_C as select_C
 from cfltr_core.learning.sgd import train_sgd as train_sgd
+from cfltr_core.learning.single_clicks import weight_summary as weight_summary
 from cfltr_core.logs.health import check_log as check_log
 from cfltr_core.propensity.all_pairs import all_pairs as all_pairs
 from cfltr_core.propensity.clicks_above import clicks_above_test as clicks_above_test

@@ -1,6 +1,6 @@
 """Exact expectations over all sequences of draws of stochastic gradient descent, and the steps of its proofs.
 
-Runs, their probabilities, and both sides of every inequality in the proofs of :mod:`cfltr_core.learning.convergence`.
+Runs, their probabilities, and both sides of every inequality in the proofs of :mod:`cfltr_book.theory.convergence`.
 Source: Jagerman & de Rijke 2020, §4 and §5; the sharper forms are derived in chapters 13 and 14.
 """
 

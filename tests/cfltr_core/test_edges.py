@@ -13,10 +13,11 @@ import cfltr_core as cf
 from cfltr_book import mean_interval
 from cfltr_book.data.letor import ReaderOptions
 from cfltr_book.theory import exact
+from cfltr_book.theory.convergence import convergence_bound, second_moment
 from cfltr_book.theory.exact import expectation, mean_and_variance
 from cfltr_book.theory.proofs import exact_runs, proof_steps
-from cfltr_core.learning.convergence import click_gradients, convergence_bound, gradient_bounds, second_moment
 from cfltr_core.learning.samplers import ClickSampler, QuerySampler
+from cfltr_core.learning.single_clicks import click_gradients, gradient_bounds
 from cfltr_core.sampling import AliasTable
 
 USER = cf.PositionBasedUser([1.0, 0.5])

@@ -25,6 +25,7 @@ from cfltr_book import Run, load_corpus
 from cfltr_book.data.corpora import units_of
 from cfltr_book.data.letor import read_collection, read_svmlight
 from cfltr_book.data.letor.folders import fold_of
+from cfltr_book.theory.convergence import convergence_bound, learning_rate_for, second_moment, steps_for_accuracy
 from cfltr_book.theory.exact import enumerate_logs
 from cfltr_book.theory.proofs import exact_runs, proof_steps
 from cfltr_book.theory.variances import ips_variance
@@ -32,17 +33,10 @@ from cfltr_core import checks
 from cfltr_core.clicks.other_users import CascadeUser
 from cfltr_core.clicks.simulation import sessions_for_clicks
 from cfltr_core.evaluation.estimates import Estimate
-from cfltr_core.learning.convergence import (
-    click_gradients,
-    convergence_bound,
-    gradient_bounds,
-    learning_rate_for,
-    second_moment,
-    steps_for_accuracy,
-)
 from cfltr_core.learning.lambdaloss_fit import lambda_objective
 from cfltr_core.learning.proprank import LinearFit
 from cfltr_core.learning.samplers import ClickSampler, QuerySampler
+from cfltr_core.learning.single_clicks import click_gradients, gradient_bounds
 from cfltr_core.learning.torch_sampler import ClickLists, torch_sampler
 from cfltr_core.propensity.all_pairs import all_pairs_likelihood
 from cfltr_core.propensity.clicks_above import page_displays

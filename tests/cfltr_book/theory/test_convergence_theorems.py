@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from cfltr_book.theory.convergence import convergence_bound, learning_rate_for
 from cfltr_book.theory.proofs import Runs, exact_runs
-from cfltr_core.learning.convergence import convergence_bound, learning_rate_for
 
 ROUNDING = 1e-9
 STEPS = 5

@@ -1,4 +1,4 @@
-"""Runs of SGD along every sequence of draws, and the steps of the convergence proofs, against literal loops."""
+"""Bounds of SGD, its runs along every sequence of draws, and the steps of the proofs, against literal loops."""
 
 import math
 
@@ -6,9 +6,38 @@ import numpy as np
 import oracles
 import pytest
 
+from cfltr_book.theory.convergence import convergence_bound, learning_rate_for, second_moment, steps_for_accuracy
 from cfltr_book.theory.proofs import Runs, exact_runs, proof_steps
 
 EXACT = 1e-12
+
+
+@pytest.mark.oracle("convergence.convergence_bound", "convergence.learning_rate_for", "convergence.steps_for_accuracy")
+def test_bounds_are_their_formulas() -> None:
+    b, g, m, steps = 2.0, 3.0, 7.0, 50
+    alpha = learning_rate_for(b, g, weight=m, steps=steps)
+    bound = float(convergence_bound(b, g, weight=m, steps=steps))
+    assert math.isclose(bound, oracles.bound_of_theorem(b, g, m, steps, alpha), rel_tol=EXACT)
+    # This learning rate makes the right-hand side of Eq. 16 as small as it can be.
+    assert all(oracles.bound_of_theorem(b, g, m, steps, alpha * k) > bound for k in (0.9, 1.1))
+    np.testing.assert_allclose(convergence_bound(b, g, weight=m, steps=[1, 4, 100]), [42.0, 21.0, 4.2], rtol=EXACT)
+    assert math.isclose(steps_for_accuracy(b, g, weight=m, accuracy=bound), steps, rel_tol=EXACT)
+
+
+@pytest.mark.oracle("convergence.second_moment")
+def test_second_moments_and_their_difference() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        w, norms, counts = 1 / rng.uniform(0.05, 1, 6), rng.uniform(0, 3, 6), rng.integers(0, 5, 6)
+        counts[0] += 1
+        uniform, weighted, covariance = oracles.second_moments(w.tolist(), norms.tolist(), counts.tolist())
+        found = [second_moment(w, norms, counts=counts, sampling=kind) for kind in ("uniform", "weighted")]
+        np.testing.assert_allclose(found, (uniform, weighted), rtol=EXACT)
+        assert math.isclose(found[1] - found[0], -covariance, rel_tol=1e-10, abs_tol=1e-10)
+    counterexample = [
+        second_moment([1, 10], np.sqrt([100, 0.5]), counts=[1, 1], sampling=kind) for kind in ("uniform", "weighted")
+    ]
+    np.testing.assert_allclose(counterexample, [75.0, 288.75], rtol=EXACT)
 
 
 def small_problem(seed: int, n: int = 3, d: int = 2):

@@ -10,15 +10,8 @@ import pytest
 from ragged_logs import CLICKS, DOCUMENT, OFFSETS, PROPENSITY, clicks_in
 
 from cfltr_core import click_sampler, weight_summary
-from cfltr_core.learning.convergence import (
-    click_gradients,
-    convergence_bound,
-    gradient_bounds,
-    learning_rate_for,
-    second_moment,
-    steps_for_accuracy,
-)
 from cfltr_core.learning.samplers import ClickSampler
+from cfltr_core.learning.single_clicks import click_gradients, gradient_bounds
 from cfltr_core.sampling import AliasTable, Deck, term_draws
 
 EXACT = 1e-12
@@ -36,7 +29,7 @@ RAGGED_WEIGHTS = [
 ]
 
 
-@pytest.mark.oracle("convergence.weight_summary")
+@pytest.mark.oracle("single_clicks.weight_summary")
 def test_weight_summary() -> None:
     found = weight_summary(LOG)
     mean, rms, largest = oracles.weight_constants(CLICKS, PROPENSITY)
@@ -45,35 +38,7 @@ def test_weight_summary() -> None:
     assert found.mean < found.rms < found.maximum
 
 
-@pytest.mark.oracle("convergence.convergence_bound", "convergence.learning_rate_for", "convergence.steps_for_accuracy")
-def test_bounds_are_their_formulas() -> None:
-    b, g, m, steps = 2.0, 3.0, 7.0, 50
-    alpha = learning_rate_for(b, g, weight=m, steps=steps)
-    bound = float(convergence_bound(b, g, weight=m, steps=steps))
-    assert math.isclose(bound, oracles.bound_of_theorem(b, g, m, steps, alpha), rel_tol=EXACT)
-    # This learning rate makes the right-hand side of Eq. 16 as small as it can be.
-    assert all(oracles.bound_of_theorem(b, g, m, steps, alpha * k) > bound for k in (0.9, 1.1))
-    np.testing.assert_allclose(convergence_bound(b, g, weight=m, steps=[1, 4, 100]), [42.0, 21.0, 4.2], rtol=EXACT)
-    assert math.isclose(steps_for_accuracy(b, g, weight=m, accuracy=bound), steps, rel_tol=EXACT)
-
-
-@pytest.mark.oracle("convergence.second_moment")
-def test_second_moments_and_their_difference() -> None:
-    rng = np.random.default_rng(4)
-    for _ in range(20):
-        w, norms, counts = 1 / rng.uniform(0.05, 1, 6), rng.uniform(0, 3, 6), rng.integers(0, 5, 6)
-        counts[0] += 1
-        uniform, weighted, covariance = oracles.second_moments(w.tolist(), norms.tolist(), counts.tolist())
-        found = [second_moment(w, norms, counts=counts, sampling=kind) for kind in ("uniform", "weighted")]
-        np.testing.assert_allclose(found, (uniform, weighted), rtol=EXACT)
-        assert math.isclose(found[1] - found[0], -covariance, rel_tol=1e-10, abs_tol=1e-10)
-    counterexample = [
-        second_moment([1, 10], np.sqrt([100, 0.5]), counts=[1, 1], sampling=kind) for kind in ("uniform", "weighted")
-    ]
-    np.testing.assert_allclose(counterexample, [75.0, 288.75], rtol=EXACT)
-
-
-@pytest.mark.oracle("convergence.click_gradients", "convergence.gradient_bounds")
+@pytest.mark.oracle("single_clicks.click_gradients", "single_clicks.gradient_bounds")
 def test_gradients_of_single_clicks() -> None:
     rng = np.random.default_rng(5)
     bounds = gradient_bounds(X, OFFSETS, documents=DOCUMENT)
