@@ -58,8 +58,6 @@ from cfltr_core.learning.lambdaloss_fit import fit_lambdaloss as fit_lambdaloss
 from cfltr_core.learning.networks import two_layer as two_layer
 from cfltr_core.learning.propdcg import fit_propdcg as fit_propdcg
 from cfltr_core.learning.proprank import fit_proprank as fit_proprank
-from cfltr_core.learning.regret import evaluation_steps as evaluation_steps
-from cfltr_core.learning.regret import regret as regret
 from cfltr_core.learning.samplers import click_sampler as click_sampler
 from cfltr_core.learning.samplers import query_sampler as query_sampler
 from cfltr_core.learning.selection import select_C as select_C

@@ -1,1 +1,1 @@
-"""What the proofs of the chapters are checked with: exact laws by enumeration and by formula, and their bounds."""
+"""What the proofs and simulations of the chapters are checked with: exact laws by enumeration, bounds, regret."""

@@ -234,5 +234,10 @@ def test_classes_that_users_hold_are_found() -> None:
     assert {"ClickLog", "Estimate", "LinearFit", "CCPFit", "AliasTable", "Corpus", "Scale", "ReaderOptions"} <= set(
         CLASSES
     )
-    assert {"Estimate.interval", "LinearFit.decision_function", "MixturePolicy.sample", "Regret.average"} <= set(MEMBERS)
+    assert {
+        "Estimate.interval",
+        "LinearFit.decision_function",
+        "MixturePolicy.sample",
+        "CertifiedOptimum.floor",
+    } <= set(MEMBERS)
     assert MEMBERS["MixturePolicy.exposure"][3].__name__ == "LoggingPolicy"

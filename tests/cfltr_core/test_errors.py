@@ -28,6 +28,7 @@ from cfltr_book.data.letor.folders import fold_of
 from cfltr_book.theory.convergence import convergence_bound, learning_rate_for, second_moment, steps_for_accuracy
 from cfltr_book.theory.exact import enumerate_logs
 from cfltr_book.theory.proofs import exact_runs, proof_steps
+from cfltr_book.theory.regret import evaluation_steps, regret
 from cfltr_book.theory.variances import ips_variance
 from cfltr_core import checks
 from cfltr_core.clicks.other_users import CascadeUser
@@ -116,7 +117,7 @@ GOOD: list[partial[object]] = [
     partial(cf.decide, LAM, LAM, log=LOG, shares=cf.DisplayShares.of_log(LOG), smallest=0.1, user=USER, level=0.9,
             cutoff=2),
     partial(cf.doubly_robust, LOG, LAM, guess=[0.5] * 3, shares=cf.DisplayShares.of_log(LOG), user=USER, cap=2.0),
-    partial(cf.evaluation_steps, 100, batch=2, epochs=1, every=10),
+    partial(evaluation_steps, 100, batch=2, epochs=1, every=10),
     partial(cf.expectation_maximisation, MOVED, iterations=1, tolerance=0.0),
     partial(cf.fit_lambdaloss, X, LOG, cutoff=1, truncation="both", form="linear", sigma=1.0, weight_decay=0.0,
             batch_documents=5, epochs=1),
@@ -173,8 +174,8 @@ GOOD: list[partial[object]] = [
     partial(cf.surrogate_ranks, ONES, CUTS, documents=[0], surrogate="hinge", sigma=1.0, smoothing=0.5),
     partial(cf.train_sgd, X, SAMPLER, learning_rates=0.1, steps=1, rng=rng(), batch=1, runs=1, optimizer="sgd"),
     partial(cf.two_layer, 2, 2, activation="tanh"),
-    partial(cf.regret, PATH, DATA, **OPTIMA, iterate="last", cutoff=2),
-    partial(cf.regret(PATH, DATA, **OPTIMA).average, "total"),
+    partial(regret, PATH, DATA, **OPTIMA, iterate="last", cutoff=2),
+    partial(regret(PATH, DATA, **OPTIMA).average, "total"),
     partial(BEST.floor, 1.0),
     partial(torch_sampler, SAMPLER, steps=1, batch=1),
 ]  # fmt: skip
@@ -346,9 +347,9 @@ NAMED: list[tuple[str, Callable[[], object]]] = [
     ("strengths", partial(cf.certified_optimum, X, LOG, strengths=[10.0, 1.0])),
     ("seed", partial(torch_sampler, SAMPLER, steps=1, seed=-1)),
     ("data", lambda: cf.label_log(cf.RankingData(X, [0, 0, 0], offsets=CUTS))),
-    ("path", partial(cf.regret, PATH, cf.RankingData(X[:, :2], [0, 1, 2], offsets=CUTS), **OPTIMA)),
-    *((name, partial(cf.regret, PATH, DATA, **OPTIMA | {name: NARROWEST})) for name in OPTIMA),
-    ("steps", lambda: cf.regret(train(record=[0]), DATA, **OPTIMA).average()),
+    ("path", partial(regret, PATH, cf.RankingData(X[:, :2], [0, 1, 2], offsets=CUTS), **OPTIMA)),
+    *((name, partial(regret, PATH, DATA, **OPTIMA | {name: NARROWEST})) for name in OPTIMA),
+    ("steps", lambda: regret(train(record=[0]), DATA, **OPTIMA).average()),
     *(("scores", partial(cf.lambda_loss, scores, CUTS, gains=ONES, sigma=sigma))
       for scores, sigma in (([1.7e308, -1.7e308, 0.0], 1.0), ([1e308, 0.0, 0.0], 10.0))),
     *(("log", partial(learn, log=SILENT)) for learn in (
