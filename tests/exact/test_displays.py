@@ -211,18 +211,6 @@ def test_expectations(name: str, curve: str, noise: tuple[float, float], session
             assert value == pytest.approx(expected, abs=EXACT)
 
 
-def test_without_randomisation_the_two_estimates_are_one() -> None:
-    """The negative control: same value in every log, and both miss what is never shown."""
-    policy, _ = POLICIES["deterministic"]()
-    exposure, (lam, literal) = policy.exposure(USER), JUDGED[0]
-    mean = 0.0
-    for probability, log in enumerate_logs(policy, USER, relevance=RELEVANCE, sessions=[2, 1]):
-        assert cf.ips(cf.policy_aware(log, exposure), lam).value == cf.ips(log, lam).value
-        mean += probability * cf.ips(log, lam).value
-    risk = math.fsum(n * v * y for n, v, y in zip([2, 2, 2, 2, 1], literal, RELEVANCE, strict=True)) / 3
-    assert abs(mean - risk) > 0.2
-
-
 @pytest.mark.oracle("exact.enumerate_logs")
 @pytest.mark.parametrize(
     ("name", "sessions"),
