@@ -1,7 +1,6 @@
 """Where propensities come from: clicks equal to their means, and how often intervals of random logs cover."""
 
-from collections.abc import Callable, Sequence
-from itertools import product
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -82,35 +81,3 @@ def test_intervals_with_the_weights_of_the_design_cover_too() -> None:
         found.append(np.abs(fit.log_ratio - np.log(curve))[1:] < 1.959964 * fit.standard_error[1:])
     covered = np.mean(found, axis=0)
     assert (np.abs(covered - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 200)).all(), covered
-
-
-def test_naive_intervals_do_not(logs: list[cf.DisplayCounts]) -> None:
-    curves = [cf.click_rates(counts) for counts in logs[:100]]
-    covered = [abs(curve.log_ratio[3] - np.log(0.2)) < 1.96 * curve.standard_error[3] for curve in curves]
-    assert np.mean(covered) < 0.5
-
-
-def share_of_rejections(logs: list[cf.DisplayCounts], half: Callable[[cf.DisplayCounts], np.ndarray]) -> float:
-    return float(np.mean([cf.same_curve(counts, half(counts)).p_value < 0.05 for counts in logs]))
-
-
-def trusting(seed: int, trust: float) -> cf.DisplayCounts:
-    """Documents at ranks 1, 2 and 3 of two kinds, even ones relevant; ε₋ = .1 + ``trust``/k on the others."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for document, k in product(range(120), (1, 2, 3)):
-        attraction = 0.8 if document % 2 == 0 else 0.1 + trust / k
-        n = int(rng.poisson(60)) + 1
-        rows.append((document // 2, document, k, n, int(rng.binomial(n, CURVE[k - 1] * attraction))))
-    return of_rows(rows)
-
-
-def test_the_test_of_the_position_model_has_its_size_and_finds_trust(logs: list[cf.DisplayCounts]) -> None:
-    """5 % of 300 logs, give or take four times 1.3 %; and most of the logs of trusting users."""
-    size = share_of_rejections(logs, lambda counts: counts.document % 2 == 0)
-    assert abs(size - 0.05) < 4 * np.sqrt(0.05 * 0.95 / len(logs))
-    mild = [trusting(seed, trust=0.2) for seed in range(40)]
-    assert share_of_rejections(mild, lambda counts: counts.document % 2 == 0) > 0.8
-    # Halves that do not differ in relevance cannot tell: both show the same wrong curve.
-    chance = np.sqrt(0.05 * 0.95 / len(mild))
-    assert abs(share_of_rejections(mild, lambda counts: counts.document % 4 < 2) - 0.05) < 4 * chance

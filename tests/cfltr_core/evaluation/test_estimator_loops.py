@@ -97,12 +97,6 @@ def test_interval(value: float, spread: float, level: float) -> None:
     np.testing.assert_allclose(found, oracles.normal_interval(value, spread, level), rtol=0, atol=1e-12)
 
 
-def test_interval_has_95_per_cent_unless_told() -> None:
-    low, high = Estimate(1.0, 2.0, 10, 5).interval()
-    assert abs(low - (1.0 - 2.0 * 1.959963984540054)) <= 1e-12
-    assert abs(high - (1.0 + 2.0 * 1.959963984540054)) <= 1e-12
-
-
 TRUSTED, PLUS, MINUS = [1.0, 0.5, 0.3], [0.9, 0.8, 0.8], [0.5, 0.3, 0.1]
 TRUSTING = TrustUser(TRUSTED, epsilon_plus=PLUS, epsilon_minus=MINUS)
 
