@@ -48,10 +48,6 @@ def test_gradients_of_single_clicks() -> None:
         wanted = [oracles.hinge_gradient(X.tolist(), OFFSETS, d, w.tolist()) for d in DOCUMENT]
         np.testing.assert_allclose(found, wanted, rtol=EXACT, atol=EXACT)
         assert np.all(np.linalg.norm(found, axis=1) <= bounds + EXACT)
-        for u in rng.normal(size=(5, 6)):  # it is a subgradient: f(u) ≥ f(w) + ⟨u − w, ∇f(w)⟩
-            for d, g in zip(DOCUMENT, found, strict=True):
-                at_w, at_u = (oracles.hinge_risk(X.tolist(), OFFSETS, d, v.tolist()) for v in (w, u))
-                assert at_u >= at_w + g @ (u - w) - 1e-9
 
 
 @pytest.mark.oracle("sampling.AliasTable.build", "sampling.AliasTable.probabilities")
