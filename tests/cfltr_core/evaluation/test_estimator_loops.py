@@ -130,6 +130,12 @@ def test_affine(problem: Counts, unit: str, seed: int) -> None:
     curve = TrustCurve(slope=slope, intercept=intercept, covariance=np.full((6, 6), np.nan), strength=1.0)
     same = affine(log, trust=curve, lam=lam, unit=unit)
     np.testing.assert_array_equal([same.value, same.standard_error], [found.value, found.standard_error])
+    # What a log identifies: relevance is the click probability at rank 1, where the slope is 1 and the intercept 0.
+    a, b = slope[0], intercept[0]
+    curve = TrustCurve(slope=slope / a, intercept=intercept - b * slope / a, covariance=np.zeros((6, 6)), strength=1.0)
+    mapped = affine(log, trust=curve, lam=lam, unit=unit)
+    shown = math.fsum(v * w for v, w in zip(lam[log.document], log.impressions, strict=True)) / n
+    np.testing.assert_allclose(mapped.value, a * found.value + b * shown, rtol=1e-9, atol=1e-9)
 
 
 def test_what_is_refused() -> None:
