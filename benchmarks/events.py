@@ -3,12 +3,16 @@
     python -m benchmarks.events                       # 10⁸ rows, and 10⁷ against pandas
     python -m benchmarks.events --rows 10000000       # fewer
     python -m benchmarks.events --tables 100000       # damaged tables only
+    python -m benchmarks.events --judge               # 10⁸ rows: counts, health, curve and decision
     python -m benchmarks.events --cost 100000 1000000 10000000 100000000   # points of the cost model, kept
 
 A generated log of a shop, ten documents a page, three rankers, four periods, is written to Parquet in pieces, in a
 temporary folder that is removed in the end.  Each reading runs in a process of its own, whose largest memory is
 reported.  pandas is given the first tenth; once it counts only, once it makes the same checks.  Counts are compared.
 Spark reads the same tenth in local mode, where pyspark and Java are installed (never by ``make setup``).
+
+With ``--judge`` the whole of chapter 16's way is timed instead: counts, the health report, a curve, and a decision
+between two of the rankers.
 
 The points of the cost model are written to ``benchmarks/measured/events.csv``, with the machine in a JSON beside it.
 The page *At the papers' size* fits its model to them; they are never compared.  Measure on a machine that is idle.
@@ -37,6 +41,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+import cfltr_core as cf
 from cfltr_core import read_events
 from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.event_parts import FIRST, PRIME, SECOND
@@ -62,8 +67,8 @@ def write_log(folder: Path, n_rows: int) -> list[Path]:
         n = min(PIECE, n_pages - first)
         query, ranker = rng.integers(0, QUERIES, n), rng.integers(0, RANKERS, n)
         period = (first + np.arange(n)) * PERIODS // n_pages
-        # Each ranker has its own order of the candidates of a query, and changes it from period to period.
-        place = (np.arange(PLACES) * 3 + (ranker * 5 + period + query)[:, None]) % CANDIDATES
+        # Each ranker begins a place later than the one before, which links all ranks, and moves from period to period.
+        place = (np.arange(PLACES) * 3 + (ranker * 3 + period + query)[:, None]) % CANDIDATES
         clicked = rng.random((n, PLACES)) < (0.1 + 0.4 * (place % 3 == 0)) / np.arange(1, PLACES + 1)
         frame = pd.DataFrame(
             {
@@ -126,6 +131,34 @@ def read(method: str, paths: list[Path]) -> pd.DataFrame:
         table = ibis.pyspark.connect(session).table("events")
         return counts_of(read_events(table, candidates()))
     return counts_of(read_events([str(path) for path in paths], candidates()))
+
+
+def judge(paths: list[Path]) -> dict[str, float]:
+    """Processor seconds of each step from rows to a decision."""
+    source, rows, spent = [str(path) for path in paths], candidates(), {}
+    begun = time.process_time()
+
+    def lap(step: str) -> None:
+        nonlocal begun
+        spent[step] = round(time.process_time() - begun, 1)
+        begun = time.process_time()
+
+    events = read_events(source, rows)
+    lap("counts")
+    report = cf.check_log(events, source, rng=np.random.default_rng(0))
+    lap("health")
+    curve = cf.conditional_poisson(cf.display_counts(events.part("train")))
+    lap("curve")
+    # Two of the rankers of the last period, of which the new one has what is wanted at rank 1 more often.
+    shift = (rows["query"] + PERIODS - 1).to_numpy()
+    place = (rows["feature"].to_numpy() - shift) * pow(3, -1, CANDIDATES) % CANDIDATES
+    new, old = (
+        cf.rank_weights(-((place - ranker) % CANDIDATES), events.offsets, metric=cf.dcg(PLACES)) for ranker in (1, 0)
+    )
+    decision = cf.decide(new, old, log=events.part("test"), shares=events, curve=curve, smallest=0.01)
+    lap("decision")
+    print(report, decision, sep="\n", file=sys.stderr)
+    return spent
 
 
 def alone(method: str, paths: list[Path], out: Path) -> dict[str, float]:
@@ -240,19 +273,25 @@ def main() -> None:
     parser.add_argument("--tables", type=int, default=0)
     parser.add_argument("--cost", type=int, nargs="+", metavar="ROWS")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--judge", action="store_true")
     parser.add_argument("--method", help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("paths", nargs="*", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.method:
         start = time.perf_counter()
-        counts = read(options.method, options.paths)
+        steps = judge(options.paths) if options.method == "judge" else {}
+        counts = pd.DataFrame() if steps else read(options.method, options.paths)
         used = resource.getrusage(resource.RUSAGE_SELF)
         took = {"seconds": time.perf_counter() - start, "cpu": used.ru_utime + used.ru_stime}
         counts.to_parquet(options.out, index=False)
-        print(json.dumps({**took, "MiB": used.ru_maxrss / 1024}))
+        print(json.dumps({**steps, **took, "MiB": used.ru_maxrss / 1024}))
     elif options.cost:
         measure_cost(options.cost, options.repeats)
+    elif options.judge:
+        with tempfile.TemporaryDirectory(prefix="cfltr-bench-") as name:
+            paths = write_log(Path(name), options.rows)
+            print(f"{options.rows:,} rows, processor seconds by step:", alone("judge", paths, Path(name) / "counts"))
     elif options.tables:
         damaged(options.tables)
     else:

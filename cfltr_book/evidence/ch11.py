@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 import cfltr_core as cf
 from cfltr_book import Run
 from cfltr_book.evidence import measures
-from cfltr_book.experiments.ch11 import COUNTS, JUDGED, LEARNT, SHARES, prices
+from cfltr_book.experiments.ch11 import COUNTS, JUDGED, LEARNT, SHARES, TESTED, ab_tests, prices
 from cfltr_book.theory.exact import enumerate_logs, expectation, mean_and_variance
 from cfltr_core.checks import BoolArray, FloatArray
 from cfltr_core.clicks.policies import LoggingPolicy
@@ -324,6 +324,31 @@ def sessions_by_share(run: Run) -> Arrays:
 def plan_from_a_guess(run: Run) -> Arrays:
     """The standard error after the planned sessions over the one asked for, in the mean over shares."""
     return {"values": _of_shares(run, "reached").mean(axis=1)}
+
+
+@measures("B-plan-of-a-test", section="rule")
+def plan_of_a_test(run: Run) -> Arrays:
+    """The standard error after the planned sessions of an A/B test over the one asked for."""
+    return {"values": np.asarray(ab_tests(run).sort_values("seed")["reached"], dtype=np.float64)}
+
+
+def _covered(run: Run, *, place: bool) -> Arrays:
+    """The share of intervals that hold the true lead, seed by seed, in the mean over both kinds of wanted documents."""
+    frame = run.table(TESTED)
+    rows = frame[frame["place"] == place]
+    return {"values": np.asarray(rows.groupby("seed")["covered"].mean(), dtype=np.float64)}
+
+
+@measures("B-halves-cover", section="rule")
+def halves_cover(run: Run) -> Arrays:
+    """Intervals from both halves of an A/B test."""
+    return _covered(run, place=False)
+
+
+@measures("B-place-covers", section="rule")
+def place_covers(run: Run) -> Arrays:
+    """Intervals from a random last place."""
+    return _covered(run, place=True)
 
 
 def _gained(run: Run, arm: str, epsilon: float, *, sold_out: bool = False) -> FloatArray:

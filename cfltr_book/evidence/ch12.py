@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import permutations, product
 from typing import Any
 
@@ -11,16 +11,19 @@ import numpy as np
 import cfltr_core as cf
 from cfltr_book import Run
 from cfltr_book.evidence import measures
+from cfltr_book.experiments import learners
 from cfltr_book.experiments.ch12 import BY_LOSS, LEARNT_FROM, MANY, MORE_QUERIES, table
 from cfltr_book.theory.exact import expectation
 from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.policies import LoggingPolicy
+from cfltr_core.learning.lambda_pairs import LambdaLoss
 
 Arrays = Mapping[str, FloatArray]
 
-# A cut-off and a truncation of the pairs; without a cut-off the truncation plays no part.
+# A cut-off and a rule for the pairs; without a cut-off the rule plays no part.
 WAYS: list[tuple[int | None, Any]] = [(None, "both")]
 WAYS += [(cut, way) for cut in range(1, 7) for way in ("at_least_one", "both", "beyond")]
+WAYS += [(cut, "within") for cut in range(1, 7)]
 # A, B, C, D in the deployed order, all but B relevant, behind pages of three that can show each of them.
 CUTS, BEST, RELEVANT = np.array([0, 4]), np.array([1, 2, 3, 4]), np.array([1.0, 0.0, 1.0, 1.0])
 THETA = [1, 1 / 2, 1 / 3]
@@ -46,6 +49,10 @@ def pair_weight(i: int, j: int, cut: int | None = None, way: str = "at_least_one
         return step
     if way == "beyond":
         return step / float(1 - discount(worse))
+    if way == "within" and abs(i - j) >= cut:
+        return float(discount(cut)) if abs(i - j) == cut else 0.0
+    if way == "within":
+        return step
     return step if way == "at_least_one" and min(i, j) <= cut else 0.0
 
 
@@ -53,7 +60,15 @@ def stated(r: int, cut: int | None = None, way: str = "at_least_one") -> float:
     """What the theorem says that a document costs at a rank."""
     if cut is None or r <= cut:
         return float(1 - discount(r))
-    return {"at_least_one": float(discount(r - cut) - discount(r)), "both": 0.0, "beyond": 1.0}[way]
+    at_least_one = float(discount(r - cut) - discount(r))
+    return {"at_least_one": at_least_one, "both": 0.0, "beyond": 1.0, "within": 1.0}[way]
+
+
+def loss_by(s: FloatArray, gains: FloatArray, cut: int | None, way: Any) -> LambdaLoss:
+    """The loss of one list by a cut-off and a rule; pairs within some ranks are no truncation of the package."""
+    if way == "within" and cut is not None:
+        return learners.within(np.array([0, len(s)]), gains, cut).loss(s)
+    return cf.lambda_loss(s, [0, len(s)], gains=gains, cutoff=cut, truncation=way)
 
 
 def _gains(rng: np.random.Generator, n: int = 6) -> FloatArray:
@@ -62,13 +77,7 @@ def _gains(rng: np.random.Generator, n: int = 6) -> FloatArray:
 
 @measures("B-lambdaloss-metric", section="bounds")
 def lambdaloss_metric(run: Run) -> Arrays:
-    """Steps 1 and 2: the weights of the pairs above, for all rankings of six documents.
-
-    The pairs within k ranks are checked by the way: they have what *beyond* has in all.
-    """
-    for k, r in product(range(1, 7), range(1, 7)):
-        steps = [discount(m) - (discount(m + 1) if m < k else 0) for m in range(1, min(r - 1, k) + 1)]
-        assert abs(sum(steps) - stated(r, k, "beyond")) < 1e-12
+    """Steps 1 and 2: the weights of the pairs above, for all rankings of six documents."""
     gains, left, right = _gains(run.rng(run.seed, 1200)), [], []
     for (cut, way), order in product(WAYS, permutations(range(1, 7))):
         left.append(gains @ [sum(pair_weight(r, j, cut, way) for j in range(1, r)) for r in order])
@@ -85,7 +94,7 @@ def lambdaloss_bound(run: Run) -> Arrays:
         s = spread * rng.normal(size=6)
         place = cf.ranks(s, [0, 6]).astype(int)
         lower.append(gains @ [stated(r, cut, way) for r in place])
-        upper.append(cf.lambda_loss(s, [0, 6], gains=gains, cutoff=cut, truncation=way).value)
+        upper.append(loss_by(s, gains, cut, way).value)
     return {"lower": np.array(lower), "upper": np.array(upper)}
 
 
@@ -103,19 +112,28 @@ def lambdaloss_frozen(run: Run) -> Arrays:
     return {"lower": np.array(missed), "upper": np.array(claimed) / np.log(2)}
 
 
-def _parts(s: FloatArray, gains: FloatArray, form: Any = "linear") -> FloatArray:
-    """Value and slopes without a truncation, and with each of the three."""
-    ways: list[tuple[int | None, Any]] = [(None, "both"), (2, "at_least_one"), (2, "both"), (2, "beyond")]
-    made = [cf.lambda_loss(s, CUTS, gains=gains, cutoff=cut, truncation=way, form=form) for cut, way in ways]
+def _parts(s: FloatArray, gains: FloatArray) -> FloatArray:
+    """Value and slopes by each of the five rules."""
+    made = [loss_by(s, gains, cut, way) for cut, way in WAYS if cut in (None, 2)]
     return np.concatenate([[loss.value, *loss.gradient] for loss in made])
 
 
-def _expected(policy: LoggingPolicy, user: cf.PositionBasedUser, s: FloatArray, form: Any = "linear") -> FloatArray:
+def _difference(s: FloatArray, gains: FloatArray) -> FloatArray:
+    """The value of the difference form."""
+    return np.array([cf.lambda_loss(s, CUTS, gains=gains, form="difference").value])
+
+
+def _expected(
+    policy: LoggingPolicy,
+    user: cf.PositionBasedUser,
+    s: FloatArray,
+    of: Callable[[FloatArray, FloatArray], FloatArray] = _parts,
+) -> FloatArray:
     """The exact mean over every page and every click of one session."""
     p = policy.exposure(user)
 
     def seen(log: cf.ClickLog) -> FloatArray:
-        return _parts(s, cf.click_gains(cf.policy_aware(log, p)), form)
+        return of(s, cf.click_gains(cf.policy_aware(log, p)))
 
     return np.asarray(expectation(seen, policy, user=user, relevance=RELEVANT, sessions=[1]))
 
@@ -140,8 +158,8 @@ def lambdaloss_difference(run: Run) -> Arrays:
     """Step 5: the difference form from one session, and what labels give, a twentieth more."""
     scores = [s for _, s in _tried(run)]
     return {
-        "lower": np.array([1.05 * _parts(s, RELEVANT, "difference")[0] for s in scores]),
-        "upper": np.array([_expected(COVERING[0], SHOPPER, s, "difference")[0] for s in scores]),
+        "lower": np.array([1.05 * _difference(s, RELEVANT)[0] for s in scores]),
+        "upper": np.array([_expected(COVERING[0], SHOPPER, s, _difference)[0] for s in scores]),
     }
 
 

@@ -89,10 +89,10 @@ def _column(frame: pd.DataFrame, column: str, **where: str) -> FloatArray:
     return np.asarray(frame[column], dtype=np.float64)
 
 
-@measures("B-unseen-falls-short", section="backtest")
-def unseen_falls_short(run: Run) -> Arrays:
-    """The rival's true gain and what production's log, shuffled within the page, makes of it, shop by shop."""
-    where = {"log": "shuffles within the page"}
+@measures("B-hidden-falls-short", section="backtest")
+def hidden_falls_short(run: Run) -> Arrays:
+    """The rival's true gain and what a log without its sessions makes of it, shop by shop."""
+    where = {"log": "without the rival's sessions"}
     return {name: _column(backtest(run), of, **where) for name, of in (("larger", "truth"), ("smaller", "difference"))}
 
 
@@ -101,13 +101,6 @@ def shown_rival(run: Run) -> Arrays:
     """The same with the rival's own sessions in the log."""
     where = {"log": "with the rival's sessions"}
     return {name: _column(backtest(run), of, **where) for name, of in (("left", "difference"), ("right", "truth"))}
-
-
-@measures("B-unseen-interval-holds", section="backtest")
-def unseen_interval_holds(run: Run) -> Arrays:
-    """The share of the three kinds of log whose interval holds the true gain, shop by shop."""
-    frame = backtest(run).query("log != 'A/B test'")
-    return {"values": (frame["truth"].between(frame["low"], frame["high"]).groupby(frame["seed"]).mean()).to_numpy()}
 
 
 @measures("B-memory-by-session", section="learn")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -140,14 +141,46 @@ def variance_of_a_session(w: World, epsilon: float) -> float:
     return float(within.mean() + mean.var())
 
 
-def variance_of_ab_test(w: World) -> float:
-    """The same where half of the sessions see the page of the deployed ranker, and the others that of the new one."""
-    shown = [np.where(r <= K, USER.propensity(np.minimum(r, K)), 0.0) for r in (w.rank, w.proposed)]
-    p = np.mean(shown, axis=0)
-    counts = np.divide(w.change, p, out=np.zeros(len(p)), where=p > 0)
-    clicked = np.array(shown) * w.relevance
-    means = [cf.segment_sum(chance * counts, w.queries.offsets) for chance in clicked]
-    return float((clicked * (1 - clicked) * counts**2).sum() / (2 * w.queries.n_queries) + np.var(means))
+def halves(w: World) -> list[cf.DeterministicPolicy]:
+    """The pages of an A/B test: that of the deployed ranker, and that of the new one."""
+    offsets = w.queries.offsets
+    return [cf.DeterministicPolicy(np.where(rank <= K, rank, 0), offsets) for rank in (w.rank, w.proposed)]
+
+
+def what_a_click_adds(w: World, exposure: FloatArray) -> FloatArray:
+    """The change of each document over its exposure: what a click adds to the lead of the new ranker."""
+    return np.divide(w.change, exposure, out=np.zeros(len(exposure)), where=exposure > 0)
+
+
+def variance_of_half(page: LoggingPolicy, wanted: FloatArray, adds: FloatArray) -> float:
+    """The variance of what the clicks of one session on this page add: within queries, and between them.
+
+    Wanted is a document as often as ``wanted`` says, which may be a guess.
+    """
+    chance = page.exposure(USER) * wanted
+    means = cf.segment_sum(chance * adds, page.offsets)
+    return float(cf.segment_sum(chance * (1 - chance) * adds**2, page.offsets).mean() + means.var())
+
+
+def variance_of_ab_test(w: World, wanted: FloatArray) -> float:
+    """What the variance of the lead takes of a session of an A/B test, whose halves are read by themselves."""
+    pages = halves(w)
+    adds = what_a_click_adds(w, np.mean([page.exposure(USER) for page in pages], axis=0))
+    return float(np.mean([variance_of_half(page, wanted, adds) for page in pages]))
+
+
+def by_clicks_alone(w: World) -> float:
+    """How many sessions more it takes if both halves are compared by their clicks, for a lead in as many errors."""
+    pages, one = halves(w), np.ones(len(w.rank))
+    shown = [page.exposure(USER) for page in pages]
+    clicks = 2 * sum(variance_of_half(page, w.relevance, one) for page in pages) / w.per_query(shown[1] - shown[0]) ** 2
+    return clicks / (variance_of_ab_test(w, w.relevance) / w.per_query(w.change) ** 2)
+
+
+def guesses(run: book.Run, w: World, wanted: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """What an ordinary log of the deployed page lets one guess of relevance."""
+    log = run.simulate(w.policy(0.0), USER, relevance=wanted, rng=rng, n_sessions=ORDINARY)
+    return cf.cross_fitted(w.queries.features, log, user=USER)
 
 
 def planned(w: World, guess: FloatArray, epsilon: float) -> float:
@@ -167,8 +200,7 @@ def prices(run: book.Run) -> pd.DataFrame:
 
     def priced(seed: int, rng: np.random.Generator) -> list[list[float]]:
         w = world(run, seed)
-        log = run.simulate(w.policy(0.0), USER, relevance=w.relevance, rng=rng, n_sessions=ORDINARY)
-        guess, rows = cf.cross_fitted(w.queries.features, log, user=USER), []
+        guess, rows = guesses(run, w, w.relevance, rng), []
         for epsilon in SHARES:
             shown = w.policy(epsilon).display_mean(lambda r: -METRIC(r))
             sessions = variance_of_a_session(w, epsilon) / (MATTERS / 3) ** 2
@@ -184,9 +216,53 @@ def prices(run: book.Run) -> pd.DataFrame:
 
 @cache
 def ab_tests(run: book.Run) -> pd.DataFrame:
-    """The ``sessions`` that an A/B test of the new ranker takes, as in :func:`prices`, a row for each seed."""
-    rows = [(seed, variance_of_ab_test(world(run, seed)) / (MATTERS / 3) ** 2) for seed in run.seeds]
-    return pd.DataFrame(rows, columns=["seed", "sessions"])
+    """What an A/B test of the new ranker takes, as in :func:`prices`, a row for each seed.
+
+    ``by_clicks`` is how many times as many sessions it takes to compare the clicks of both halves.
+    """
+
+    def priced(seed: int, rng: np.random.Generator) -> list[float]:
+        w = world(run, seed)
+        known = (w.relevance, guesses(run, w, w.relevance, rng))
+        sessions, asked = (variance_of_ab_test(w, wanted) / (MATTERS / 3) ** 2 for wanted in known)
+        return [seed, sessions, asked, float(np.sqrt(sessions / asked)), by_clicks_alone(w)]
+
+    columns = ["seed", "sessions", "planned", "reached", "by_clicks"]
+    return pd.DataFrame(run.each_seed(priced, stream=1102), columns=columns)
+
+
+def read_halves(w: World, logs: Sequence[cf.ClickLog], exposure: FloatArray) -> tuple[float, float]:
+    """The lead of the new ranker and its standard error, from the logs of both halves of an A/B test."""
+    read = [cf.ips(cf.policy_aware(log, exposure), w.new - w.old, unit="session") for log in logs]
+    errors = [one.standard_error for one in read]
+    return float(np.mean([one.report() for one in read])), math.hypot(*errors) / 2
+
+
+def read_place(w: World, log: cf.ClickLog, exposure: FloatArray) -> tuple[float, float]:
+    """The same from a random place: as it shows one hidden document at a time, clicks are taken one by one."""
+    adds, clicks = what_a_click_adds(w, exposure), np.bincount(log.document, log.clicks, minlength=len(exposure))
+    return float(clicks @ adds / log.n_sessions), float(np.sqrt(clicks @ adds**2) / log.n_sessions)
+
+
+def tried(run: book.Run, seed: int, setting: Row, rng: np.random.Generator) -> dict[str, float]:
+    """How often the interval of two errors holds the lead, and lies above 0, after the sessions that were planned.
+
+    That is an A/B test, or a last place that is always random, with half of the planned sessions as a reserve.
+    """
+    w, repeats = world(run, seed), max(4, run.size.repetitions // 4)
+    wanted = np.ones(len(w.rank)) if setting["all_wanted"] else w.relevance
+    guess, pages = guesses(run, w, wanted, rng), halves(w)
+    policies: list[LoggingPolicy] = [w.policy(1.0)] if setting["place"] else [*pages]
+    exposure = np.mean([policy.exposure(USER) for policy in policies], axis=0)
+    asked = planned(w, guess, 1.0) if setting["place"] else variance_of_ab_test(w, guess) / (MATTERS / 3) ** 2
+    n, found = int(1.5 * asked / len(policies)), []
+    for _ in range(repeats):
+        logs = [run.simulate(one, USER, relevance=wanted, rng=rng, n_sessions=n) for one in policies]
+        found.append(read_place(w, logs[0], exposure) if setting["place"] else read_halves(w, logs, exposure))
+    lead, error = np.array(found).T
+    truth = float(w.change @ wanted) / w.queries.n_queries
+    covered, better = np.abs(lead - truth) <= 2 * error, lead > 2 * error
+    return {"covered": float(covered.mean()), "better": float(better.mean())}
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,6 +425,13 @@ JUDGED = book.Experiment(
     judge,
     settings=lambda run: [{"epsilon": e, "sessions": n} for e in (0.0, 1.0) for n in SESSIONS],
     stream=1103,
+    seeds=lambda run: run.seeds,
+)
+TESTED = book.Experiment(
+    "tested",
+    tried,
+    settings=lambda run: [{"place": p, "all_wanted": a} for p, a in product((False, True), repeat=2)],
+    stream=1113,
     seeds=lambda run: run.seeds,
 )
 # Where in the certified gap training stops depends on how a machine rounds.

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 import cfltr_book as book
 import cfltr_core as cf
@@ -27,7 +28,6 @@ SESSIONS = 30  # of each query, on average
 PARTS, SPLIT = ("train", "validation", "test"), (0.6, 0.2, 0.2)
 # The smallest difference that matters, set before anything was looked at.
 DELTA = 0.03
-DEPTHS = (10, 20, 40, 80)
 # On a phone people want half as often what they see; the share of sessions on phones, of the rival and of the others.
 WANTED_ON_PHONES, PHONES, BALANCED = 0.5, (0.8, 0.2), (0.32, 0.32)
 PEOPLE = cf.TrustUser(cf.power_examination(1.0), epsilon_minus=0.1)
@@ -64,17 +64,25 @@ class Shop:
         """The rank weights of one of the two rankers, for DCG on the page."""
         return cf.rank_weights(self.scores[ranker], self.candidates.offsets, metric=cf.dcg(PLACES))
 
-    def truth(self, phones: tuple[float, float] | None = None) -> float:
-        """The rival's true gain over production, in DCG a session.
+    def truth(
+        self,
+        new: RankWeights | None = None,
+        *,
+        asked: ArrayLike | None = None,
+        phones: tuple[float, float] | None = None,
+    ) -> float:
+        """The true gain over production of the ``new`` ranker, else of the rival, in DCG a session.
 
-        With ``phones``, as :meth:`rows` takes them, it is over both kinds of customers.
+        Queries count as they are ``popular``, or by the sessions in which they were ``asked``.  With ``phones``, as
+        :meth:`rows` takes them, it is over both kinds of customers.
         """
-        worth = (0.1 + 0.9 * self.candidates.binary) * self.popular[cf.query_index(self.candidates.offsets)]
-        gain = float((self.weights("rival") - self.weights("production")).gain @ worth)
+        share = self.popular if asked is None else np.asarray(asked) / np.sum(asked)
+        worth = (0.1 + 0.9 * self.candidates.binary) * share[cf.query_index(self.candidates.offsets)]
+        gain = float(((new or self.weights("rival")) - self.weights("production")).gain @ worth)
         if phones is None:
             return gain
-        share = float(np.dot(SHARES, [phones[at] for at in (1, 0, 1)]))
-        return gain * (1 - share * (1 - WANTED_ON_PHONES))
+        on_phones = float(np.dot(SHARES, [phones[at] for at in (1, 0, 1)]))
+        return gain * (1 - on_phones * (1 - WANTED_ON_PHONES))
 
     def rows(
         self, n: int, rng: np.random.Generator, *, depth: int = DEPTH, phones: tuple[float, float] | None = None
@@ -173,7 +181,7 @@ def phone_quarter(run: book.Run) -> tuple[pd.DataFrame, float]:
     """A quarter of the run's own shop whose rival met phones: its rows, with devices, and the rival's true gain."""
     one = shop(run, run.seed)
     rows = one.rows(one.n_sessions // 4, run.rng(run.seed, 1609), phones=PHONES)
-    return one.named(rows).drop(columns="period"), one.truth(PHONES)
+    return one.named(rows).drop(columns="period"), one.truth(phones=PHONES)
 
 
 def halves(n: int, rng: np.random.Generator) -> IntArray:
@@ -187,28 +195,37 @@ def _decided(decision: Decision) -> tuple[float, ...]:
 
 @cache
 def backtest(run: book.Run) -> pd.DataFrame:
-    """What logs say of the rival, without its sessions and with them: a row for each seed and ``log``.
+    """What the log of a year says of the rival, without its sessions and with them: a row for each seed and ``log``.
 
+    A random fifth of the sessions of all queries judges; each log has a curve from its own training sessions.  Of the
+    A/B test of all sessions, from which no part was held out, θ is taken as known.
     ``difference`` is the estimate, ``low`` … ``high`` its interval, ``chance_low`` … ``chance_high`` what chance
     makes of it, ``never_shown`` the rival's weight on products that the log never shows, ``truth`` the true gain.
     """
-    logs = {10: "shuffles within the page", DEPTH: "shuffles to rank 20"}
 
     def judge(seed: int, rng: np.random.Generator) -> list[tuple[Any, ...]]:
-        one, found = shop(run, seed), []
-        new, old = one.weights("rival"), one.weights("production")
-        for depth, name in logs.items():
-            rows = one.rows(one.n_sessions // 2, rng, depth=depth)
-            events = one.events(rows, halves(one.n_sessions // 2, rng)[rows["session"]])
-            curve = cf.conditional_poisson(cf.display_counts(events.part("train")))
-            without = events.subset(rankers=["production", "shuffled"])
-            case: dict[str, Any] = {"smallest": DELTA, "curve": curve}
-            found.append((name, *_decided(cf.decide(new, old, log=without.part("test"), shares=without, **case))))
-        names = ("rival", "production")
-        whole = cf.decide(new, old, log=events.part("test"), shares=events, ab_test=names, **case)
+        one = shop(run, seed)
+        rows = one.rows(one.n_sessions, rng)
+        events = one.events(rows, rng.choice(len(PARTS), size=one.n_sessions, p=SPLIT)[rows["session"]])
+
+        new, old, names = one.weights("rival"), one.weights("production"), ("rival", "production")
+
+        def decided(log: Events, **options: Any) -> Decision:
+            curve = cf.conditional_poisson(cf.display_counts(log.part("train")))
+            return cf.decide(new, old, log=log.part("test"), shares=log, smallest=DELTA, curve=curve, **options)
+
+        without = decided(events.subset(rankers=["production", "shuffled"]))
+        whole = decided(events, ab_test=names)
+        every = cf.decide(new, old, log=events, shares=events, smallest=DELTA, user=PEOPLE, ab_test=names)
         assert whole.ab_test is not None
-        found += [("with the rival's sessions", *_decided(whole)), ("A/B test", *_decided(whole.ab_test))]
-        return [(seed, *row, one.truth()) for row in found]
+        assert every.ab_test is not None
+        found = {
+            "without the rival's sessions": without,
+            "with the rival's sessions": whole,
+            "A/B test": whole.ab_test,
+            "A/B test of all sessions": every.ab_test,
+        }
+        return [(seed, name, *_decided(decision), one.truth()) for name, decision in found.items()]
 
     columns = ["seed", "log", "difference", "low", "high", "chance_low", "chance_high", "never_shown", "truth"]
     return pd.DataFrame(chain.from_iterable(run.each_seed(judge, stream=1603)), columns=columns)
@@ -266,7 +283,7 @@ def phones(run: book.Run) -> pd.DataFrame:
                 ab_test=("rival", "production"),
             )  # fmt: skip
             assert decision.ab_test is not None
-            ab, truth = decision.ab_test.difference, one.truth(WORLDS[world])
+            ab, truth = decision.ab_test.difference, one.truth(phones=WORLDS[world])
             found.append((seed, world, counted, *_decided(decision)[:3], ab, truth))
         return found
 

@@ -137,29 +137,37 @@ def halves(run: book.Run) -> pd.DataFrame:
 def made_logs(run: book.Run) -> pd.DataFrame:
     """Logs whose truth is known, of policies that prefer some items: a row for each seed, sharpness, size and log.
 
-    Forty items are clicked with rates about :data:`CLICK_RATE`.  The logging policy draws item a with probability
-    ∝ exp(sharpness · z_a), in which z_a follows the item's click rate and chance in equal parts; the target is uniform.
-    ``effective_clicks`` are those that the rule counts, by the click rate of the log.  ``covered`` tells whether the
-    95 % interval of IPS holds the true click rate, ``clear`` whether it lies above 0, ``kept`` whether the rule keeps
-    the estimate.
+    Forty items are clicked with rates about :data:`CLICK_RATE`.  The sharp policy draws item a with probability
+    ∝ exp(sharpness · z_a), in which z_a follows the item's click rate and chance in equal parts.  ``logged`` says
+    whether it fills the log and random, which is uniform, is the target, or the reverse.  ``effective_clicks`` are
+    those that the rule counts, by the click rate of the log.  ``covered`` tells whether the 95 % interval of IPS holds
+    the true click rate, ``clear`` whether it lies above 0, ``kept`` whether the rule keeps the estimate.  ``errors`` is
+    how many standard errors the estimate is off, ``errors_of_gain`` the same for the target less the logging policy.
     """
     number = max(2, run.size.repetitions // 8)
 
-    def made(seed: int, setting: tuple[float, int], rng: np.random.Generator) -> list[list[float]]:
+    def off(weight: FloatArray, clicks: FloatArray, n: int, truth: float) -> tuple[float, bool]:
+        """By how many standard errors IPS misses the truth, and whether its interval is above 0."""
+        mean, square = clicks @ weight / n, clicks @ weight**2 / n
+        error = np.sqrt((square - mean**2) / (n - 1))
+        return abs(mean - truth) / error if error > 0 else np.inf, mean > 1.96 * error
+
+    def made(seed: int, setting: tuple[float, int], rng: np.random.Generator) -> list[list[float | str]]:
         sharpness, n = setting
         rate = rng.gamma(2, CLICK_RATE / 2, size=ITEMS)
         taste = np.log(rate) - np.log(rate).mean()
         z = (taste / taste.std() + rng.standard_normal(ITEMS)) / np.sqrt(2)
-        policy = np.exp(sharpness * z) / np.exp(sharpness * z).sum()
-        weight, rows = 1 / ITEMS / policy, []
-        for _ in range(number):
-            shown = rng.multinomial(n, policy)
-            clicks = rng.binomial(shown, rate)
-            mean, square = clicks @ weight / n, clicks @ weight**2 / n
-            error = np.sqrt((square - mean**2) / (n - 1))
-            verdict = judge(np.repeat(weight, shown), clicks.sum() / n)
-            covered, clear = abs(mean - rate.mean()) <= 1.96 * error, mean > 1.96 * error
-            rows.append([verdict.clicks, verdict.kept, covered, clear])
+        sharp, random = np.exp(sharpness * z) / np.exp(sharpness * z).sum(), np.full(ITEMS, 1 / ITEMS)
+        rows: list[list[float | str]] = []
+        for name, policy, target in (("sharp", sharp, random), ("random", random, sharp)):
+            weight = target / policy
+            for _ in range(number):
+                shown = rng.multinomial(n, policy)
+                clicks = rng.binomial(shown, rate)
+                verdict = judge(np.repeat(weight, shown), clicks.sum() / n)
+                errors, clear = off(weight, clicks, n, target @ rate)
+                of_gain, _ = off(weight - 1, clicks, n, (target - policy) @ rate)
+                rows.append([name, verdict.clicks, verdict.kept, errors <= 1.96, clear, errors, of_gain])
         return rows
 
     settings = [(sharpness, n) for sharpness in SHARPNESS for n in ROWS]
@@ -170,5 +178,6 @@ def made_logs(run: book.Run) -> pd.DataFrame:
         for setting, of_setting in zip(settings, of_seed, strict=True)
         for row in of_setting
     ]
-    columns = ["seed", "sharpness", "rows", "effective_clicks", "kept", "covered", "clear"]
+    columns = ["seed", "sharpness", "rows", "logged", "effective_clicks", "kept", "covered", "clear"]
+    columns += ["errors", "errors_of_gain"]
     return pd.DataFrame(rows, columns=columns).astype({"kept": bool, "covered": bool, "clear": bool})

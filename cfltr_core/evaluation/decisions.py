@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cfltr_core import checks
+from cfltr_core.checks import IntArray
 from cfltr_core.clicks.display_shares import DisplayShares
 from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.logs import ClickLog
@@ -173,7 +174,8 @@ def decide(
         read = decision({0: ab_sums(log, ab_test, metric=new.metric, line=line)}, each)
     every = {group for of_period in parts.values() for group in of_period}
     whole = {group: reduce(add, [of[group] for of in parts.values() if group in of]) for group in every}
-    return decision(whole, each, periods=periods, ab_test=read, notes=_notes(log))
+    notes = (*_below_pages(new, displays.offsets, len(line.slope)), *_notes(log))
+    return decision(whole, each, periods=periods, ab_test=read, notes=notes)
 
 
 def _strata(
@@ -229,6 +231,17 @@ def _require_other_sessions(log: ClickLog | Events, curve: PropensityCurve | Tru
             f"curve: it was estimated from sessions of part {', '.join(map(repr, curve.origin.parts))}, which are "
             "judged here: the errors of the two would not be independent; estimate it from another part of the log"
         )
+
+
+def _below_pages(new: RankWeights, offsets: IntArray, deepest: int) -> tuple[str, ...]:
+    """A note where the metric counts ranks below the ``deepest`` one of which the log tells."""
+    below = np.arange(deepest + 1, np.diff(offsets).max(initial=0) + 1)
+    if not new.metric(below).any():
+        return ()
+    return (
+        f"The metric counts ranks below {deepest}, where this log tells nothing: it is that of longer pages; for yours "
+        f"cut it there, as cf.dcg({deepest}) is.",
+    )
 
 
 def _notes(log: ClickLog | Events) -> tuple[str, ...]:

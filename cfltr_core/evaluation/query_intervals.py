@@ -164,7 +164,8 @@ def sessions_missing(found: Interval, n: int, *, smallest: float) -> float:
     That takes N V / ((δ'/m)² − JᵀVJ) in all, with V the part of the clicks in the variance, δ' the ``smallest``
     difference, on what was shown, less what was never shown could take from it, and m = t + .84 for the one and 2 t for
     the other: at level .95 (2.8 sd/δ)² if θ is known and all was shown.  More sessions like these leave JᵀVJ and the
-    unseen as they are.
+    unseen as they are.  A log that hides much asks for too few: what it has not shown makes no noise yet, and
+    weighs much when it is shown rarely.
 
     Logs that are undecided are more often those whose variance came out too small.  So m is larger by √(f/χ²), χ² the
     quantile of .2 with the f degrees of ``freedom`` of the variance: its upper limit stands in its place (Browne 1995).

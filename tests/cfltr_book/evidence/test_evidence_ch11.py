@@ -37,7 +37,14 @@ def invented() -> dict[str, pd.DataFrame]:
         for seed in RUN.seeds
         for epsilon in ch11.SHARES
     ]
-    tables = {"judged": judged, "learnt": learnt, "prices": prices}
+    tests = [{"seed": seed, "reached": rng.random()} for seed in RUN.seeds]
+    tested = [
+        {"seed": seed, "place": place, "all_wanted": wanted, "covered": rng.random()}
+        for seed in RUN.seeds
+        for place in (False, True)
+        for wanted in (False, True)
+    ]
+    tables = {"judged": judged, "learnt": learnt, "prices": prices, "tests": tests, "tested": tested}
     return {name: pd.DataFrame(rows).sample(frac=1, random_state=1) for name, rows in tables.items()}
 
 
@@ -48,6 +55,7 @@ TABLES = invented()
 def _tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(Run, "table", lambda self, experiment: TABLES[experiment.name])
     monkeypatch.setattr(ch11, "prices", lambda run: TABLES["prices"])
+    monkeypatch.setattr(ch11, "ab_tests", lambda run: TABLES["tests"])
     return
 
 
@@ -101,6 +109,14 @@ def test_prices_are_read_in_the_order_of_shares() -> None:
         assert ch11.sessions_by_share(RUN)["errors"][place].tolist() == [row["sessions"] for row in rows]
         mean = sum(row["reached"] for row in rows) / len(rows)
         assert ch11.plan_from_a_guess(RUN)["values"][place] == pytest.approx(mean)
+
+
+def test_plans_and_intervals_are_those_of_their_seed() -> None:
+    for at, seed in enumerate(RUN.seeds):
+        assert ch11.plan_of_a_test(RUN)["values"][at] == row_of("tests", seed=seed)["reached"]
+        for claim, place in ((ch11.halves_cover, False), (ch11.place_covers, True)):
+            rows = [row_of("tested", seed=seed, place=place, all_wanted=wanted) for wanted in (False, True)]
+            assert claim(RUN)["values"][at] == pytest.approx((rows[0]["covered"] + rows[1]["covered"]) / 2)
 
 
 def test_chance_is_let_in_between_two_periods() -> None:

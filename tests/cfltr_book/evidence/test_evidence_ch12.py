@@ -91,9 +91,23 @@ def test_weights_of_pairs_add_up_to_what_is_stated() -> None:
     assert ch12.pair_weight(1, 3, 2) == ch12.pair_weight(3, 1, 2) == pytest.approx(1 / np.log2(3) - 1 / 2)
     assert ch12.pair_weight(3, 4, 2) == ch12.pair_weight(1, 3, 2, "both") == 0
     assert ch12.pair_weight(1, 3, 2, "beyond") == pytest.approx((1 / np.log2(3) - 1 / 2) / (1 - 1 / 2))
-    assert (ch12.stated(3, 2, "both"), ch12.stated(3, 2, "beyond")) == (0, 1)
+    assert ch12.pair_weight(3, 4, 2, "within") == pytest.approx(1 - 1 / np.log2(3))
+    assert ch12.pair_weight(4, 2, 2, "within") == pytest.approx(1 / np.log2(3))
+    assert ch12.pair_weight(1, 4, 2, "within") == 0
+    assert (ch12.stated(3, 2, "both"), ch12.stated(3, 2, "beyond"), ch12.stated(3, 2, "within")) == (0, 1, 1)
     assert ch12.stated(3, 2) == pytest.approx(1 - 1 / 2)
     assert ch12.stated(2) == pytest.approx(1 - 1 / np.log2(3))
+
+
+def test_a_loss_by_a_rule_is_its_sum_of_pairs() -> None:
+    s, gains = np.array([0.3, -1.0, 2.0, 0.7, 0.1]), np.array([0.5, 0.0, 1.0, 2.0, 0.0])
+    rank = [1 + sum(other > one for other in s) for one in s]
+    for cut, way in [(None, "both"), (2, "at_least_one"), (2, "both"), (2, "beyond"), (2, "within")]:
+        total = 0.0
+        for d, e in permutations(range(5), 2):
+            weight = gains[d] * ch12.pair_weight(rank[d], rank[e], cut, way)
+            total += weight * np.log2(1 + np.exp(s[e] - s[d]))
+        assert ch12.loss_by(s, gains, cut, way).value == pytest.approx(total)
 
 
 def test_identities_have_something_on_both_sides() -> None:

@@ -134,30 +134,143 @@ def test_the_variance_of_a_session_is_that_of_every_page_and_click() -> None:
         assert ch11.variance_of_a_session(w, epsilon) == pytest.approx(variance)
 
 
-def test_an_ab_test_is_that_of_both_pages_and_every_click() -> None:
-    w, first, second = ch11.world(RUN, 4), [], []
+def halves_by_loops(w: ch11.World) -> list[list[tuple[list[int], list[float]]]]:
+    """For each half of an A/B test the page of every query, and what a click on each of its places adds to the lead."""
+    found: list[list[tuple[list[int], list[float]]]] = [[], []]
     for start, end in itertools.pairwise(w.queries.offsets):
         pages = [sorted(range(start, end), key=lambda d, r=rank: r[d])[:5] for rank in (w.rank, w.proposed)]
         p = dict.fromkeys(range(start, end), 0.0)
         for page in pages:
             for place, d in enumerate(page, start=1):
                 p[d] += 0.5 / place
-        mean = square = 0.0
-        for page in pages:
-            given = spread = 0.0
-            for place, d in enumerate(page, start=1):
-                rho, a = w.relevance[d] / place, w.change[d] / p[d]
-                given += rho * a
-                spread += rho * (1 - rho) * a**2
-            mean += given / 2
-            square += (spread + given**2) / 2
-        assert mean == pytest.approx(sum(w.relevance[d] * w.change[d] for d in range(start, end)))
-        first.append(mean)
-        second.append(square)
-    variance = np.mean(second) - np.mean(first) ** 2
-    assert ch11.variance_of_ab_test(w) == pytest.approx(variance)
-    row = ch11.ab_tests(RUN).iloc[0]
-    assert (row["seed"], row["sessions"]) == pytest.approx((4, variance / 0.01**2))
+        for half, page in zip(found, pages, strict=True):
+            half.append((page, [w.change[d] / p[d] for d in page]))
+    return found
+
+
+def variance_by_loops(half: list[tuple[list[int], list[float]]], wanted: np.ndarray) -> float:
+    """Of what a session of this half adds, over every query and every pattern of clicks on its page."""
+    first = second = 0.0
+    for page, adds in half:
+        for clicks in itertools.product([0, 1], repeat=len(page)):
+            chance, total = 1 / len(half), 0.0
+            for place, (d, a, click) in enumerate(zip(page, adds, clicks, strict=True), start=1):
+                chance *= wanted[d] / place if click else 1 - wanted[d] / place
+                total += click * a
+            first += chance * total
+            second += chance * total**2
+    return second - first**2
+
+
+def test_an_ab_test_is_that_of_both_pages_and_every_click() -> None:
+    w, halves = ch11.world(RUN, 4), halves_by_loops(ch11.world(RUN, 4))
+    guess = RUN.rng(4, 1198).random(len(w.rank))
+    for page, half in zip(ch11.halves(w), halves, strict=True):
+        assert [page.displayed_rank[d] for d in half[0][0]] == [1, 2, 3, 4, 5]
+        assert (page.displayed_rank > 0).sum() == sum(len(shown) for shown, _ in half)
+    p = (ch11.halves(w)[0].exposure(ch11.USER) + ch11.halves(w)[1].exposure(ch11.USER)) / 2
+    adds = ch11.what_a_click_adds(w, p)
+    assert [adds[d] for d in halves[1][0][0]] == pytest.approx(halves[1][0][1])
+    for wanted in (w.relevance, guess):
+        each = [variance_by_loops(half, wanted) for half in halves]
+        found = [ch11.variance_of_half(page, wanted, adds) for page in ch11.halves(w)]
+        assert found == pytest.approx(each)
+        assert ch11.variance_of_ab_test(w, wanted) == pytest.approx(sum(each) / 2)
+    with_one = [[(page, [1.0] * len(page)) for page, _ in half] for half in halves]
+    clicks = [sum(w.relevance[d] / r for page, _ in half for r, d in enumerate(page, start=1)) for half in halves]
+    lead = (clicks[1] - clicks[0]) / w.queries.n_queries
+    by_clicks = 2 * sum(variance_by_loops(half, w.relevance) for half in with_one) / lead**2
+    by_lead = ch11.variance_of_ab_test(w, w.relevance) / w.per_query(w.change) ** 2
+    assert ch11.by_clicks_alone(w) == pytest.approx(by_clicks / by_lead)
+
+
+def test_what_ab_tests_take() -> None:
+    w, row = ch11.world(RUN, 4), ch11.ab_tests(RUN).iloc[0]
+    guess = ch11.guesses(RUN, w, w.relevance, RUN.rng(4, 1102))
+    halves = halves_by_loops(w)
+    sessions, planned = (sum(variance_by_loops(half, x) for half in halves) / 2 / 0.01**2 for x in (w.relevance, guess))
+    expected = (4, sessions, planned, math.sqrt(sessions / planned), ch11.by_clicks_alone(w))
+    assert tuple(row) == pytest.approx(expected)
+
+
+def test_clicks_taken_one_by_one_make_the_error_of_two_pages_too_small() -> None:
+    """Two pages of five without a common document, all wanted: with both halves as one log by a factor of 1.6."""
+    adds = [2 * place / math.log2(1 + place) for place in range(1, 6)]
+    one_by_one = sum(a**2 / place for place, a in enumerate(adds, start=1))
+    mean = square = 0.0
+    for half, clicks in itertools.product((-1, 1), itertools.product([0, 1], repeat=5)):
+        chance, total = 0.5, 0.0
+        for place, (a, click) in enumerate(zip(adds, clicks, strict=True), start=1):
+            chance *= 1 / place if click else 1 - 1 / place
+            total += half * click * a
+        mean += chance * total
+        square += chance * total**2
+    assert math.sqrt((square - mean**2) / one_by_one) == pytest.approx(1.6, abs=0.05)
+
+
+def small_test() -> tuple[ch11.World, list[cf.ClickLog], np.ndarray]:
+    """Both halves of an A/B test, with all documents wanted."""
+    w, rng = ch11.world(RUN, 4), RUN.rng(4, 1199)
+    wanted = np.ones(len(w.rank))
+    logs = [RUN.simulate(page, ch11.USER, relevance=wanted, rng=rng, n_sessions=500) for page in ch11.halves(w)]
+    return w, logs, np.mean([page.exposure(ch11.USER) for page in ch11.halves(w)], axis=0)
+
+
+def test_halves_are_read_by_themselves() -> None:
+    """Each with the variance between its sessions; that of one query is the one of its clicks, document by document."""
+    w, logs, p = small_test()
+    lead, squared = 0.0, 0.0
+    for log in logs:
+        total = spread = 0.0
+        of_query = np.zeros(w.queries.n_queries)
+        for d, c, q in zip(log.document, log.clicks, log.query, strict=True):
+            a, n = w.change[d] / p[d], log.sessions[q]
+            total += c * a
+            of_query[q] += c * a
+            spread += a**2 * c * (1 - c / n)
+        for q, n in enumerate(log.sessions):
+            spread += n * (of_query[q] / n - total / 500) ** 2 if n > 0 else 0.0
+        lead += total / 500 / 2
+        squared += spread / 499 / 500 / 4
+    assert ch11.read_halves(w, logs, p) == pytest.approx((lead, math.sqrt(squared)))
+
+
+def test_a_random_place_is_read_click_by_click() -> None:
+    w = ch11.world(RUN, 4)
+    log = RUN.simulate(w.policy(1.0), ch11.USER, relevance=w.relevance, rng=RUN.rng(4, 1189), n_sessions=500)
+    p, lead, square = exposure_by_loops(w.rank, w.queries.offsets, 1.0), 0.0, 0.0
+    for d, c in zip(log.document, log.clicks, strict=True):
+        lead += c * w.change[d] / p[d] / 500
+        square += c * (w.change[d] / p[d] / 500) ** 2
+    assert ch11.read_place(w, log, p) == pytest.approx((lead, math.sqrt(square)))
+
+
+@pytest.mark.parametrize("place", [False, True])
+def test_tests_of_the_planned_size(place: bool) -> None:
+    w, setting = ch11.world(RUN, 4), {"place": place, "all_wanted": False}
+    found = ch11.tried(RUN, 4, setting, RUN.rng(4, 1188))
+    rng, covered, better = RUN.rng(4, 1188), 0, 0
+    guess, policy = ch11.guesses(RUN, w, w.relevance, rng), w.policy(1.0)
+    for _ in range(10):
+        if place:
+            n = int(1.5 * ch11.planned(w, guess, 1.0))
+            log = RUN.simulate(policy, ch11.USER, relevance=w.relevance, rng=rng, n_sessions=n)
+            lead, error = ch11.read_place(w, log, policy.exposure(ch11.USER))
+        else:
+            n, pages = int(0.75 * ch11.variance_of_ab_test(w, guess) / 0.01**2), ch11.halves(w)
+            logs = [RUN.simulate(one, ch11.USER, relevance=w.relevance, rng=rng, n_sessions=n) for one in pages]
+            lead, error = ch11.read_halves(w, logs, np.mean([one.exposure(ch11.USER) for one in pages], axis=0))
+        covered += abs(lead - w.per_query(w.change)) <= 2 * error
+        better += lead > 2 * error
+    assert found == {"covered": pytest.approx(covered / 10), "better": pytest.approx(better / 10)}
+    assert ch11.TESTED.settings(RUN)[3] == {"place": True, "all_wanted": True}
+
+
+def test_guesses_are_those_of_an_ordinary_log() -> None:
+    w, rng = ch11.world(RUN, 4), RUN.rng(4, 1187)
+    log = RUN.simulate(w.policy(0.0), ch11.USER, relevance=w.relevance, rng=rng, n_sessions=100_000)
+    expected = cf.cross_fitted(w.queries.features, log, user=ch11.USER)
+    assert ch11.guesses(RUN, w, w.relevance, RUN.rng(4, 1187)) == pytest.approx(expected)
 
 
 def test_a_plan_is_the_second_moment_of_its_guesses() -> None:

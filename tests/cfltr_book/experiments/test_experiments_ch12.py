@@ -290,6 +290,33 @@ def test_learners_that_are_not_told_of_hidden_documents() -> None:
     assert found["production"]["ndcg"] < found["labels"]["ndcg"]
 
 
+TOP_K_ARMS = ("labels", "oblivious", "direct", "policy-aware")
+
+
+@pytest.mark.parametrize("k", [1, 5, 10])
+def test_the_top_k_is_learnt_and_judged(k: int) -> None:
+    """With the k of the page the same as the other tables have; labels are judged by a literal nDCG@k."""
+    found = {arm: ch12.top_k(RUN, 3, {"k": k, "arm": arm}, RUN.rng(3, 1201))["ndcg"] for arm in TOP_K_ARMS}
+    if k == learners.K:
+        for arm in TOP_K_ARMS:
+            setting = {"epsilon": float(arm == "policy-aware"), "n_clicks": ch12.MANY, "arm": arm}
+            assert found[arm] == pytest.approx(ch12.learner(RUN, 3, setting, RUN.rng(3, 1201))["ndcg"], abs=1e-3)
+    (train, _, test), x, _ = ch12.world(RUN, 3, RUN.rng(3, 1201), "few labels")
+    fit = learners.learn(x[0].astype(float), learners.labels_as_log(train), cutoff=k)
+    scores, total, queries = fit.decision_function(x[2].astype(float)), 0.0, 0
+    for begin, end in itertools.pairwise(test.offsets):
+        wanted = test.binary[begin:end]
+        if not wanted.any():
+            continue
+        order = sorted(range(end - begin), key=lambda d: -scores[begin + d])
+        dcg = sum(wanted[d] / math.log2(2 + i) for i, d in enumerate(order[:k]))
+        total += dcg / sum(1 / math.log2(2 + i) for i in range(min(k, int(wanted.sum()))))
+        queries += 1
+    assert found["labels"] == pytest.approx(total / queries, abs=1e-3)
+    assert len({*found.values()}) > 2  # on so few queries two may agree at rank 1
+    assert 0.2 < min(found.values()) < max(found.values()) < 1
+
+
 @pytest.mark.parametrize("arm", ["policy-aware", "doubly robust", "displayed only"])
 def test_learners_from_a_random_last_place(arm: str) -> None:
     assert arm in ch12.LEARNERS
@@ -363,6 +390,15 @@ def test_two_months_have_other_queries() -> None:
     assert month.log.offsets[-1] != judge.log.offsets[-1]
 
 
+def test_intervals_with_few_heavy_clicks_are_too_short_and_too_low() -> None:
+    few, many = (ch12.covered(RUN, 3, {"n_clicks": n}, RUN.rng(3, 1211)) for n in (500, 50_000))
+    assert 20 * few["heavy"] < many["heavy"] < 50_000
+    assert few["covered"] < 0.8 < many["covered"]  # an estimate of something else would seldom be covered
+    for found in (few, many):
+        assert found["covered"] + found["below"] <= 1 + 1e-12
+    assert few["below"] > many["below"]
+
+
 def test_a_table_of_everywhere_is_measured_from_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     def kept(self: object, experiment: book.Experiment) -> pd.DataFrame:
         rows = [{"seed": seed, "arm": arm, "ndcg": seed + n} for seed in (0, 1) for arm, n in (("labels", 3), ("a", 2))]
@@ -382,10 +418,10 @@ def test_a_table_of_everywhere_is_measured_from_labels(monkeypatch: pytest.Monke
 
 
 def test_cells_are_those_that_are_kept() -> None:
-    """Some cells on real digits at the size of the site, of each of four tables."""
+    """Some cells on real digits at the size of the site, of each of six tables."""
     run = Run("ci", "digits")
     tables = [(ch12.BY_LOSS, (0, 10)), (ch12.ALL_QUERIES, (0, 5)), (ch12.LEARNT_FROM, (1, 10, 60))]
-    tables += [(ch12.MORE_QUERIES, (3, 7))]
+    tables += [(ch12.MORE_QUERIES, (3, 7)), (ch12.TOP_K, (0, 14)), (ch12.COVERED, (0,))]
     for experiment, some in tables:
         frame = experiment.kept_table("ci", "digits")
         assert frame is not None

@@ -70,14 +70,19 @@ def test_events_are_the_rows_counted() -> None:
 
 
 def test_the_truth_is_what_wanted_products_gain() -> None:
-    new, old, total = SHOP.weights("rival"), SHOP.weights("production"), 0.0
+    new, old = SHOP.weights("rival"), SHOP.weights("production")
+    asked, total, by_asked = np.arange(len(SHOP.popular)) % 3, 0.0, 0.0
     for query, (start, end) in enumerate(pairwise(SHOP.candidates.offsets)):
         for d in range(start, end):
             attraction = 1.0 if SHOP.candidates.binary[d] else 0.1
-            total += SHOP.popular[query] * attraction * (new.gain[d] - old.gain[d])
+            gain = attraction * (new.gain[d] - old.gain[d])
+            total += SHOP.popular[query] * gain
+            by_asked += asked[query] / sum(asked) * gain
     assert SHOP.truth() == pytest.approx(total)
+    assert SHOP.truth(new, asked=asked) == pytest.approx(by_asked)
+    assert SHOP.truth(old) == 0
     # Of the sessions 0.75 · 0.2 + 0.2 · 0.8 + 0.05 · 0.2 = 0.32 are on phones, where half as much is wanted.
-    assert SHOP.truth(ch16.PHONES) == pytest.approx(0.84 * total)
+    assert SHOP.truth(phones=ch16.PHONES) == pytest.approx(0.84 * total)
 
 
 def test_files_and_rows_by_name_are_what_the_package_reads(tmp_path: Path) -> None:
@@ -87,7 +92,7 @@ def test_files_and_rows_by_name_are_what_the_package_reads(tmp_path: Path) -> No
     assert events.n_sessions == shop.n_sessions
     assert events.scores(shop.named_scores("rival")) == pytest.approx(shop.scores["rival"])
     phones, gain = ch16.phone_quarter(RUN)
-    assert gain == SHOP.truth(ch16.PHONES)
+    assert gain == SHOP.truth(phones=ch16.PHONES)
     assert set(phones["device"]) == {"desktop", "phone"}
     assert "period" not in phones
     assert phones["session"].nunique() == shop.n_sessions // 4
@@ -113,5 +118,5 @@ def test_intervals_hold_what_chance_makes() -> None:
     found = ch16.backtest(RUN)
     assert (found["low"] <= found["chance_low"] + 1e-12).all()
     assert (found["high"] >= found["chance_high"] - 1e-12).all()
-    inside = found[found["log"] == "shuffles within the page"].set_index("seed")["never_shown"]
-    assert (inside > found[found["log"] == "with the rival's sessions"].set_index("seed")["never_shown"]).all()
+    without = found[found["log"] == "without the rival's sessions"].set_index("seed")["never_shown"]
+    assert (without > found[found["log"] == "with the rival's sessions"].set_index("seed")["never_shown"]).all()

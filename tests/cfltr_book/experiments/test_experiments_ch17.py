@@ -223,27 +223,37 @@ def test_halves_are_judged_by_the_rule_and_compared_with_halves(hand_made: None)
 
 
 def test_made_logs_know_the_truth() -> None:
-    """The first log of the first setting, row by row."""
+    """The first log of a sharp policy, row by row, and the first of random after all of the sharp one."""
     ch17.made_logs.cache_clear()
     frame = ch17.made_logs(RUN)
-    assert len(frame) == 2 * len(ch17.SHARPNESS) * len(ch17.ROWS) * 5
-    first = frame.query("sharpness == 2.0 and rows == 10_000").iloc[0]
+    assert len(frame) == 2 * len(ch17.SHARPNESS) * len(ch17.ROWS) * 2 * 5
+    drawn = frame.query("sharpness == 2.0 and rows == 10_000")
     rng = RUN.rng(RUN.seed, 1702)
     rate = rng.gamma(2, ch17.CLICK_RATE / 2, size=ch17.ITEMS)
     taste = np.log(rate) - np.log(rate).mean()
     z = (taste / taste.std() + rng.standard_normal(ch17.ITEMS)) / sqrt(2)
     policy = np.array([exp(2 * value) for value in z])
     policy /= policy.sum()
-    shown = rng.multinomial(10_000, policy)
-    clicks = rng.binomial(shown, rate)
-    terms, weights = [], []
-    for item in range(ch17.ITEMS):
-        weight = 1 / ch17.ITEMS / policy[item]
-        weights += [weight] * shown[item]
-        terms += [weight] * clicks[item] + [0.0] * (shown[item] - clicks[item])
-    mean, error = np.mean(terms), np.std(terms, ddof=1) / 100
-    assert first["covered"] == (abs(mean - rate.mean()) <= 1.96 * error)
-    assert first["clear"] == (mean > 1.96 * error)
-    effective = np.sum(weights) ** 2 / np.sum(np.square(weights))
-    assert first["effective_clicks"] == pytest.approx(effective * clicks.sum() / 10_000)
-    assert first["kept"] == ch17.judge(np.array(weights), clicks.sum() / 10_000).kept
+    uniform = np.full(ch17.ITEMS, 1 / ch17.ITEMS)
+    for name, logger, target in (("sharp", policy, uniform), ("random", uniform, policy)):
+        first = drawn[drawn["logged"] == name].iloc[0]
+        for of_name in range(5):  # only the first is looked at
+            now_shown = rng.multinomial(10_000, logger)
+            now_clicked = rng.binomial(now_shown, rate)
+            shown, clicks = (now_shown, now_clicked) if of_name == 0 else (shown, clicks)
+        terms, gains, weights = [], [], []
+        for item in range(ch17.ITEMS):
+            weight, missed = target[item] / logger[item], shown[item] - clicks[item]
+            weights += [weight] * shown[item]
+            terms += [weight] * clicks[item] + [0.0] * missed
+            gains += [weight - 1] * clicks[item] + [0.0] * missed
+        mean, error, truth = np.mean(terms), np.std(terms, ddof=1) / 100, sum(target * rate)
+        assert first["covered"] == (abs(mean - truth) <= 1.96 * error)
+        assert first["clear"] == (mean > 1.96 * error)
+        assert first["errors"] == pytest.approx(abs(mean - truth) / error)
+        gain = np.mean(gains) - sum((target - logger) * rate)
+        assert first["errors_of_gain"] == pytest.approx(abs(gain) / (np.std(gains, ddof=1) / 100))
+        effective = np.sum(weights) ** 2 / np.sum(np.square(weights))
+        assert first["effective_clicks"] == pytest.approx(effective * clicks.sum() / 10_000)
+        assert first["kept"] == ch17.judge(np.array(weights), clicks.sum() / 10_000).kept
+    assert np.isinf(frame.loc[frame["effective_clicks"] == 0, "errors"]).all()

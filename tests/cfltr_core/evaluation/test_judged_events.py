@@ -272,6 +272,17 @@ def test_parts_of_whole_queries_are_said_to_be_other_queries() -> None:
     assert note.startswith("No other part of the log has these queries; who learnt from them elsewhere looks better")
 
 
+def test_a_metric_of_longer_pages_than_the_log_has_is_told() -> None:
+    """Pages show three of five documents, so only a metric that counts rank 4 or 5 is not that of the shop's pages."""
+    user, scores = cf.PositionBasedUser(SLOPE.tolist()), [RNG.random(QUERIES * PRODUCTS) for _ in range(2)]
+    told = {}
+    for metric in (cf.dcg(2), cf.dcg(3), cf.dcg(4), cf.dcg(), cf.precision(3), cf.average_rank()):
+        new, old = (cf.rank_weights(one, EVENTS.offsets, metric=metric) for one in scores)
+        notes = cf.decide(new, old, log=EVENTS, shares=EVENTS, user=user, smallest=0.1).notes
+        told[metric.name] = notes[0].startswith("The metric counts ranks below 3, where this log tells nothing")
+    assert [name for name, longer in told.items() if longer] == ["DCG@4", "DCG", "average rank"]
+
+
 def test_the_sessions_of_the_curve_are_refused_and_those_of_learning_are_named() -> None:
     curve = cf.conditional_poisson(cf.display_counts(PARTED.part("train")))
     case: dict[str, Any] = {"shares": PARTED, "smallest": 0.1, "curve": curve}
