@@ -11,6 +11,7 @@ floor  folder           what lives there
 3      ``reporting``    what a chapter calls to show and to claim: the run, figures, claims, kept tables
 2      ``legacy``       kept tables of experiments that are still defined in the cells of chapters 7, 8 and 15
 1      ``data``         where lists come from: generated corpora, digits, LETOR collections; scales; public logs
+1      ``theory``       what proofs are checked with: exact expectations and variances, runs, bounds
 =====  ===============  =====================================================================================
 
 Matplotlib, seaborn, joblib and PyYAML, which nothing in ``cfltr_core`` needs, come with ``pip install '.[chapters]'``.

@@ -20,6 +20,7 @@ from cfltr_book.experiments.ch01 import (
     world,
     wrong_curves,
 )
+from cfltr_book.theory.exact import expectation
 from cfltr_core.checks import FloatArray, IntArray
 
 Arrays = Mapping[str, FloatArray]
@@ -40,7 +41,7 @@ def _expected_naive(rank: IntArray, relevance: FloatArray, sessions: int) -> flo
     """The naive estimate of a ranking, averaged over every log that is possible."""
     lam = -_gain(rank)
     return float(
-        cf.expectation(
+        expectation(
             lambda log: -cf.naive(log, lam=lam).value, SHOWN, user=USER, relevance=relevance, sessions=[sessions]
         )
     )
@@ -65,7 +66,7 @@ def naive_expectation(run: Run) -> Arrays:
     click_rate = sum(chance * vector * relevance for chance, vector in zip(chances, vectors, strict=True))
     assert np.allclose(click_rate, THETA * relevance, rtol=0, atol=1e-12)
     # Step 3: the expected clicks of each document in three sessions.
-    clicks = cf.expectation(lambda log: log.clicks, SHOWN, user=USER, relevance=relevance, sessions=[3])
+    clicks = expectation(lambda log: log.clicks, SHOWN, user=USER, relevance=relevance, sessions=[3])
     assert np.allclose(clicks, 3 * THETA * relevance, rtol=0, atol=1e-12)
     # Steps 1 and 4: the expected estimate of all rankings, term by term and as a whole.
     enumerated = [_expected_naive(rank, relevance, sessions=3) for rank in RANKINGS]

@@ -13,8 +13,9 @@ import cfltr_core as cf
 from cfltr_book import Run
 from cfltr_book.evidence import measures
 from cfltr_book.experiments.ch02 import ENOUGH, REGIMES, by_seed, coec_in_the_long_run, coverage, errors, world
+from cfltr_book.theory import variances
+from cfltr_book.theory.exact import enumerate_logs, expectation
 from cfltr_core.checks import FloatArray
-from cfltr_core.evaluation import variances
 
 Arrays = Mapping[str, FloatArray]
 EXACTLY: dict[str, Any] = {"rtol": 0.0, "atol": 1e-12}
@@ -44,7 +45,7 @@ def _expected(statistic: Callable[[cf.ClickLog], float], relevance: FloatArray) 
     """The mean over all logs of two sessions that draw their query."""
     draws = [(0.25, [2, 0]), (0.5, [1, 1]), (0.25, [0, 2])]
     given: dict[str, Any] = {"user": USER, "relevance": relevance}
-    return sum(chance * float(cf.expectation(statistic, SHOWN, sessions=n, **given)) for chance, n in draws)
+    return sum(chance * float(expectation(statistic, SHOWN, sessions=n, **given)) for chance, n in draws)
 
 
 @measures("A18-ips-unbiased", section="unbiased")
@@ -53,14 +54,14 @@ def ips_unbiased(run: Run) -> Arrays:
     case: dict[str, Any] = {"user": USER, "relevance": RELEVANT, "sessions": [1, 2]}
     asked = np.repeat([1, 2], 3)
     lam = JUDGED[7]
-    for _, log in cf.enumerate_logs(SHOWN, **case):
+    for _, log in enumerate_logs(SHOWN, **case):
         clicks = np.bincount(log.document, log.clicks, minlength=6)
         assert np.isclose(_ips(lam)(log), (clicks * WEIGHTS * lam).sum() / 3, **EXACTLY)  # step 1
-    counts = cf.expectation(lambda log: np.bincount(log.document, log.clicks, minlength=6), SHOWN, **case)
+    counts = expectation(lambda log: np.bincount(log.document, log.clicks, minlength=6), SHOWN, **case)
     assert np.allclose(counts, asked * PROPENSITY * RELEVANT, **EXACTLY)  # step 2
     assert np.allclose(counts * WEIGHTS, asked * RELEVANT, **EXACTLY)  # step 3
     for lam in JUDGED[36:72]:  # step 4
-        given = cf.expectation(_ips(lam), SHOWN, **case)
+        given = expectation(_ips(lam), SHOWN, **case)
         assert np.isclose(given, (asked * lam * RELEVANT).sum() / 3, **EXACTLY)
     return {
         "left": np.array([_expected(_ips(lam), RELEVANT) for lam in JUDGED]),  # step 5
@@ -73,8 +74,8 @@ def per_click_unbiased(run: Run) -> Arrays:
     """Two relevant documents, λ = 2 and 1, examined with probability 1 and ½: the risk is 3."""
     page, lam = cf.DeterministicPolicy(np.array([1, 2]), np.array([0, 2])), np.array([2.0, 1.0])
     case: dict[str, Any] = {"user": USER, "relevance": np.ones(2), "sessions": [1]}
-    assert np.isclose(cf.expectation(_ips(lam), page, **case), 3, **EXACTLY)
-    per_click = cf.expectation(lambda log: _ips(lam)(log) * log.n_sessions / log.n_clicks, page, **case)
+    assert np.isclose(expectation(_ips(lam), page, **case), 3, **EXACTLY)
+    per_click = expectation(lambda log: _ips(lam)(log) * log.n_sessions / log.n_clicks, page, **case)
     return {"left": np.array([per_click]), "right": np.array([3.0])}
 
 
@@ -172,7 +173,7 @@ def _under_noise(plus: float, minus: float) -> FloatArray:
     """The expected IPS estimate of each ranking."""
     user = cf.PositionBasedUser(cf.power_examination(1.0), epsilon_plus=plus, epsilon_minus=minus)
     case: dict[str, Any] = {"user": user, "relevance": TWO_OF_FOUR, "sessions": [1]}
-    return np.array([float(cf.expectation(_ips(lam), FULL, **case)) for lam in RANKINGS])
+    return np.array([float(expectation(_ips(lam), FULL, **case)) for lam in RANKINGS])
 
 
 @measures("A18-noise-affine", section="fails")

@@ -13,6 +13,7 @@ import cfltr_core as cf
 from cfltr_book import Run
 from cfltr_book.evidence import measures
 from cfltr_book.experiments.ch03 import by_rank, choices
+from cfltr_book.theory.exact import expectation
 from cfltr_core.checks import FloatArray, IntArray
 
 Arrays = Mapping[str, FloatArray]
@@ -305,7 +306,7 @@ def _expected_ips(attraction: list[float]) -> FloatArray:
     user = cf.PositionBasedUser(cf.power_examination(1.0))
     shop = cf.DeterministicPolicy(np.array([1, 2, 3]), np.array([0, 3]))
     case: dict[str, Any] = {"user": user, "relevance": attraction, "sessions": [1]}
-    return np.asarray(cf.expectation(lambda log: [cf.ips(log, lam=lam).value for lam in GAINS], shop, **case))
+    return np.asarray(expectation(lambda log: [cf.ips(log, lam=lam).value for lam in GAINS], shop, **case))
 
 
 @measures("N-graded-order", section="fails")

@@ -13,6 +13,7 @@ import cfltr_core as cf
 from cfltr_book import Run
 from cfltr_book.evidence import measures
 from cfltr_book.experiments.ch04 import MARKS, SURROGATES, descents, stretched
+from cfltr_book.theory.exact import enumerate_logs
 from cfltr_core.checks import FloatArray
 
 Arrays = Mapping[str, FloatArray]
@@ -114,7 +115,7 @@ def _all_lams() -> tuple[FloatArray, FloatArray]:
 def _every_log(mistakes: float = 0.0) -> tuple[FloatArray, FloatArray]:
     """The probability of each log of one session, and the weighted clicks on each document in it."""
     user = cf.PositionBasedUser(cf.power_examination(1.0), epsilon_minus=mistakes)
-    chance, logs = zip(*cf.enumerate_logs(SHOWN, user, relevance=RELEVANT, sessions=[1]), strict=True)
+    chance, logs = zip(*enumerate_logs(SHOWN, user, relevance=RELEVANT, sessions=[1]), strict=True)
     return np.array(chance), np.array([np.bincount(log.document, log.clicks * log.weights, 4) for log in logs])
 
 

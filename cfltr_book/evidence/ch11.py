@@ -15,6 +15,7 @@ import cfltr_core as cf
 from cfltr_book import Run
 from cfltr_book.evidence import measures
 from cfltr_book.experiments.ch11 import COUNTS, JUDGED, LEARNT, SHARES, TESTED, ab_tests, prices
+from cfltr_book.theory.exact import enumerate_logs, expectation, mean_and_variance
 from cfltr_core.checks import BoolArray, FloatArray
 from cfltr_core.clicks.policies import LoggingPolicy
 
@@ -60,7 +61,7 @@ def _weighted(
     def count(log: cf.ClickLog) -> FloatArray:
         return np.asarray(np.bincount(log.document, log.clicks, minlength=4) * np.asarray(weight))
 
-    return np.asarray(cf.expectation(count, policy, user=user, relevance=RELEVANT, sessions=[sessions]))
+    return np.asarray(expectation(count, policy, user=user, relevance=RELEVANT, sessions=[sessions]))
 
 
 def _by_place(policy: LoggingPolicy, user: cf.PositionBasedUser = SHOPPER) -> FloatArray:
@@ -69,7 +70,7 @@ def _by_place(policy: LoggingPolicy, user: cf.PositionBasedUser = SHOPPER) -> Fl
     def count(log: cf.ClickLog) -> FloatArray:
         return np.bincount(log.document, log.clicks * log.weights, minlength=4).astype(np.float64)
 
-    return np.asarray(cf.expectation(count, policy, user=user, relevance=RELEVANT, sessions=[1]))
+    return np.asarray(expectation(count, policy, user=user, relevance=RELEVANT, sessions=[1]))
 
 
 def _inverse(p: FloatArray) -> FloatArray:
@@ -142,7 +143,7 @@ def unexposed_cannot_be_judged(run: Run) -> Arrays:
     """
 
     def law(policy: LoggingPolicy, user: cf.PositionBasedUser, relevant: float) -> dict[Any, float]:
-        logs = cf.enumerate_logs(policy, user, relevance=[1, 0, 1, relevant], sessions=[2])
+        logs = enumerate_logs(policy, user, relevance=[1, 0, 1, relevant], sessions=[2])
         return {(*log.document, *log.rank, *log.impressions, *log.clicks): chance for chance, log in logs}
 
     both = [[law(policy, user, relevant) for relevant in (1.0, 0.0)] for policy, user in HIDDEN[:2]]
@@ -168,7 +169,7 @@ def robust_behind_the_page(run: Run) -> Arrays:
                 for row in np.eye(4)
             ]
 
-        left.append(cf.expectation(robust, policy, user=SHOPPER, relevance=RELEVANT, sessions=[1]))
+        left.append(expectation(robust, policy, user=SHOPPER, relevance=RELEVANT, sessions=[1]))
         right.append(np.where(policy.exposure(SHOPPER) > 0, RELEVANT, guess))
     return {"left": np.array(left), "right": np.array(right)}
 
@@ -187,7 +188,7 @@ def robust_variance(run: Run) -> Arrays:
         def robust(log: cf.ClickLog, given: dict[str, Any] = given) -> float:
             return cf.doubly_robust(log, weights, **given).report()
 
-        left.append(cf.mean_and_variance(robust, policy, user=SHOPPER, relevance=RELEVANT, sessions=[1])[1])
+        left.append(mean_and_variance(robust, policy, user=SHOPPER, relevance=RELEVANT, sessions=[1])[1])
         p = epsilon / 2 * THETA[2]
         right.append((1 - THETA[2] * (2 * g - g**2)) / p - (1 - g) ** 2)
     return {"left": np.array(left), "right": np.array(right)}
@@ -244,7 +245,7 @@ def _variances(
     def aware(log: cf.ClickLog) -> ArrayLike:
         return statistic(cf.policy_aware(log, p))
 
-    return [cf.mean_and_variance(see, policy, **given)[1] for see in (aware, statistic)]
+    return [mean_and_variance(see, policy, **given)[1] for see in (aware, statistic)]
 
 
 def _each(log: cf.ClickLog) -> FloatArray:

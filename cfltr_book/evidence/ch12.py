@@ -13,6 +13,7 @@ from cfltr_book import Run
 from cfltr_book.evidence import measures
 from cfltr_book.experiments import learners
 from cfltr_book.experiments.ch12 import BY_LOSS, LEARNT_FROM, MANY, MORE_QUERIES, table
+from cfltr_book.theory.exact import expectation
 from cfltr_core.checks import FloatArray
 from cfltr_core.clicks.policies import LoggingPolicy
 from cfltr_core.learning.lambda_pairs import LambdaLoss
@@ -134,7 +135,7 @@ def _expected(
     def seen(log: cf.ClickLog) -> FloatArray:
         return of(s, cf.click_gains(cf.policy_aware(log, p)))
 
-    return np.asarray(cf.expectation(seen, policy, user=user, relevance=RELEVANT, sessions=[1]))
+    return np.asarray(expectation(seen, policy, user=user, relevance=RELEVANT, sessions=[1]))
 
 
 def _tried(run: Run) -> list[tuple[LoggingPolicy, FloatArray]]:

@@ -12,9 +12,9 @@ import pandas as pd
 
 import cfltr_book as book
 import cfltr_core as cf
+from cfltr_book.theory.variances import ips_variance
 from cfltr_core.checks import BoolArray, FloatArray, IntArray
 from cfltr_core.clicks.simulation import sessions_for_clicks
-from cfltr_core.evaluation.variances import ips_variance
 from cfltr_core.ranking.rank_weight import RankWeights
 
 SEVERITIES = (1.0, 1.5, 2.0)

@@ -13,10 +13,11 @@ from scipy.optimize import minimize
 
 import cfltr_book as book
 import cfltr_core as cf
-from cfltr_core.learning import convergence
+from cfltr_book.theory.convergence import second_moment
 from cfltr_core.learning.bounds import Bound
 from cfltr_core.learning.proprank import LinearFit
 from cfltr_core.learning.samplers import ClickSampler, QuerySampler
+from cfltr_core.learning.single_clicks import click_gradients, gradient_bounds
 from cfltr_core.sampling import AliasTable
 
 # Learning rates of all methods, from Eq. 31.
@@ -54,7 +55,7 @@ def clicked(train: cf.RankingData, log: cf.ClickLog) -> tuple[Array, Array, Arra
     """Of each clicked document: index, share of the clicks, (1/n) Σ w, G, and query."""
     at = np.flatnonzero(log.clicks)
     d = log.document[at]
-    G = convergence.gradient_bounds(train.features, train.offsets, documents=d)
+    G = gradient_bounds(train.features, train.offsets, documents=d)
     return d, log.clicks[at] / log.n_clicks, log.mass[at], G, log.query[at]
 
 
@@ -204,14 +205,13 @@ def ratios(train: cf.RankingData, log: cf.ClickLog, star: Array, rng: np.random.
     """log10 of the ratio of second moments at w*: with the weights of the clicks, and with weights dealt by chance."""
     at = np.flatnonzero(log.clicks)
     w = np.repeat(log.weights[at], log.clicks[at])  # of each single click
-    slopes = convergence.click_gradients(train.features, train.offsets, documents=log.document[at], w=star)
+    slopes = click_gradients(train.features, train.offsets, documents=log.document[at], w=star)
     length = np.repeat(np.linalg.norm(slopes, axis=1), log.clicks[at])
     ones = np.ones(len(w), dtype=int)
 
     def moments(w: Array) -> float:
         uniform, weighted = (
-            convergence.second_moment(w, sampling=kind, gradient_norms=length, counts=ones)
-            for kind in ("uniform", "weighted")
+            second_moment(w, sampling=kind, gradient_norms=length, counts=ones) for kind in ("uniform", "weighted")
         )
         return float(np.log10(uniform / weighted))
 

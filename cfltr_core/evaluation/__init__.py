@@ -1,1 +1,1 @@
-"""What a click log says of a ranker: estimators, and expectations by enumeration."""
+"""What a click log says of a ranker: estimators, their intervals, decisions."""

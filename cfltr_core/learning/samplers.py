@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from cfltr_core import checks
 from cfltr_core.checks import FloatArray, IntArray
 from cfltr_core.clicks.logs import ClickLog
-from cfltr_core.learning.convergence import gradient_bounds, weight_summary
+from cfltr_core.learning.single_clicks import gradient_bounds, weight_summary
 from cfltr_core.ranking.ragged import lengths, query_of, segment_sum
 from cfltr_core.sampling import AliasTable, Deck
 

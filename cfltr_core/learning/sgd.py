@@ -82,8 +82,7 @@ def train_sgd(
     optimizer : "sgd", "adam" or "adagrad"
         With PyTorch's default settings.
     record : increasing steps between 0 and ``steps``; only the last if it is left out
-        When the weights are kept; :func:`cfltr_core.learning.regret.evaluation_steps` spaces them evenly.  It changes
-        no number: a longer run begins as the shorter one did.
+        When the weights are kept.  It changes no number: a longer run begins as the shorter one did.
 
     Returns
     -------

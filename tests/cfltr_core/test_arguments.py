@@ -10,6 +10,7 @@ import pytest
 from kept_text import same_as_kept
 
 import cfltr_book.data.letor
+import cfltr_book.theory
 import cfltr_core
 import cfltr_core as cf
 from cfltr_book.data.generated import GENERATED, Knobs
@@ -31,7 +32,7 @@ NUMBERS = {
 
 def public_callables() -> Iterator[tuple[str, Callable[..., object]]]:
     """Functions and classes that users call by name, and the methods of the classes."""
-    for package in (cfltr_core, cfltr_book, cfltr_book.data.letor):
+    for package in (cfltr_core, cfltr_book, cfltr_book.theory, cfltr_book.data.letor):
         for name in package.__all__:
             thing = getattr(package, name)
             if callable(thing):

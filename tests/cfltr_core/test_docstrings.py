@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import cfltr_book.data.letor
+import cfltr_book.theory
 import cfltr_core
 
 HEADING = re.compile(r"^Examples\n-+$", re.MULTILINE)
@@ -62,7 +63,7 @@ def named_in(annotation: Any, module: str) -> Iterator[type]:
 
 EXPORTED = {
     name: getattr(package, name)
-    for package in (cfltr_core, cfltr_book, cfltr_book.data.letor)
+    for package in (cfltr_core, cfltr_book, cfltr_book.theory, cfltr_book.data.letor)
     for name in package.__all__
 }
 FUNCTIONS = {name: thing for name, thing in EXPORTED.items() if isinstance(thing, FunctionType)}

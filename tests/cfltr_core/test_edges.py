@@ -12,10 +12,12 @@ from small_logs import CUTS, POLICY, SILENT, X
 import cfltr_core as cf
 from cfltr_book import mean_interval
 from cfltr_book.data.letor import ReaderOptions
-from cfltr_core.evaluation import exact
-from cfltr_core.learning.convergence import click_gradients, convergence_bound, gradient_bounds, second_moment
-from cfltr_core.learning.proofs import proof_steps
+from cfltr_book.theory import exact
+from cfltr_book.theory.convergence import convergence_bound, second_moment
+from cfltr_book.theory.exact import expectation, mean_and_variance
+from cfltr_book.theory.proofs import exact_runs, proof_steps
 from cfltr_core.learning.samplers import ClickSampler, QuerySampler
+from cfltr_core.learning.single_clicks import click_gradients, gradient_bounds
 from cfltr_core.sampling import AliasTable
 
 USER = cf.PositionBasedUser([1.0, 0.5])
@@ -36,7 +38,7 @@ def terms(**changes: Any) -> cf.ClickLog:
 
 def runs(probability: Any, **changes: Any) -> object:
     given = {"factor": [1.0, 1.0], "learning_rate": 0.1, "steps": 2, "n_features": 1} | changes
-    return cf.exact_runs(lambda states: np.ones((len(states), 2, 1)), probability, **given)
+    return exact_runs(lambda states: np.ones((len(states), 2, 1)), probability, **given)
 
 
 # A function of one number, the values at the edge that it takes, and those beyond that it refuses.
@@ -117,15 +119,15 @@ def test_single_precision_is_taken_to_double() -> None:
 
 def test_an_expectation_is_of_double_precision() -> None:
     experiment = {"user": USER, "relevance": [1, 0, 1], "sessions": [1, 1]}
-    mean = cf.expectation(lambda log: np.float32(0.1), POLICY, **experiment)
+    mean = expectation(lambda log: np.float32(0.1), POLICY, **experiment)
     assert (mean.dtype, mean.shape) == (np.float64, ())
     assert float(mean) == pytest.approx(TENTH, rel=1e-15)
-    mean, variance = cf.mean_and_variance(lambda log: np.full(2, 0.1, dtype=np.float32), POLICY, **experiment)
+    mean, variance = mean_and_variance(lambda log: np.full(2, 0.1, dtype=np.float32), POLICY, **experiment)
     assert (mean.dtype, variance.dtype) == (np.float64, np.float64)
     np.testing.assert_allclose(mean, TENTH, rtol=1e-15)
     assert (variance <= 1e-30).all()
-    assert cf.expectation(lambda log: log.clicks[0] > 0, POLICY, **experiment) == pytest.approx(1.0)
-    assert cf.expectation(lambda log: [0, 2], POLICY, **experiment).tolist() == pytest.approx([0.0, 2.0])
+    assert expectation(lambda log: log.clicks[0] > 0, POLICY, **experiment) == pytest.approx(1.0)
+    assert expectation(lambda log: [0, 2], POLICY, **experiment).tolist() == pytest.approx([0.0, 2.0])
 
 
 # --- what an estimate says of itself -------------------------------------------------------------------------------
@@ -148,7 +150,7 @@ def test_gradients_of_another_shape_are_told() -> None:
         ((1, 2, 1), r"^gradients returned shape \(1, 2, 1\), expected \(2, 2, 1\)$"),  # of the second step
     ):
         with pytest.raises(ValueError, match=message):
-            cf.exact_runs(
+            exact_runs(
                 lambda states, shape=shape: np.ones(shape), [0.5, 0.5], factor=[1.0, 1.0], learning_rate=0.1, steps=2,
                 n_features=1,
             )  # fmt: skip
@@ -172,9 +174,9 @@ def test_the_last_number_of_outcomes_that_is_tried() -> None:
 
     many = {"learning_rate": 0.1, "steps": 1, "n_features": 1}
     n = 2_000_001
-    refuses("steps is 1: 2000001^1 sequences are", cf.exact_runs, never, np.full(n, 1 / n), factor=np.ones(n), **many)
+    refuses("steps is 1: 2000001^1 sequences are", exact_runs, never, np.full(n, 1 / n), factor=np.ones(n), **many)
     with pytest.raises(AssertionError, match="computed"):
-        cf.exact_runs(never, np.full(n - 1, 1 / (n - 1)), factor=np.ones(n - 1), **many)
+        exact_runs(never, np.full(n - 1, 1 / (n - 1)), factor=np.ones(n - 1), **many)
 
 
 def test_gradients_of_single_precision_features_are_computed_in_double() -> None:

@@ -25,23 +25,19 @@ from cfltr_book import Run, load_corpus
 from cfltr_book.data.corpora import units_of
 from cfltr_book.data.letor import read_collection, read_svmlight
 from cfltr_book.data.letor.folders import fold_of
+from cfltr_book.theory.convergence import convergence_bound, learning_rate_for, second_moment, steps_for_accuracy
+from cfltr_book.theory.exact import enumerate_logs
+from cfltr_book.theory.proofs import exact_runs, proof_steps
+from cfltr_book.theory.regret import evaluation_steps, regret
+from cfltr_book.theory.variances import ips_variance
 from cfltr_core import checks
 from cfltr_core.clicks.other_users import CascadeUser
 from cfltr_core.clicks.simulation import sessions_for_clicks
 from cfltr_core.evaluation.estimates import Estimate
-from cfltr_core.evaluation.variances import ips_variance
-from cfltr_core.learning.convergence import (
-    click_gradients,
-    convergence_bound,
-    gradient_bounds,
-    learning_rate_for,
-    second_moment,
-    steps_for_accuracy,
-)
 from cfltr_core.learning.lambdaloss_fit import lambda_objective
-from cfltr_core.learning.proofs import proof_steps
 from cfltr_core.learning.proprank import LinearFit
 from cfltr_core.learning.samplers import ClickSampler, QuerySampler
+from cfltr_core.learning.single_clicks import click_gradients, gradient_bounds
 from cfltr_core.learning.torch_sampler import ClickLists, torch_sampler
 from cfltr_core.propensity.all_pairs import all_pairs_likelihood
 from cfltr_core.propensity.clicks_above import page_displays
@@ -69,11 +65,11 @@ def rng() -> np.random.Generator:
 # Calls whose arguments a test changes by giving them again.
 simulate = partial(cf.simulate_clicks, POLICY, USER, relevance=[1, 0, 1], sessions=[3, 3], rng=rng())
 aggregate = partial(cf.aggregate_clicks, policy=POLICY, user=USER, sessions=[4, 2])
-outcomes = partial(cf.enumerate_logs, POLICY, USER, relevance=[1, 1, 1], sessions=[1, 1])
+outcomes = partial(enumerate_logs, POLICY, USER, relevance=[1, 1, 1], sessions=[1, 1])
 variance = partial(ips_variance, [1.0], [0.5], weights=[1.0], offsets=[0, 1], sessions=2)
 moment = partial(second_moment, weights=[1.0, 2.0], gradient_norms=[1.0, 1.0], counts=[1, 1], sampling="uniform")
 TWO = {"probability": [0.5, 0.5], "factor": [1.0, 1.0], "learning_rate": 0.1, "steps": 2, "n_features": 1}
-runs = partial(cf.exact_runs, lambda states: np.ones((len(states), 2, 1)), **TWO)
+runs = partial(exact_runs, lambda states: np.ones((len(states), 2, 1)), **TWO)
 train = partial(cf.train_sgd, X, SAMPLER, learning_rates=0.1, steps=3, rng=rng())
 of_log = partial(dataclasses.replace, LOG)
 
@@ -121,7 +117,7 @@ GOOD: list[partial[object]] = [
     partial(cf.decide, LAM, LAM, log=LOG, shares=cf.DisplayShares.of_log(LOG), smallest=0.1, user=USER, level=0.9,
             cutoff=2),
     partial(cf.doubly_robust, LOG, LAM, guess=[0.5] * 3, shares=cf.DisplayShares.of_log(LOG), user=USER, cap=2.0),
-    partial(cf.evaluation_steps, 100, batch=2, epochs=1, every=10),
+    partial(evaluation_steps, 100, batch=2, epochs=1, every=10),
     partial(cf.expectation_maximisation, MOVED, iterations=1, tolerance=0.0),
     partial(cf.fit_lambdaloss, X, LOG, cutoff=1, truncation="both", form="linear", sigma=1.0, weight_decay=0.0,
             batch_documents=5, epochs=1),
@@ -178,8 +174,8 @@ GOOD: list[partial[object]] = [
     partial(cf.surrogate_ranks, ONES, CUTS, documents=[0], surrogate="hinge", sigma=1.0, smoothing=0.5),
     partial(cf.train_sgd, X, SAMPLER, learning_rates=0.1, steps=1, rng=rng(), batch=1, runs=1, optimizer="sgd"),
     partial(cf.two_layer, 2, 2, activation="tanh"),
-    partial(cf.regret, PATH, DATA, **OPTIMA, iterate="last", cutoff=2),
-    partial(cf.regret(PATH, DATA, **OPTIMA).average, "total"),
+    partial(regret, PATH, DATA, **OPTIMA, iterate="last", cutoff=2),
+    partial(regret(PATH, DATA, **OPTIMA).average, "total"),
     partial(BEST.floor, 1.0),
     partial(torch_sampler, SAMPLER, steps=1, batch=1),
 ]  # fmt: skip
@@ -247,7 +243,7 @@ ARRAYS: list[partial[object]] = [
     partial(RankWeights, ONES, cf.dcg()),
     partial(cf.aggregate_clicks, [0, 2], POLICY, user=USER, sessions=[4, 2]),
     partial(click_gradients, X, CUTS, documents=[0, 2], w=ONES),
-    partial(cf.enumerate_logs, POLICY, USER, relevance=[1, 0, 1], sessions=[1, 1]),
+    partial(enumerate_logs, POLICY, USER, relevance=[1, 0, 1], sessions=[1, 1]),
     partial(gradient_bounds, X, CUTS, documents=[0, 2]),
     partial(ips_variance, [1.0, 2.0], [0.5, 0.5], weights=[1.0, 1.0], offsets=[0, 1, 2], sessions=[1, 1]),
     partial(lengths, CUTS),
@@ -351,9 +347,9 @@ NAMED: list[tuple[str, Callable[[], object]]] = [
     ("strengths", partial(cf.certified_optimum, X, LOG, strengths=[10.0, 1.0])),
     ("seed", partial(torch_sampler, SAMPLER, steps=1, seed=-1)),
     ("data", lambda: cf.label_log(cf.RankingData(X, [0, 0, 0], offsets=CUTS))),
-    ("path", partial(cf.regret, PATH, cf.RankingData(X[:, :2], [0, 1, 2], offsets=CUTS), **OPTIMA)),
-    *((name, partial(cf.regret, PATH, DATA, **OPTIMA | {name: NARROWEST})) for name in OPTIMA),
-    ("steps", lambda: cf.regret(train(record=[0]), DATA, **OPTIMA).average()),
+    ("path", partial(regret, PATH, cf.RankingData(X[:, :2], [0, 1, 2], offsets=CUTS), **OPTIMA)),
+    *((name, partial(regret, PATH, DATA, **OPTIMA | {name: NARROWEST})) for name in OPTIMA),
+    ("steps", lambda: regret(train(record=[0]), DATA, **OPTIMA).average()),
     *(("scores", partial(cf.lambda_loss, scores, CUTS, gains=ONES, sigma=sigma))
       for scores, sigma in (([1.7e308, -1.7e308, 0.0], 1.0), ([1e308, 0.0, 0.0], 10.0))),
     *(("log", partial(learn, log=SILENT)) for learn in (
@@ -417,7 +413,7 @@ NAMED: list[tuple[str, Callable[[], object]]] = [
     ("sessions, relevance", lambda: next(outcomes(sessions=[2000, 2000]))),
     ("sessions, relevance",
      # 9 · 8 · 7 · 6 pages, and two sessions that may show the same: 3024 · 3025 / 2.
-     lambda: next(cf.enumerate_logs(cf.EpsilonGreedyPolicy(range(1, 10), [0, 9], epsilon=[1.0] * 4), USER,
+     lambda: next(enumerate_logs(cf.EpsilonGreedyPolicy(range(1, 10), [0, 9], epsilon=[1.0] * 4), USER,
                                     relevance=[1] * 9, sessions=[2]))),
 ]  # fmt: skip
 

@@ -12,6 +12,7 @@ import oracles
 import pytest
 
 import cfltr_core as cf
+from cfltr_book.theory.exact import enumerate_logs, expectation
 
 EXACT = 1e-12
 
@@ -185,7 +186,7 @@ def test_expectations(name: str, curve: str, noise: tuple[float, float], session
         assert all(math.isnan(value) == (log.n_clicks == 0) for value in ratios)
         return [*found, np.nan_to_num(ratios), [float(log.n_clicks > 0)] * len(JUDGED)]
 
-    package = cf.expectation(statistic, policy, user=user, relevance=RELEVANCE, sessions=sessions)
+    package = expectation(statistic, policy, user=user, relevance=RELEVANCE, sessions=sessions)
     loops = np.zeros((len(estimates) + 2, len(JUDGED)))
     for probability, outcome in every_log(pages, literal, noise, sessions):
         for j, (_, lam) in enumerate(JUDGED):
@@ -210,18 +211,6 @@ def test_expectations(name: str, curve: str, noise: tuple[float, float], session
             assert value == pytest.approx(expected, abs=EXACT)
 
 
-def test_without_randomisation_the_two_estimates_are_one() -> None:
-    """The negative control: same value in every log, and both miss what is never shown."""
-    policy, _ = POLICIES["deterministic"]()
-    exposure, (lam, literal) = policy.exposure(USER), JUDGED[0]
-    mean = 0.0
-    for probability, log in cf.enumerate_logs(policy, USER, relevance=RELEVANCE, sessions=[2, 1]):
-        assert cf.ips(cf.policy_aware(log, exposure), lam).value == cf.ips(log, lam).value
-        mean += probability * cf.ips(log, lam).value
-    risk = math.fsum(n * v * y for n, v, y in zip([2, 2, 2, 2, 1], literal, RELEVANCE, strict=True)) / 3
-    assert abs(mean - risk) > 0.2
-
-
 @pytest.mark.oracle("exact.enumerate_logs")
 @pytest.mark.parametrize(
     ("name", "sessions"),
@@ -237,7 +226,7 @@ def test_enumerated_logs_count_displays_and_clicks(name: str, sessions: list[int
     policy, pages = POLICIES[name]()
     user = cf.PositionBasedUser(CURVE, epsilon_plus=0.8, epsilon_minus=0.1)
     package: Counter = Counter()
-    for probability, log in cf.enumerate_logs(policy, user, relevance=RELEVANCE, sessions=sessions):
+    for probability, log in enumerate_logs(policy, user, relevance=RELEVANCE, sessions=sessions):
         columns = (log.document, log.rank, log.impressions, log.clicks)
         package[tuple(zip(*(column.tolist() for column in columns), strict=True))] += probability
         np.testing.assert_array_equal(log.propensity, [oracles.examined(CURVE, r) for r in log.rank.tolist()])

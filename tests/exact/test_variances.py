@@ -9,7 +9,8 @@ import oracles
 import pytest
 
 import cfltr_core as cf
-from cfltr_core.evaluation.variances import ips_variance
+from cfltr_book.theory.exact import mean_and_variance
+from cfltr_book.theory.variances import ips_variance
 
 EXACT = 1e-12
 
@@ -72,7 +73,7 @@ def test_variance_with_fixed_sessions(plus: float, minus: float, sessions: list[
         def value(log: cf.ClickLog, estimator=estimator) -> float:
             return estimator(log, "query").value
 
-        package = cf.mean_and_variance(value, POLICY, user=user, relevance=FLAT_RELEVANCE, sessions=sessions)
+        package = mean_and_variance(value, POLICY, user=user, relevance=FLAT_RELEVANCE, sessions=sessions)
         np.testing.assert_allclose(package, by_loops, rtol=0, atol=EXACT)
         flat = [w for row in weight for w in row]
         formula = ips_variance(FLAT_LAMBDA, rho(plus, minus), weights=flat, offsets=OFFSETS, sessions=sessions)

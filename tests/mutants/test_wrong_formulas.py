@@ -26,9 +26,9 @@ import yaml
 from hypothesis import Phase, settings
 
 TESTS = Path(__file__).resolve().parents[1]
-PACKAGE = Path(importlib.util.find_spec("cfltr_core").origin).parent
-# What is imported afresh: the package, and that which stands above it.
-FRESH = (PACKAGE.name, "cfltr_book")
+ROOT = TESTS.parent
+# What is imported afresh, and holds the formulas: the methods, and what stands above them.
+FRESH = ("cfltr_core", "cfltr_book")
 # Seconds for one mistake: a mutant must be wrong, not slow.
 LIMIT = 60
 # A solver that is wrong may never close its gap, which is an error; NumPy's warnings fail a test as well.
@@ -42,7 +42,7 @@ WRONG = {one["mistake"]: (one["old"], one["new"], test) for test, some in NOTICE
 def expressions() -> dict[str, list[Path]]:
     """Every expression of the package, however it is set, and the modules that hold it, once for each time."""
     out: dict[str, list[Path]] = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in (path for package in FRESH for path in sorted((ROOT / package).rglob("*.py"))):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.expr):
                 out.setdefault(ast.dump(node), []).append(path)
@@ -67,7 +67,7 @@ class Mutator(importlib.abc.MetaPathFinder):
     """Imports one module of the package from changed source."""
 
     def __init__(self, path: Path, source: str) -> None:
-        self.name = ".".join((PACKAGE.name, *path.relative_to(PACKAGE).with_suffix("").parts))
+        self.name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         self.path, self.source = str(path), source
 
     def find_spec(self, fullname, path=None, target=None):

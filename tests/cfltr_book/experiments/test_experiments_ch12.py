@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from pathlib import Path
@@ -125,15 +126,7 @@ def test_a_guess_does_not_come_from_its_own_clicks(small: ch12.World) -> None:
     clicks = log.clicks.copy()
     first = log.document < data.offsets[1]
     clicks[first] = 0
-    other = cf.ClickLog(
-        document=log.document,
-        rank=log.rank,
-        impressions=log.impressions,
-        clicks=clicks,
-        propensity=log.propensity,
-        sessions=log.sessions,
-        offsets=log.offsets,
-    )
+    other = dataclasses.replace(log, clicks=clicks)
     mine = slice(0, data.offsets[1])
     assert learners.cross_fitted(x, other)[mine] == pytest.approx(guess[mine])
     assert np.abs(learners.cross_fitted(x, other) - guess).max() > 0
@@ -180,13 +173,18 @@ def test_the_monotonic_bound_falls_along_its_slopes() -> None:
     assert learners.monotonic_slopes(scores, gains, offsets) == pytest.approx(exact, abs=1e-8)
 
 
-@pytest.mark.parametrize("loss", ch12.LOSSES)
-def test_each_loss_orders_by_what_is_clicked(loss: str) -> None:
+def clicks_by_one_feature() -> tuple[np.ndarray, cf.DeterministicPolicy, cf.ClickLog]:
+    """Fifty lists of four, in which a document is wanted if its second feature is large."""
     rng = np.random.default_rng(6)
     x, rank = rng.normal(size=(200, 3)), np.tile([1, 2, 3, 4], 50)
     policy = cf.DeterministicPolicy(rank, np.arange(0, 201, 4))
     wanted = (x[:, 1] > 0.5).astype(int)
-    log = cf.simulate_clicks(policy, ch12.USER, relevance=wanted, sessions=np.full(50, 200), rng=rng)
+    return x, policy, cf.simulate_clicks(policy, ch12.USER, relevance=wanted, sessions=np.full(50, 200), rng=rng)
+
+
+@pytest.mark.parametrize("loss", ch12.LOSSES)
+def test_each_loss_orders_by_what_is_clicked(loss: str) -> None:
+    x, _, log = clicks_by_one_feature()
     w = learners.weights_by(loss, x, log)
     assert w[1] > 1.5 * max(abs(w[0]), abs(w[2]))
     by_package = {"beyond": {"truncation": "beyond"}, "no truncation": {"cutoff": None}, "difference": {"form": loss}}
@@ -259,12 +257,7 @@ def test_a_log_of_some_documents_counts_them_anew() -> None:
 
 
 def test_doubly_robust_weights_order_by_what_is_clicked() -> None:
-    rng = np.random.default_rng(6)
-    x, rank = rng.normal(size=(200, 3)), np.tile([1, 2, 3, 4], 50)
-    policy = cf.DeterministicPolicy(rank, np.arange(0, 201, 4))
-    wanted = (x[:, 1] > 0.5).astype(int)
-    sessions = np.full(50, 200)
-    log = cf.simulate_clicks(policy, ch12.USER, relevance=wanted, sessions=sessions, rng=rng)
+    x, policy, log = clicks_by_one_feature()
     w = learners.doubly_robust(x, log, policy.exposure(ch12.USER))
     assert w[1] > 5 * max(abs(w[0]), abs(w[2]))
 

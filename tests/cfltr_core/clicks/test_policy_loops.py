@@ -60,16 +60,6 @@ def test_greedy_ranking_is_by_score(problem: Problem, epsilon: list[float], seed
     np.testing.assert_array_equal(never.exposure(USER), cf.DeterministicPolicy(cut, problem.offsets).exposure(USER))
 
 
-@given(made=st.one_of(exploring(), plackett_luce()))
-def test_exposure_and_its_mass(made: tuple) -> None:
-    policy, pages = made
-    exposure = policy.exposure(USER)
-    np.testing.assert_allclose(exposure, loops_of(pages, policy.offsets, THETA), rtol=0, atol=1e-12)
-    for documents in oracles.lists(policy.offsets.tolist()):
-        mass = math.fsum(THETA(r) for r in range(1, min(policy.cutoff, len(documents)) + 1))
-        assert abs(math.fsum(exposure[documents]) - mass) <= 1e-12
-
-
 @pytest.mark.oracle("policies.MixturePolicy")
 @given(made=exploring(), share=st.sampled_from([0.0, 0.25, 1.0]), cutoff=st.integers(1, 6), seed=st.integers(0, 99))
 def test_mixture(made: tuple, share: float, cutoff: int, seed: int) -> None:

@@ -1,6 +1,5 @@
 """Pages with gaps, where something else stands between, and rows that are samples, against literal loops."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -100,25 +99,6 @@ def test_an_empty_slot_is_as_good_as_a_document_that_nobody_clicks() -> None:
     sums = [ab_sums(events, ("A", "B"), metric=cf.dcg(5), line=line) for events in (KEPT, whole)]
     np.testing.assert_allclose(sums[0].sessions, sums[1].sessions, rtol=1e-12)
     np.testing.assert_allclose(sums[0].totals, sums[1].totals, rtol=1e-12)
-
-
-def test_a_decision_on_slots_is_that_of_a_loop() -> None:
-    rng, n_docs = np.random.default_rng(5), len(FEATURES)
-    new, old = (cf.rank_weights(rng.random(n_docs), KEPT.offsets, metric=cf.dcg(4)) for _ in range(2))
-    user = cf.PositionBasedUser(THETA)
-    found = cf.decide(new, old, log=KEPT, shares=KEPT, user=user, smallest=0.1)
-    clicks: dict[tuple[int, int], int] = {}
-    shares: dict[tuple[int, int], float] = {}
-    asked = [ROWS.loc[ROWS["query"] == query, "session"].nunique() for query in range(8)]
-    for query, document, slot, clicked in ROWS[NAMES[1:5]].itertuples(index=False, name=None):
-        term = (4 * query + document, slot)
-        clicks[term] = clicks.get(term, 0) + clicked
-        shares[term] = shares.get(term, 0.0) + 1 / asked[query]
-    terms = [(document, slot, n) for (document, slot), n in clicks.items()]
-    gap = (new - old).lam.tolist()
-    parts = oracles.decision_parts(terms, gap, shares, THETA, np.zeros((5, 5)).tolist(), asked, KEPT.offsets.tolist())
-    assert found.difference == pytest.approx(parts["difference"], rel=1e-12)
-    assert found.standard_error == pytest.approx(math.sqrt(parts["of clicks"]), rel=1e-9)
 
 
 def test_pages_without_a_gap_are_read_alike() -> None:

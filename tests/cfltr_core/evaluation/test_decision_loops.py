@@ -150,26 +150,6 @@ def world(n_queries: int, per_query: int, seed: int = 0) -> tuple[cf.ClickLog, c
     return log, cf.DisplayShares.of_policy(policy), rankers
 
 
-def test_derivative_of_the_difference_by_theta() -> None:
-    """JᵀVJ with V = e_k e_kᵀ is the square of the derivative by log θ_k, which finite differences give."""
-    log, shares, rankers = world(30, 20)
-    table = table_of(shares)
-    terms = clicks_of(log)
-    gap = (rankers["good"] - rankers["bad"]).lam.tolist()
-
-    def difference(u: list[float]) -> float:
-        exposure = oracles.shared_exposure(table, int(log.offsets[-1]), np.exp(u).tolist())
-        return oracles.paired_difference(terms, gap, exposure, log.sessions.tolist())
-
-    slopes = oracles.differences(difference, np.log(THETA).tolist())
-    for k in (1, 2):
-        only = np.zeros((3, 3))
-        only[k, k] = 1.0
-        case = {"log": log, "shares": shares, "smallest": 0.1}
-        found = cf.decide(rankers["good"], rankers["bad"], curve=curve(covariance=only.tolist()), **case)
-        assert math.sqrt(found.share_of_theta) * found.standard_error == pytest.approx(abs(slopes[k]), rel=1e-7)
-
-
 @pytest.mark.oracle("answers.answer_of")
 @given(ends=st.tuples(st.floats(-1, 1), st.floats(-1, 1)), smallest=st.floats(0.01, 1))
 def test_answers(ends: tuple[float, float], smallest: float) -> None:

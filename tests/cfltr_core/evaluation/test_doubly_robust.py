@@ -55,41 +55,6 @@ def test_gains_and_estimate(seed: int, cap: float) -> None:
     assert found.standard_error == pytest.approx(error, rel=1e-9, abs=1e-12, nan_ok=True)
 
 
-# One query of three documents; pages have two places, and the third document is shown by one ranker alone.
-RELEVANCE, PLUS, MINUS, CURVE = [1, 0, 1], 0.8, 0.3, [0.9, 0.4]
-SHOWN, TRAFFIC = [[1, 2, 0], [2, 0, 1]], [0.25, 0.75]
-
-
-@pytest.mark.parametrize("cap", [1.0, math.inf])
-@pytest.mark.parametrize("right", [True, False])
-def test_unbiased_over_every_page_and_click_if_weights_or_guess_are_right(cap: float, right: bool) -> None:
-    pages = oracles.mixed_pages([oracles.fixed_page(r) for r in SHOWN], TRAFFIC)
-    policy = cf.MixturePolicy([cf.DeterministicPolicy(r, [0, 3]) for r in SHOWN], TRAFFIC)
-    attraction = [PLUS if y else MINUS for y in RELEVANCE]
-    guess = attraction if right else [0.1, 0.9, 0.5]
-    shares, user = cf.DisplayShares.of_policy(policy), cf.PositionBasedUser(CURVE)
-    lam = cf.rank_weights([1, 0, 2], [0, 3], metric=cf.dcg())
-    truth = math.fsum(a * w for a, w in zip(attraction, lam.lam, strict=True))
-    outcomes = []
-    for p, page, clicks in oracles.every_page_session(pages, CURVE, RELEVANCE, PLUS, MINUS):
-        log = cf.ClickLog(
-            document=page, rank=[1, 2], impressions=[1, 1], clicks=clicks, propensity=[1.0, 1.0], sessions=[1],
-            offsets=[0, 3],
-        )  # fmt: skip
-        outcomes.append((p, cf.doubly_robust(log, lam, guess=guess, shares=shares, user=user, cap=cap).value))
-    mean = oracles.moments(outcomes)[0]
-    if right or math.isinf(cap):
-        assert mean == pytest.approx(truth, abs=1e-12)
-    else:
-        exposure = oracles.page_mean(pages, 3, lambda k: oracles.examined(CURVE, k))
-        bias = math.fsum(
-            a * (1 - min(1 / e, cap) * e) * (g - r)
-            for a, e, g, r in zip(lam.lam, exposure, guess, attraction, strict=True)
-        )
-        assert abs(bias) > 0.01
-        assert mean == pytest.approx(truth + bias, abs=1e-12)
-
-
 @pytest.mark.oracle("doubly_robust.cross_fitted")
 @given(seed=st.integers(0, 2**20), folds=st.integers(2, 6), ridge=st.sampled_from([0.5, 10.0]))
 def test_cross_fitted(seed: int, folds: int, ridge: float) -> None:

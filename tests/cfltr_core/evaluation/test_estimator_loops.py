@@ -97,12 +97,6 @@ def test_interval(value: float, spread: float, level: float) -> None:
     np.testing.assert_allclose(found, oracles.normal_interval(value, spread, level), rtol=0, atol=1e-12)
 
 
-def test_interval_has_95_per_cent_unless_told() -> None:
-    low, high = Estimate(1.0, 2.0, 10, 5).interval()
-    assert abs(low - (1.0 - 2.0 * 1.959963984540054)) <= 1e-12
-    assert abs(high - (1.0 + 2.0 * 1.959963984540054)) <= 1e-12
-
-
 TRUSTED, PLUS, MINUS = [1.0, 0.5, 0.3], [0.9, 0.8, 0.8], [0.5, 0.3, 0.1]
 TRUSTING = TrustUser(TRUSTED, epsilon_plus=PLUS, epsilon_minus=MINUS)
 
@@ -136,6 +130,12 @@ def test_affine(problem: Counts, unit: str, seed: int) -> None:
     curve = TrustCurve(slope=slope, intercept=intercept, covariance=np.full((6, 6), np.nan), strength=1.0)
     same = affine(log, trust=curve, lam=lam, unit=unit)
     np.testing.assert_array_equal([same.value, same.standard_error], [found.value, found.standard_error])
+    # What a log identifies: relevance is the click probability at rank 1, where the slope is 1 and the intercept 0.
+    a, b = slope[0], intercept[0]
+    curve = TrustCurve(slope=slope / a, intercept=intercept - b * slope / a, covariance=np.zeros((6, 6)), strength=1.0)
+    mapped = affine(log, trust=curve, lam=lam, unit=unit)
+    shown = math.fsum(v * w for v, w in zip(lam[log.document], log.impressions, strict=True)) / n
+    np.testing.assert_allclose(mapped.value, a * found.value + b * shown, rtol=1e-9, atol=1e-9)
 
 
 def test_what_is_refused() -> None:

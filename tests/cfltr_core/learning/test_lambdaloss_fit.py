@@ -152,37 +152,6 @@ def test_lightgbm_learns_from_clicks() -> None:
     assert found > shown + 0.1
 
 
-def test_every_learner_takes_exposure_in_place_of_propensity() -> None:
-    """policy_aware(log, exposure) is one more log, and only clicks divided by exposure enter: two logs, one problem."""
-    x, _, policy, log = problem(n_queries=12)
-    p = policy.exposure(USER)
-    aware = cf.policy_aware(log, p)
-    clicks = np.bincount(log.document, log.clicks, minlength=len(x)).astype(int)
-    shown = np.flatnonzero(clicks)
-    # The same clicks on one term each, with the exposure as its propensity.
-    merged = cf.ClickLog(
-        document=shown, rank=np.ones(len(shown), dtype=int), impressions=clicks[shown], clicks=clicks[shown],
-        propensity=p[shown], sessions=log.sessions, offsets=log.offsets,
-    )  # fmt: skip
-    assert len(merged.document) < len(log.document)
-    assert (aware.propensity != log.propensity).any()
-    learners = {
-        "proprank": lambda given: cf.fit_proprank(x, given, C=0.1, gap=1e-6),
-        "propdcg": lambda given: cf.fit_propdcg(x, given, C=0.1, gap=1e-6),
-        "lambdaloss": lambda given: cf.fit_lambdaloss(x, given, cutoff=2, epochs=5),
-    }
-    for learn in learners.values():
-        one, other, oblivious = learn(aware).weights, learn(merged).weights, learn(log).weights
-        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3 * np.abs(one).max())
-        assert np.abs(one - oblivious).max() > 0.01 * np.abs(one).max()
-    deep = [
-        cf.fit_deep(x, given, module=linear([0.1, 0.2, 0.3, 0.4]), optimizer="sgd", epochs=3).weights["weight"]
-        for given in (aware, merged, log)
-    ]
-    np.testing.assert_allclose(deep[0], deep[1], rtol=1e-9)
-    assert np.abs(deep[0] - deep[2]).max() > 1e-6
-
-
 def test_defaults_units_and_patience() -> None:
     fit = cf.fit_lambdaloss(X, LOG)
     assert fit.history["rate"].tolist() == [0.05] * 100

@@ -17,8 +17,6 @@ PLACES = 4
 NOISE = {"epsilon_plus": 0.9, "epsilon_minus": 0.1}
 POSITION = cf.PositionBasedUser([1 / k for k in range(1, PLACES + 1)], **NOISE)
 CASCADE = CascadeUser(**NOISE)
-# Leaves by chance, whatever was clicked: the click rates of a position model, clicks that hang together.
-LEAVING = CascadeUser(stop=0.3, give_up=0.3, **NOISE)
 
 
 def simulated(user: cf.PositionBasedUser | CascadeUser, seed: int, n_queries: int, sessions: int) -> PageCounts:
@@ -100,19 +98,6 @@ def test_size_and_power() -> None:
     assert abs(np.mean([test.z for test in tests])) < 4 / math.sqrt(200)
     cascades = [cf.clicks_above_test(simulated(CASCADE, seed, 100, 30)) for seed in range(20)]
     assert all(test.z < -4 and test.p_value < 1e-3 for test in cascades)
-
-
-def test_the_regressor_must_come_from_other_sessions() -> None:
-    """A reader who leaves by chance: there is nothing to find, and z of the fitted sessions finds it each time."""
-    other, own = [], []
-    for seed in range(10):
-        pages = simulated(LEAVING, seed, 300, 12)
-        other.append(cf.clicks_above_test(pages).z)
-        both = (np.repeat(table.sum(axis=1, keepdims=True), 2, axis=1) for table in (pages.impressions, pages.clicks))
-        impressions, clicks = both
-        own.append(cf.clicks_above_test(dataclasses.replace(pages, impressions=impressions, clicks=clicks)).z)
-    assert abs(np.mean(other)) < 4 / math.sqrt(10)
-    assert min(own) > 2
 
 
 def test_what_is_refused() -> None:

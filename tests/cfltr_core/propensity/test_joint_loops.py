@@ -141,21 +141,6 @@ def test_a_fixed_point_is_a_stationary_point(seed: int) -> None:
     assert not any("Not converged" in note for note in fit.notes)
 
 
-def test_free_attractions_are_incidental_parameters() -> None:
-    """Two displays a document: from the truth itself EM walks away from it, where the conditional estimate stays."""
-    rng, n = np.random.default_rng(0), 5_000
-    gamma = rng.uniform(0.2, 0.8, n)
-    document, rank = np.repeat(np.arange(n), 2), np.tile([1, 2], n)
-    clicks = rng.binomial(1, gamma[document] / rank)
-    counts = DisplayCounts(query=document, document=document, rank=rank, impressions=np.ones_like(rank), clicks=clicks)
-    reference = conditional_poisson(counts)
-    error = reference.standard_error[1]
-    assert abs(math.log(reference.curve[1] / 0.5)) < 4 * error
-    fit = expectation_maximisation(counts, iterations=500, start=(np.array([0.98, 0.49]), gamma))
-    assert math.log(fit.curve[1] / 0.5) < -4 * error
-    assert any("from 2 displays in the middle one" in note for note in fit.notes)
-
-
 def test_with_one_ranker_nothing_is_identified_and_the_start_decides() -> None:
     terms = simulated(0, at_one)
     counts = counts_of(terms)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
-from strata_logs import drawn, of_groups
+from strata_logs import drawn, of_groups, of_rows
 
 from cfltr_core import (
     DisplayCounts,
@@ -150,3 +150,19 @@ def test_logs_that_are_refused() -> None:
     # No click at rank 2; warnings are errors here.
     few = {"query": [0] * 6, "document": [0, 0, 1, 1, 2, 2], "rank": [1, 2] * 3, "impressions": [6, 4, 5, 7, 4, 3]}
     refuses("counts: at rank 2 what is", trust_bias, DisplayCounts(**few, clicks=[1, 0, 1, 0, 4, 0]))
+
+
+def test_without_noise_the_lines_come_back() -> None:
+    """So many impressions that the noise is nothing: the truth up to the scale of rank 1."""
+    lines = [oracles.trust_line([1.0, 0.5, 0.4], [0.9, 0.85, 0.8], [0.6, 0.3, 0.2], k) for k in (1, 2, 3)]
+    groups = [(query, document) for query in range(4) for document in range(3)]
+    rows = [
+        (q, d, k, 10**12, round(10**12 * (s * (0.1 + 0.07 * (3 * q + d)) + i)))
+        for q, d in groups
+        for k, (s, i) in enumerate(lines, start=1)
+        if k != 1 + d
+    ]
+    curve = trust_bias(of_rows(rows))
+    (a, b), *_ = lines
+    np.testing.assert_allclose(curve.slope, [s / a for s, _ in lines], atol=1e-8)
+    np.testing.assert_allclose(curve.intercept, [i - b * s / a for s, i in lines], atol=1e-8)

@@ -9,7 +9,6 @@ import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import ndcg_score
 from strategies import Problem, problems
 
 import cfltr_core as cf
@@ -35,14 +34,6 @@ def test_ranks(few: int, problem: Problem) -> None:
         for ties in ("average", "optimistic", "pessimistic"):
             found = cf.ranks(problem.scores, problem.offsets, ties=ties)
             assert found.tolist() == oracles.ranks(problem.scores, problem.offsets, ties)
-
-
-def test_the_limit_of_few_documents_changes_no_rank() -> None:
-    rng = np.random.default_rng(0)
-    for n_docs in (metrics.FEW, metrics.FEW + 1):
-        cuts = np.append(np.arange(0, n_docs, 7), n_docs)
-        scores = rng.integers(0, 5, size=n_docs).astype(float)
-        assert cf.ranks(scores, cuts).tolist() == oracles.ranks(scores.tolist(), cuts.tolist(), "average")
 
 
 @pytest.mark.oracle("metrics.ranks")
@@ -129,22 +120,6 @@ def test_ndcg(problem: Problem, k: int, gain: str, empty: str) -> None:
     np.testing.assert_allclose(found.per_query, per_query, **CLOSE)
     np.testing.assert_allclose(found.mean, mean, **CLOSE)
     np.testing.assert_allclose(found.share_dropped, share, **CLOSE)
-
-
-@given(
-    n_queries=st.integers(1, 6),
-    n=st.integers(2, 9),
-    k=st.sampled_from([1, 3, 10]),
-    levels=st.sampled_from([2, 4, 1000]),
-)
-def test_ndcg_agrees_with_scikit_learn(n_queries: int, n: int, k: int, levels: int) -> None:
-    """Equal lists; scikit-learn takes gains, averages over ties, and counts a query without any gain as 0."""
-    rng = np.random.default_rng([n_queries, n, k, levels])
-    scores = rng.integers(0, levels, size=(n_queries, n)).astype(float)
-    grades = rng.integers(0, 5, size=(n_queries, n)) * rng.integers(0, 2, size=(n_queries, 1))
-    peer = ndcg_score(2.0**grades - 1.0, scores, k=k)
-    found = cf.ndcg(scores.ravel(), np.arange(n_queries + 1) * n, relevance=grades.ravel(), cutoff=k, empty="zero")
-    np.testing.assert_allclose(found.mean, peer, **CLOSE)
 
 
 def test_ndcg_of_long_lists_with_and_without_ties_in_one_call() -> None:

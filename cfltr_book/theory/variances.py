@@ -49,7 +49,7 @@ def ips_variance(
     Examples
     --------
     >>> import cfltr_core as cf
-    >>> from cfltr_core.evaluation.variances import ips_variance
+    >>> from cfltr_book.theory.variances import ips_variance
     >>> proposed = cf.rank_weights([2, 1, 3], [0, 3], metric=cf.dcg())
     >>> rho = cf.PositionBasedUser([1, 1/2, 1/3]).click_probability([1, 2, 3], [1, 0, 1])
     >>> variance = ips_variance(proposed, rho, weights=[1, 2, 3], offsets=[0, 3], sessions=[6])

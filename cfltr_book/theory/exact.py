@@ -43,8 +43,9 @@ def enumerate_logs(
     Examples
     --------
     >>> import cfltr_core as cf
+    >>> from cfltr_book.theory.exact import enumerate_logs
     >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
-    >>> for probability, log in cf.enumerate_logs(policy, user, relevance=[1, 0, 1], sessions=[1]):
+    >>> for probability, log in enumerate_logs(policy, user, relevance=[1, 0, 1], sessions=[1]):
     ...     print(round(probability, 3), log.clicks)
     0.667 [1 0 0]
     0.333 [1 0 1]
@@ -134,10 +135,11 @@ def expectation(
     Examples
     --------
     >>> import cfltr_core as cf
+    >>> from cfltr_book.theory.exact import expectation
     >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
     >>> proposed = cf.rank_weights([2, 1, 3], [0, 3], metric=cf.dcg())
     >>> experiment = {"user": user, "relevance": [1, 0, 1], "sessions": [2]}
-    >>> mean = cf.expectation(lambda log: cf.ips(log, proposed).report(), policy, **experiment)
+    >>> mean = expectation(lambda log: cf.ips(log, proposed).report(), policy, **experiment)
     >>> round(float(mean), 3)  # the true DCG: IPS is unbiased
     1.631
     """
@@ -162,11 +164,12 @@ def mean_and_variance(
     Examples
     --------
     >>> import cfltr_core as cf
-    >>> from cfltr_core.evaluation.variances import ips_variance
+    >>> from cfltr_book.theory.exact import mean_and_variance
+    >>> from cfltr_book.theory.variances import ips_variance
     >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
     >>> proposed = cf.rank_weights([2, 1, 3], [0, 3], metric=cf.dcg())
     >>> experiment = {"user": user, "relevance": [1, 0, 1], "sessions": [6]}
-    >>> mean, variance = cf.mean_and_variance(lambda log: cf.ips(log, proposed).report(), policy, **experiment)
+    >>> mean, variance = mean_and_variance(lambda log: cf.ips(log, proposed).report(), policy, **experiment)
     >>> round(float(mean), 3), round(float(variance), 3)  # ips_variance has the second in closed form
     (1.631, 0.333)
     """

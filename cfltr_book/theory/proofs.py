@@ -1,6 +1,6 @@
 """Exact expectations over all sequences of draws of stochastic gradient descent, and the steps of its proofs.
 
-Runs, their probabilities, and both sides of every inequality in the proofs of :mod:`cfltr_core.learning.convergence`.
+Runs, their probabilities, and both sides of every inequality in the proofs of :mod:`cfltr_book.theory.convergence`.
 Source: Jagerman & de Rijke 2020, §4 and §5; the sharper forms are derived in chapters 13 and 14.
 """
 
@@ -80,10 +80,10 @@ def exact_runs(
     Two clicks with weights 1 and 3, and f_i(w) = abs(w − b_i):
 
     >>> import numpy as np
-    >>> import cfltr_core as cf
+    >>> from cfltr_book.theory.proofs import exact_runs
     >>> weights, b = np.array([1, 3]), np.array([1, -1])
     >>> gradients = lambda w: np.sign(w - b)[:, :, None]
-    >>> runs = cf.exact_runs(gradients, [1/2, 1/2], factor=weights, learning_rate=0.1, steps=3, n_features=1)
+    >>> runs = exact_runs(gradients, [1/2, 1/2], factor=weights, learning_rate=0.1, steps=3, n_features=1)
     >>> runs.iterates.shape, (runs.probability @ runs.average).round(3)  # 2³ runs of 3 steps with 1 feature
     ((8, 3, 1), array([-0.1]))
     """
@@ -191,11 +191,10 @@ def proof_steps(
     Two clicks with weights 1 and 3, and f_i(w) = abs(w − b_i): R is smallest at −1, G = 1, M = 3 and RMS = √5.
 
     >>> import numpy as np
-    >>> import cfltr_core as cf
-    >>> from cfltr_core.learning.proofs import proof_steps
+    >>> from cfltr_book.theory.proofs import exact_runs, proof_steps
     >>> weights, b = np.array([1, 3]), np.array([1, -1])
     >>> gradients = lambda w: np.sign(w - b)[:, :, None]
-    >>> runs = cf.exact_runs(gradients, [1/2, 1/2], factor=weights, learning_rate=0.1, steps=3, n_features=1)
+    >>> runs = exact_runs(gradients, [1/2, 1/2], factor=weights, learning_rate=0.1, steps=3, n_features=1)
     >>> proof = proof_steps(
     ...     runs,
     ...     lambda w: (weights * abs(w - b)).mean(axis=1),

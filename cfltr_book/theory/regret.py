@@ -102,7 +102,7 @@ def regret(
     test : RankingData
         Queries to judge by, with their grades.
     label_optimum, log_optimum : CertifiedOptimum
-        Of :func:`label_log`, and of the log that the path was trained on.
+        Of :func:`cfltr_core.learning.certified.label_log`, and of the log that the path was trained on.
     iterate : "average" or "last"
         w̄_t, as in the paper, or w_{t+1}.
     cutoff : int
@@ -121,13 +121,14 @@ def regret(
     --------
     >>> import numpy as np
     >>> import cfltr_core as cf
+    >>> from cfltr_book.theory.regret import regret
     >>> policy, user = cf.DeterministicPolicy([1, 2, 3], [0, 3]), cf.PositionBasedUser([1, 1/2, 1/3])
     >>> log = cf.aggregate_clicks([0] * 6 + [2] * 2, policy, user=user, sessions=[6])
     >>> data = cf.RankingData([[1.0, 0.0], [0.0, 1.0], [0.0, 0.5]], [1, 0, 1], offsets=[0, 3])
     >>> sampler, rng = cf.click_sampler(log, "ips"), np.random.default_rng(0)
     >>> path = cf.train_sgd(data.features, sampler, learning_rates=0.1, steps=40, rng=rng, record=[0, 20, 40])
     >>> best, of_log = (cf.certified_optimum(data.features, one) for one in (cf.label_log(data), log))
-    >>> found = cf.regret(path, data, label_optimum=best, log_optimum=of_log)
+    >>> found = regret(path, data, label_optimum=best, log_optimum=of_log)
     >>> found.total.ravel().round(3), round(found.log_part, 3)  # at w = 0 all are tied
     (array([0.129, 0.   , 0.   ]), 0.0)
     >>> np.array_equal(found.total, found.log_part + found.training)
@@ -179,10 +180,10 @@ def evaluation_steps(n_clicks: int, *, batch: int = 1, epochs: int = 5, every: i
 
     Examples
     --------
-    >>> import cfltr_core as cf
-    >>> cf.evaluation_steps(1_000, batch=10, epochs=2, every=500)
+    >>> from cfltr_book.theory.regret import evaluation_steps
+    >>> evaluation_steps(1_000, batch=10, epochs=2, every=500)
     array([  0,  50, 100, 150, 200])
-    >>> len(cf.evaluation_steps(1_000_000))
+    >>> len(evaluation_steps(1_000_000))
     501
     """
     checks.arguments(evaluation_steps, locals())
