@@ -233,9 +233,8 @@ def counted(log: Log) -> tuple[Events, SessionSums]:
     table = np.bincount(cell, clicks.ravel(), minlength=2 * PLACES * len(different)).reshape(-1, PLACES, 2).astype(int)
     both = np.flatnonzero((asked_for > 0).all(axis=1))
     # In the order in which the database gives them, since clicks are drawn anew in that order.
-    codes = (different[both, :1] * PRODUCTS + different[both, 1:]) * (PLACES + 1) + np.arange(1, PLACES + 1)
-    text = [",".join(map(str, page)) for page in codes.tolist()]
-    both = both[np.lexsort((text, -asked_for[both].sum(axis=1)))]
+    keys = (different[both, :1] * PRODUCTS + different[both, 1:]).T[::-1]
+    both = both[np.lexsort((*keys, -asked_for[both].sum(axis=1)))]
     of = np.repeat(both, PLACES)
     pages = PageCounts(
         page=np.repeat(np.arange(len(both)), PLACES),

@@ -29,8 +29,10 @@ NEVER = -1e4
 LEAST_PLACES = 3
 # Pages of which the clicks above are compared: those with most sessions.
 MOST_PAGES = 50_000
-# Places of a page of which clicks are counted one by one: a column each.
+# Places by which pages are told apart, and of which clicks are counted one by one: two columns each.
 MOST_PLACES = 50
+# Where a page has no document.
+NOBODY = -1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,9 +109,6 @@ def _session_table(rows: Any, events: Events) -> Any:
     always, never = rows.rate >= 1, rows.rate <= 0
     sessions = rows.group_by("session").agg(
         query=rows["query"].min(),
-        page=(rows.row.cast("int64") * _depth(events) + rows.position)
-        .cast("string")
-        .group_concat(",", order_by=rows.position),
         places=rows.count(),
         clicks=rows.clicked.sum(),
         least=rows.shown.min(),
@@ -119,6 +118,7 @@ def _session_table(rows: Any, events: Events) -> Any:
         last_click=rows.clicked.argmax(rows.position),
         last_rate=rows.rate.argmax(rows.position),
         **{f"click_{k}": (rows.position == k).ifelse(rows.clicked, 0).sum() for k in _places(events)},
+        **{f"shown_{k}": (rows.position == k).ifelse(rows.row, NOBODY).max() for k in _places(events)},
         **{name: rows[name].min() for name in ("ranker", "period") if name in rows.columns},
     )
     kind = [name for name in ("query", "ranker", "period") if name in sessions.columns]
@@ -162,31 +162,25 @@ def _page_counts(sessions: Any, events: Events) -> PageCounts | None:
     places = _places(events)
     halves = {f"n_{h}": counted(half == h) for h in (0, 1)}
     clicks = {f"clicks_{k}_{h}": (half == h).ifelse(sessions[f"click_{k}"], 0).sum() for k in places for h in (0, 1)}
-    pages = sessions.group_by("page").agg(**halves, **clicks)
+    shown = [f"shown_{k}" for k in places]
+    pages = sessions.group_by(*shown).agg(**halves, **clicks)
     pages = pages.filter((pages.n_0 > 0) & (pages.n_1 > 0))
-    frame = run_query(pages.order_by(ibis.desc(pages.n_0 + pages.n_1), "page").limit(MOST_PAGES))
+    frame = run_query(pages.order_by(ibis.desc(pages.n_0 + pages.n_1), *shown).limit(MOST_PAGES))
     if len(frame) == 0:
         return None
-    shown = frame["page"].str.split(",").explode().astype(np.int64)
-    row, rank = np.divmod(shown.to_numpy(), _depth(events))
-    counted_one_by_one = rank <= len(places)
-    page, row, rank = (values[counted_one_by_one] for values in (shown.index.to_numpy(), row, rank))
+    row = frame[shown].to_numpy().astype(np.int64)
+    page, place = np.nonzero(row != NOBODY)
     table = np.stack([frame[[f"clicks_{k}_{h}" for k in places]].to_numpy() for h in (0, 1)], axis=2)
     return PageCounts(
         page=np.unique(page, return_inverse=True)[1],
-        query=query_of(row, events.offsets),
-        document=row,
-        rank=rank,
+        query=query_of(row[page, place], events.offsets),
+        document=row[page, place],
+        rank=place + 1,
         impressions=frame[["n_0", "n_1"]].to_numpy().astype(np.int64)[page],
-        clicks=table[page, rank - 1].astype(np.int64),
+        clicks=table[page, place].astype(np.int64),
     )
 
 
-def _depth(events: Events) -> int:
-    """More than any rank: a document and its rank are one number, document · depth + rank."""
-    return int(events.rank.max()) + 1
-
-
 def _places(events: Events) -> range:
-    """The places of a page of which clicks are counted one by one."""
+    """The places by which pages are told apart, and of which clicks are counted one by one."""
     return range(1, min(int(events.rank.max()), MOST_PLACES) + 1)
