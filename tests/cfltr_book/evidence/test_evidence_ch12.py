@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import cfltr_core as cf
 from cfltr_book import Run
 from cfltr_book.evidence import ch12
 from cfltr_book.experiments.ch12 import BY_LOSS, LEARNT_FROM, MORE_QUERIES
@@ -124,3 +125,22 @@ def test_identities_have_something_on_both_sides() -> None:
         assert np.abs(found["right"]).max() > 0.1
     difference = ch12.lambdaloss_difference(RUN)
     assert (difference["upper"] > difference["lower"]).all()
+
+
+def test_the_difference_form_lies_above_what_dcg_misses_against_the_best_ranking() -> None:
+    """Without truncation, at the ranks that the scores give, for scores far apart and close together."""
+    rng = np.random.default_rng(12)
+    for spread in (0.01, 1.0, 30.0):
+        for _ in range(20):
+            gains, scores = rng.exponential(size=6) * (rng.random(6) < 0.7), spread * rng.normal(size=6)
+            reached = best = value = 0.0
+            order, wanted = np.argsort(-scores), np.sort(gains)[::-1]
+            for rank, d in enumerate(order, start=1):
+                reached += gains[d] / np.log2(1 + rank)
+                best += wanted[rank - 1] / np.log2(1 + rank)
+                for other, e in enumerate(order, start=1):
+                    if other != rank:
+                        step = 1 / np.log2(1 + abs(rank - other)) - 1 / np.log2(2 + abs(rank - other))
+                        value += max(gains[d] - gains[e], 0) * step * np.logaddexp(0, scores[e] - scores[d]) / np.log(2)
+            assert value == pytest.approx(cf.lambda_loss(scores, [0, 6], gains=gains, form="difference").value)
+            assert value >= best - reached - 1e-12
