@@ -61,7 +61,7 @@ def test_what_moved_beyond_its_tolerance_is_told_apart(book: Book, capsys: pytes
 
 
 def test_experiments_are_chosen_by_name(book: Book) -> None:
-    names = ["losses", "learners", "more-queries", "forests", "all-queries"]
+    names = ["losses", "learners", "more-queries", "top-k", "heavy-clicks", "forests", "all-queries"]
     assert [one.name for one in _experiments(book, "12", [])] == names
     assert [one.name for one in _experiments(book, "12_far", ["losses"])] == ["losses"]
     for chapter, asked, message in (
