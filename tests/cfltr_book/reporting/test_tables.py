@@ -15,6 +15,7 @@ from pathlib import Path
 import joblib
 import pandas as pd
 import pytest
+from joblib.externals.loky import get_reusable_executor
 
 import cfltr_book
 from cfltr_book import Experiment, Run
@@ -109,6 +110,8 @@ def test_the_number_of_workers_changes_nothing(curve: Experiment, tmp_path: Path
     path = keep(curve)
     alone = path.read_bytes()
     shutil.rmtree(tmp_path / "cache")
+    # Workers that another test left behind do not know the folder of the module.
+    get_reusable_executor().shutdown(wait=True)
     with joblib.parallel_config(backend="loky", n_jobs=2):
         assert keep(curve).read_bytes() == alone
 
