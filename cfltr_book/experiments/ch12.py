@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from typing import Any
 
@@ -271,25 +271,21 @@ def settings_at_size(run: book.Run) -> list[Setting]:
     ]
 
 
-BY_LOSS = book.Experiment(
+# Each cell takes all threads; learners round otherwise on other processors.
+one_by_one = partial(book.Experiment, seeds=attrgetter("seeds"), at_once=lambda run: 1, rtol=5e-3)
+BY_LOSS = one_by_one(
     "losses",
     by_loss,
     settings=settings_by_loss,
     stream=1201,
-    seeds=attrgetter("seeds"),
-    at_once=lambda run: 1,
-    rtol=5e-3,
 )
-LEARNT_FROM = book.Experiment(
+LEARNT_FROM = one_by_one(
     "learners",
     learner,
     settings=settings_of_learners,
     stream=1201,
-    seeds=attrgetter("seeds"),
-    at_once=lambda run: 1,
-    rtol=5e-3,
 )
-MORE_QUERIES = book.Experiment(
+MORE_QUERIES = one_by_one(
     "more-queries",
     learner_of_all,
     settings=lambda run: [
@@ -297,38 +293,28 @@ MORE_QUERIES = book.Experiment(
         for arm, n in (("labels", 0), *((arm, MANY) for arm in ("oblivious", "displayed only", "direct")))
     ],
     stream=1201,
-    seeds=attrgetter("seeds"),
-    at_once=lambda run: 1,
-    rtol=5e-3,
 )
-TOP_K = book.Experiment(
+TOP_K = one_by_one(
     "top-k",
     top_k,
     settings=lambda run: [
         {"k": k, "arm": arm} for k in (1, 3, 5, 10) for arm in ("labels", "oblivious", "direct", "policy-aware")
     ],
     stream=1201,
-    seeds=attrgetter("seeds"),
-    at_once=lambda run: 1,
-    rtol=5e-3,
 )
-COVERED = book.Experiment(
+COVERED = one_by_one(
     "heavy-clicks",
     covered,
     settings=lambda run: [{"n_clicks": n} for n in (1_000, 3_000, 10_000, 30_000, 100_000)],
     stream=1211,
-    seeds=attrgetter("seeds"),
-    at_once=lambda run: 1,
     rtol=0.05,
 )
-TREES = book.Experiment(
+TREES = one_by_one(
     "forests",
     forest,
     settings=lambda run: [{"production": p, "arm": arm} for p in ("few labels", "all labels") for arm in FORESTS],
     stream=1205,
     seeds=lambda run: run.seeds[:5],
-    at_once=lambda run: 1,
-    rtol=5e-3,
 )
 ALL_QUERIES = book.Experiment(
     "all-queries", learnt_on_all, settings=settings_at_size, stream=1204, seeds=lambda run: run.seeds[:1]
