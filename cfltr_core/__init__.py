@@ -13,8 +13,8 @@ floor  folder                                    what lives there
 1      ``checks``, ``files``                     argument checks; files that are whole or absent
 =====  ========================================  ====================================================================
 
-Of the folders beside each other on one floor only ``evaluation`` may import ``propensity``, and ``logs`` may import
-``propensity``.
+Of the folders beside each other on one floor only ``evaluation`` may import ``propensity``, ``evaluation`` may import
+``logs``, and ``logs`` may import ``propensity``.
 """
 
 import types as _types

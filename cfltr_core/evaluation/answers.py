@@ -72,6 +72,8 @@ class Decision(Interval):
         Of the same two rankers by their own sessions.
     notes : tuple of str
         What else is to be known, in sentences.
+    red : tuple of str
+        Checks that are red in the report on the log, if one was given: not to be used before they are mended.
     """
 
     answer: Answer
@@ -86,9 +88,11 @@ class Decision(Interval):
     periods: Mapping[Any, Decision] = field(default_factory=dict)
     ab_test: Decision | None = None
     notes: tuple[str, ...] = ()
+    red: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Decision({self.answer}: {self.metric} {self._numbers} a session, δ = {self.smallest:g})"
+        answer = f"not to be used, {self.answer}" if self.red else self.answer
+        return f"Decision({answer}: {self.metric} {self._numbers} a session, δ = {self.smallest:g})"
 
     def __str__(self) -> str:
         return self.summary
@@ -105,6 +109,8 @@ class Decision(Interval):
             f"Asked: the {self.metric} of the new ranker minus that of production, a session (+ is better), for "
             f"queries like the {self.n_queries:,} that were asked{by}."
         )
+        if self.red:
+            asked = f"Not to be used: the log's report is red at {', '.join(self.red)}. Do first what it asks.\n{asked}"
         said = f"{self.answer[0].upper()}{self.answer[1:]}, with δ = {self.smallest:g}"
         if self.interval == (0.0, 0.0):
             return f"{asked}\n{said}: both rankers give the same {self.metric}, whatever is clicked."

@@ -24,6 +24,7 @@ from cfltr_core.clicks.users import User
 from cfltr_core.evaluation.answers import Decision, answer_of
 from cfltr_core.evaluation.estimands import ClickLine, Sums, ab_sums, click_line, exposure_sums
 from cfltr_core.evaluation.query_intervals import interval_of, sessions_missing
+from cfltr_core.logs.log_report import LogReport
 from cfltr_core.propensity.curves import PropensityCurve
 from cfltr_core.propensity.trust_curves import TrustCurve
 from cfltr_core.ranking.rank_weight import RankWeights
@@ -47,6 +48,7 @@ def decide(
     ceiling: float = 1.0,
     by: Literal["period"] | None = None,
     ab_test: tuple[Any, Any] | None = None,
+    report: LogReport | None = None,
 ) -> Decision:
     """Decide between two rankers on the clicks of held-out sessions.
 
@@ -104,6 +106,9 @@ def decide(
         Only with Events.
     ab_test : two names of rankers, optional
         What ``new`` and ``production`` are called in the log: their own sessions are compared, too.  Only with Events.
+    report : LogReport, optional
+        Of :func:`~cfltr_core.logs.health.check_log` on the whole log: where it has red lines, the decision names them
+        first, because then no number below them can be relied on.
 
     Raises
     ------
@@ -175,7 +180,8 @@ def decide(
     every = {group for of_period in parts.values() for group in of_period}
     whole = {group: reduce(add, [of[group] for of in parts.values() if group in of]) for group in every}
     notes = (*_below_pages(new, displays.offsets, len(line.slope)), *_notes(log))
-    return decision(whole, each, periods=periods, ab_test=read, notes=notes)
+    red = () if report is None else report.red
+    return decision(whole, each, periods=periods, ab_test=read, notes=notes, red=red)
 
 
 def _strata(

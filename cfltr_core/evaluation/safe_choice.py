@@ -16,6 +16,7 @@ from cfltr_core.clicks.logs import ClickLog
 from cfltr_core.clicks.users import User
 from cfltr_core.evaluation.answers import Decision
 from cfltr_core.evaluation.decisions import decide
+from cfltr_core.logs.log_report import LogReport
 from cfltr_core.propensity.curves import PropensityCurve
 from cfltr_core.propensity.trust_curves import TrustCurve
 from cfltr_core.ranking.ragged import query_index
@@ -65,6 +66,7 @@ def choose_safely(
     spend: float = 1.0,
     ceiling: float = 1.0,
     rule: Rule = "interval",
+    report: LogReport | None = None,
 ) -> SafeChoice:
     """The candidate with the largest estimated gain over ``production`` among those that are surely not much worse.
 
@@ -90,7 +92,7 @@ def choose_safely(
     ----------
     candidates : mapping of names to RankWeights
         Not made from the sessions of ``log``.
-    production, log, shares, smallest, curve, user, cutoff, level, spend, ceiling
+    production, log, shares, smallest, curve, user, cutoff, level, spend, ceiling, report
         As in :func:`~cfltr_core.evaluation.decisions.decide`, and so are the errors.
     rule : "interval" or "exposure"
         The latter not with a TrustCurve.
@@ -139,6 +141,7 @@ def choose_safely(
             level=level,
             spend=spend / len(candidates),
             ceiling=ceiling,
+            report=report,
         )
         for name, new in candidates.items()
     }

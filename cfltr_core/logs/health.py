@@ -46,6 +46,7 @@ def check_log(
     *,
     rng: np.random.Generator,
     columns: Mapping[str, str] | None = None,
+    trust: bool = False,
     level: float = 0.03,
     redraws: int = 100,
     memory: str = "1GB",
@@ -74,6 +75,8 @@ def check_log(
         For the redraws.
     columns : mapping, optional
         As for :func:`read_events`.
+    trust : bool
+        Take trust in high ranks as given, and ask whether :func:`trust_bias` describes it: one line for all documents.
     level : float
         Probability of a false alarm, of all lines together.
     redraws : int
@@ -133,19 +136,24 @@ def check_log(
             pages = sums.pages
     lines += [_assignment(events, alpha), *_time(events, alpha), _links(counts)]
     lines += [
-        _model(
+        LogCheck(check="trust in high ranks", status="green", value="Taken as given: decide with cf.trust_bias.")
+        if trust
+        else _model(
             "trust in high ranks",
             lambda: trust_test(counts, redraws=settings),
             alpha,
             lambda test: f"At some rank click probabilities are {test.size:+.3f} off what examination alone would give",
             "People click on what stands high, wanted or not. Take cf.trust_bias(counts) in place of a curve, and "
-            "cf.affine in place of weights; get some labels for rank 1.",
+            "cf.affine in place of weights; then check again, cf.check_log(…, trust=True).",
         ),
         _model(
             "one curve for all documents",
-            lambda: curves_test(counts, _halves(events, counts), redraws=settings),
+            lambda: curves_test(counts, _halves(events, counts), redraws=settings, trust=trust),
             alpha,
-            lambda test: f"Documents that rankers put high and the others have curves up to {test.size:.2f} × apart",
+            lambda test: (
+                "Documents that rankers put high and the others have "
+                + ("clicks up to {:.2f} × off one line" if trust else "curves up to {:.2f} × apart").format(test.size)
+            ),
             "The position model does not hold. See the lines on trust and on time first; if they are green, estimate "
             "curves for parts of the log (device, kind of query) until each part passes.",
         ),

@@ -86,8 +86,8 @@ class LogReport:
     AMBER  period: There is no period.
            → Name the column of the day.
     green  links of ranks: All ranks from 1 to 3 are linked.
-    >>> report.worst, report.frame.columns.tolist()
-    ('amber', ['check', 'status', 'value', 'remedy'])
+    >>> report.worst, report.red, report.frame.columns.tolist()
+    ('amber', (), ['check', 'status', 'value', 'remedy'])
     """
 
     lines: tuple[LogCheck, ...]
@@ -98,6 +98,11 @@ class LogReport:
         """The worst status of all lines."""
         have = {line.status for line in self.lines}
         return "red" if "red" in have else "amber" if "amber" in have else "green"
+
+    @property
+    def red(self) -> tuple[str, ...]:
+        """The names of the checks that are red."""
+        return tuple(line.check for line in self.lines if line.status == "red")
 
     @property
     def frame(self) -> pd.DataFrame:

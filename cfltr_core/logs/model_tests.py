@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from cfltr_core.checks import FloatArray, IntArray
+from cfltr_core.checks import BoolArray, FloatArray, IntArray
 from cfltr_core.clicks.pages import PageCounts
 from cfltr_core.propensity.clicks_above import clicks_above_test, page_displays
 from cfltr_core.propensity.conditional_poisson import conditional_poisson, wald_tail
+from cfltr_core.propensity.curves import clustered_covariance
 from cfltr_core.propensity.halves import same_curve
 from cfltr_core.propensity.strata import DisplayCounts
 from cfltr_core.propensity.trust_bias import trust_bias
+from cfltr_core.propensity.trust_curves import TrustCurve
 
 # Of the logs that are drawn anew so many per cent must allow the test.
 ENOUGH = 50
@@ -146,17 +147,22 @@ def trust_test(counts: DisplayCounts, *, redraws: Redraws) -> ModelTest:
     return ModelTest(p_value, size, worth)
 
 
-def curves_test(counts: DisplayCounts, halves: Iterable[ArrayLike], *, redraws: Redraws) -> ModelTest:
+def curves_test(
+    counts: DisplayCounts, halves: Iterable[BoolArray], *, redraws: Redraws, trust: bool = False
+) -> ModelTest:
     """Whether one curve serves all documents: a test on several ``halves``.
 
-    Each is tested by :func:`~cfltr_core.propensity.halves.same_curve`; the p value is the smallest, times the number of
-    halves that allow the test (Bonferroni).  ``size`` is the largest ratio of the two curves of that half.
+    Each is tested by :func:`~cfltr_core.propensity.halves.same_curve`, or, where people trust high ranks, by
+    :func:`line_residuals`; the p value is the smallest, times the number of halves that allow the test (Bonferroni).
+    ``size`` is the largest ratio of the two curves of that half, or of its clicks at a rank to those of the line.
 
     Parameters
     ----------
     counts : DisplayCounts
     halves : several of (n_terms,) True or False
     redraws : Redraws
+    trust : bool
+        The model is the line β_k γ_s + α_k in place of θ_k γ_s.
 
     Raises
     ------
@@ -177,23 +183,22 @@ def curves_test(counts: DisplayCounts, halves: Iterable[ArrayLike], *, redraws: 
     >>> round(curves_test(counts, halves, redraws=Redraws(number=20, alpha=0.003, rng=rng)).p_value, 2)
     0.72
     """
-    tests, reason, given, model = [], "no halves were given", list(halves), _Fitted(counts)
+    tests, reason, given, model = [], "no halves were given", list(halves), _Fitted(counts, trust)
+    statistic_of = _line_statistic if trust else _curve_statistic
     for half in given:
         try:
-            test = same_curve(counts, half)
+            statistic, df, queries, size = statistic_of(counts, half)
             p_value, worth = calibrated_tail(
-                test.statistic,
-                test.df,
-                test.queries,
-                again=partial(_halves_statistic, model, half, redraws.rng),
+                statistic,
+                df,
+                queries,
+                again=lambda: statistic_of(model.again(redraws.rng), half)[0],  # noqa: B023 - called in this turn
                 redraws=replace(redraws, alpha=redraws.alpha / len(given)),
             )
         except ValueError as error:
             reason = str(error)
             continue
-        shared = min(len(test.first.curve), len(test.second.curve))
-        ratio = test.first.log_ratio[:shared] - test.second.log_ratio[:shared]
-        tests.append(ModelTest(p_value, float(np.exp(np.nanmax(np.abs(ratio)))), worth))
+        tests.append(ModelTest(p_value, size, worth))
     if not tests:
         raise ValueError(reason)
     best = min(tests, key=lambda test: test.p_value)
@@ -245,24 +250,86 @@ def stopping_test(pages: PageCounts | None, *, redraws: Redraws) -> ModelTest:
     return ModelTest(p_value, test.slope, worth)
 
 
-def _halves_statistic(model: _Fitted, half: ArrayLike, rng: np.random.Generator) -> float:
-    """W of a log that is drawn anew."""
-    return same_curve(model.again(rng), half).statistic
+def line_residuals(counts: DisplayCounts, curve: TrustCurve) -> tuple[FloatArray, FloatArray]:
+    """Clicks of each term less those of the line, and these: c_sk − n_sk μ_sk and n_sk μ_sk.
+
+    μ_sk = α_k + β_k γ̂_s with γ̂_s = Σ_k (c_sk − n_sk α_k) / Σ_k n_sk β_k, over the ranks that are linked with rank 1; at
+    the others both are 0.  The residuals of a stratum add up to 0.
+
+    Parameters
+    ----------
+    counts : DisplayCounts
+    curve : TrustCurve
+        Of these ranks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cfltr_core.logs.model_tests import line_residuals
+    >>> from cfltr_core.propensity.strata import DisplayCounts
+    >>> from cfltr_core.propensity.trust_curves import TrustCurve
+    >>> line = TrustCurve(
+    ...     slope=np.array([1, 0.5]), intercept=np.array([0, 0.1]), covariance=np.zeros((4, 4)), strength=9.0
+    ... )
+    >>> rows = DisplayCounts(query=[0, 0], document=[0, 0], rank=[1, 2], impressions=[10, 10], clicks=[8, 2])
+    >>> np.round(line_residuals(rows, line), 6)  # γ̂ = 9/15
+    array([[ 2., -2.],
+           [ 6.,  4.]])
+    """
+    beta, alpha = curve.slope[counts.rank - 1], curve.intercept[counts.rank - 1]
+    known = np.isfinite(beta)
+    beta, alpha, n = np.where(known, beta, 0.0), np.where(known, alpha, 0.0), counts.impressions * known
+    net, seen = (np.bincount(counts.stratum, values) for values in (counts.clicks * known - n * alpha, n * beta))
+    gamma = np.divide(net, seen, out=np.zeros_like(net), where=seen > 0)
+    expected = n * (alpha + beta * gamma[counts.stratum])
+    return counts.clicks * known - expected, expected
+
+
+def _curve_statistic(counts: DisplayCounts, half: BoolArray) -> tuple[float, int, float, float]:
+    """W, its coefficients, the queries in its law, and how far the curves of the halves are apart."""
+    test = same_curve(counts, half)
+    shared = min(len(test.first.curve), len(test.second.curve))
+    apart = np.abs(test.first.log_ratio[:shared] - test.second.log_ratio[:shared])
+    return test.statistic, test.df, test.queries, float(np.exp(np.nanmax(apart)))
+
+
+def _line_statistic(counts: DisplayCounts, half: BoolArray) -> tuple[float, int, float, float]:
+    """The same for lines: W = Rᵀ V⁻¹ R, R the residuals of the half by rank, V their covariance, clustered by query.
+
+    That the line is estimated from the same clicks makes R smaller than V says: W errs on the safe side.
+    """
+    curve = trust_bias(counts)
+    residual, expected = line_residuals(counts, curve)
+    linked = np.flatnonzero(np.isfinite(curve.slope))
+    shape = int(counts.cluster[-1]) + 1, counts.n_ranks
+    cell = counts.cluster * counts.n_ranks + counts.rank - 1
+    table = np.bincount(cell, residual * half, minlength=shape[0] * shape[1]).reshape(shape)[:, linked]
+    size = table.sum(axis=0) / np.bincount(counts.rank - 1, expected * half, minlength=shape[1])[linked]
+    later, df = table[:, 1:], len(linked) - 1  # residuals of a stratum add up to 0: those of rank 1 say nothing new
+    if shape[0] <= df:
+        raise ValueError(f"counts: {shape[0]} queries are too few to test {df} ranks; take more queries")
+    off = later.sum(axis=0)
+    spread = clustered_covariance(later - later.mean(axis=0), shape[0])
+    return float(off @ np.linalg.solve(spread, off)), df, shape[0], 1 + float(np.nanmax(np.abs(size)))
 
 
 @dataclass(frozen=True)
 class _Fitted:
     """The position model that fits best, estimated when it is first asked: γ̂_s = Σ c / Σ n θ̂ of each stratum.
 
-    Ranks that cannot be compared with rank 1 have the examination that their group has with its first rank at 1.
+    Ranks that cannot be compared with rank 1 have the examination that their group has with its first rank at 1; with
+    ``trust``, where each rank has a line, nothing is clicked there.
     """
 
     counts: DisplayCounts
+    trust: bool = False
 
     @cached_property
     def mean(self) -> FloatArray:
         """P(click) of each term of the counts."""
         counts = self.counts
+        if self.trust:
+            return np.clip(line_residuals(counts, trust_bias(counts))[1] / counts.impressions, 0.0, 1.0)
         theta = np.exp(conditional_poisson(counts).log_ratio)[counts.rank - 1]
         clicks, seen = (np.bincount(counts.stratum, values) for values in (counts.clicks, counts.impressions * theta))
         return np.minimum((clicks / seen)[counts.stratum] * theta, 1.0)

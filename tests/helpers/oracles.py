@@ -2577,6 +2577,21 @@ def feedback(events: Sequence[Event], below: int) -> float:
     return math.fsum(by_query.values()) / math.sqrt(spread) if spread > 0 else 0.0
 
 
+def line_residuals(terms: Sequence[tuple], slope: Sequence[float], intercept: Sequence[float]) -> list[list[float]]:
+    """Clicks less those of the line, and these, of terms (stratum, rank, impressions, clicks)."""
+    out = []
+    for stratum, rank, n, clicks in terms:
+        linked = [term for term in terms if term[0] == stratum and not math.isnan(slope[term[1] - 1])]
+        net = sum(c - m * intercept[k - 1] for _, k, m, c in linked)
+        seen = sum(m * slope[k - 1] for _, k, m, _ in linked)
+        if math.isnan(slope[rank - 1]):
+            out.append([0.0, 0.0])
+        else:
+            expected = n * (intercept[rank - 1] + slope[rank - 1] * net / seen)
+            out.append([clicks - expected, expected])
+    return out
+
+
 def queries_of_mean(mean: float, df: int) -> float:
     """The number Q of queries for which df (Q − 1)/(Q − df − 2) is the mean, by bisection."""
     low, high = df + 2 + 1e-9, 1e9

@@ -17,6 +17,7 @@ import cfltr_core as cf
 from cfltr_core.clicks.event_counts import Events
 from cfltr_core.evaluation.estimands import ab_sums, click_line, exposure_sums
 from cfltr_core.evaluation.query_intervals import Interval, hides_the_answer, interval_of, sessions_missing
+from cfltr_core.logs.log_report import LogCheck, LogReport
 from cfltr_core.propensity.curves import PropensityCurve
 from cfltr_core.propensity.trust_curves import TrustCurve
 
@@ -71,6 +72,20 @@ def test_a_line_has_the_errors_of_its_curve() -> None:
     np.testing.assert_array_equal(trust.intercept, INTERCEPT[:2])
     unsure = replace(trust_curve(), covariance=np.full((6, 6), np.nan))
     refuses("curve: its covariance is not known at rank 1", click_line, 3, unsure, None)
+
+
+def test_a_red_report_is_said_first() -> None:
+    lines = [LogCheck("bots", "red", "many"), LogCheck("rows missing", "amber", "few"), LogCheck("links", "red", "no")]
+    case = {"log": EVENTS.log(), "shares": EVENTS.displays(), "smallest": 0.1, "user": cf.PositionBasedUser([1, 1, 1])}
+    sound, told = (
+        cf.decide(NEW, OLD, report=LogReport(lines=tuple(some), level=0.03), **case) for some in (lines[1:2], lines)
+    )
+    assert (sound.red, told.red, told.interval) == ((), ("bots", "links"), sound.interval)
+    assert told.summary.startswith("Not to be used: the log's report is red at bots, links.")
+    assert told.summary.splitlines()[1:] == sound.summary.splitlines()
+    assert repr(told).startswith(f"Decision(not to be used, {sound.answer}")
+    chosen = cf.choose_safely({"new": NEW}, OLD, report=LogReport(lines=tuple(lines), level=0.03), **case)
+    assert chosen.decisions["new"].red == told.red
 
 
 @pytest.mark.oracle("decisions.decide", "estimands.exposure_sums")

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import oracles
@@ -18,7 +19,14 @@ from cfltr_core.clicks.event_sources import event_table, without_deprecations
 from cfltr_core.logs import homogeneity as room
 from cfltr_core.logs.homogeneity import homogeneity, pooled_homogeneity
 from cfltr_core.logs.log_report import LogCheck, LogReport, check_line
-from cfltr_core.logs.model_tests import Redraws, calibrated_tail, curves_test, stopping_test, trust_test
+from cfltr_core.logs.model_tests import (
+    Redraws,
+    calibrated_tail,
+    curves_test,
+    line_residuals,
+    stopping_test,
+    trust_test,
+)
 from cfltr_core.logs.movement import feedback_test
 from cfltr_core.logs.session_checks import ignored_columns, session_checks
 from cfltr_core.logs.session_sums import session_sums
@@ -181,6 +189,46 @@ def test_model_tests_are_walds_of_their_estimates() -> None:
     refuses("half: expected True or False", curves_test, counts, [counts.document < 0], redraws=redraws())
 
 
+@pytest.mark.oracle("model_tests.line_residuals")
+def test_under_trust_the_residuals_of_lines_are_tested() -> None:
+    counts = cf.display_counts(cf.simulate_clicks(POLICY, USER, rng=np.random.default_rng(2), **GIVEN))
+    curve, half = cf.trust_bias(counts), counts.document % 3 == 0
+    unlinked = replace(curve, slope=np.array([1.0, 0.5, np.nan]), intercept=np.array([0.0, 0.1, np.nan]))
+    for line in (curve, unlinked):
+        terms = list(zip(counts.stratum, counts.rank, counts.impressions, counts.clicks, strict=True))
+        expected = oracles.line_residuals(terms, line.slope, line.intercept)
+        np.testing.assert_allclose(np.transpose(line_residuals(counts, line)), expected, atol=1e-12)
+    by_query = np.zeros((60, 3))
+    for query, rank, mine, off in zip(counts.cluster, counts.rank, half, line_residuals(counts, curve)[0], strict=True):
+        by_query[query, rank - 1] += mine * off
+    apart = by_query - by_query.mean(axis=0)
+    spread = sum(np.outer(one, one) for one in apart[:, 1:]) * 60 / 59
+    tail = oracles.hotelling_tail(oracles.wald(by_query.sum(axis=0)[1:], spread), 2, 60)
+    found = curves_test(counts, [half], redraws=redraws(), trust=True)
+    assert found.p_value == pytest.approx(tail, rel=1e-6)
+    few = counts.subset(counts.cluster < 2)
+    refuses("counts: 2 queries are too few", curves_test, few, [few.document % 3 == 0], redraws=redraws(), trust=True)
+
+
+TRUSTING = cf.TrustUser([1, 1 / 2, 1 / 3], epsilon_plus=0.9, epsilon_minus=[0.5, 0.3, 0.1])
+
+
+@pytest.mark.parametrize(("hidden", "expected"), [(0.0, "green"), (0.4, "red")])
+def test_trust_taken_as_given_asks_for_one_line(hidden: float, expected: str) -> None:
+    given = GIVEN | {"sessions": [3_000] * 60}
+    log = cf.simulate_clicks(POLICY, TRUSTING, rng=np.random.default_rng(3), **given)
+    # A part of the clicks on the first document of a query does not come where it stands third.
+    lost = (log.document % 3 == 0) & (log.rank == 3)
+    clicks = np.where(lost, np.round(log.clicks * (1 - hidden)), log.clicks).astype(np.int64)
+    counts = cf.display_counts(replace(log, clicks=clicks))
+    halves = [np.isin(counts.document % 6, [0, 2, 5]), counts.document % 3 == 0]  # the relevant ones; the first ones
+    strict = replace(redraws(alpha=0.003), number=20)
+    assert curves_test(counts, halves, redraws=strict).p_value < 0.003
+    test = curves_test(counts, halves, redraws=strict, trust=True)
+    assert ("red" if test.p_value < 0.003 else "green") == expected
+    assert test.size > 1
+
+
 def shop(seed: int, sessions: int = 6_000) -> tuple[pd.DataFrame, pd.DataFrame]:
     """A sound log of 40 queries: three rankers, three periods, pages of three of four documents."""
     rng = np.random.default_rng(seed)
@@ -324,6 +372,7 @@ def test_without_rows_five_lines_stay_unchecked_and_one_ranker_is_named() -> Non
     events = cf.read_events(rows[rows.ranker == "old"], features, split=None)
     report = cf.check_log(events, rng=np.random.default_rng(0))
     assert (report.frame["value"] == "Not checked.").sum() == 5
+    assert report.red == ("links of ranks",)
     found = report.frame.set_index("check")["status"]
     assert (found["choice of the ranker"], found["links of ranks"], report.worst) == ("amber", "red", "red")
 
@@ -340,6 +389,8 @@ def test_bad_arguments_are_named() -> None:
     refuses("events is int", cf.check_log, 1, rng=rng)
     refuses("rng is int", cf.check_log, events, rng=0)
     refuses("redraws is 1", cf.check_log, events, rng=rng, redraws=1)
+    taken = cf.check_log(events, rows, rng=rng, trust=True).frame.set_index("check")
+    assert taken.loc["trust in high ranks", "value"].startswith("Taken as given")
     refuses("level is 1", cf.check_log, events, rng=rng, level=1)
     refuses("source: it has 100 sessions, but", cf.check_log, events, rows[rows.session < 100], rng=rng)
 
