@@ -306,6 +306,6 @@ def _weight(counts: DisplayCounts) -> LogCheck:
         check,
         "red" if fewest < TOO_FEW else "amber",
         f"{value}.",
-        "A few queries decide, and other queries might decide otherwise. Collect sessions of other queries; more of the "
-        "same ones help little.",
+        "A few queries decide, and other queries might decide otherwise. Collect sessions of other queries; more of "
+        "the same ones help little.",
     )
