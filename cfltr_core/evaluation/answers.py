@@ -120,7 +120,7 @@ class Decision(Interval):
             lines.append("Whether it is better by δ is open.")
         if self.answer == "no difference that matters" and not low <= 0 <= high:
             lines.append(f"It is {'better' if low > 0 else 'worse'}, but by less than δ.")
-        if self.answer == "undecided":
+        if self.answer == "undecided" and self.ab_test is None:
             lines.append(self._what_is_missing())
         if self.unseen != (0.0, 0.0):
             lines.append(
@@ -135,6 +135,8 @@ class Decision(Interval):
                 "A/B test, by the clicks of each ranker's own sessions, query by query and by the same curve: "
                 f"{self.ab_test._numbers}, {self.ab_test.answer}."
             )
+            if self.ab_test.answer == "undecided":
+                lines.append(self.ab_test._what_is_missing())
             if low > self.ab_test.interval[1] or high < self.ab_test.interval[0]:
                 lines.append("The two intervals exclude each other: decide by neither before you know which is wrong.")
         told = f"{self.share_of_theta:.0%} of the variance is that of θ̂" if self.share_of_theta > 0 else "θ is taken "

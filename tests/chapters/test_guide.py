@@ -93,6 +93,7 @@ def test_from_events_to_a_ranker_that_is_kept(tmp_path: Path, monkeypatch: Any, 
         "cf": cf,
         "events": events,
         "curve": cf.conditional_poisson(cf.display_counts(events.part("train"))),
+        "report": cf.check_log(events, rng=rng),
         "proposed": scores,
         "deployed": scores.assign(score=products["y"]),
     }
