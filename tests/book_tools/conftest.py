@@ -29,8 +29,7 @@ def execute(toy: Toy) -> None:
     toy.chapter("91_alpha", FIGURE, RECORD, "print(scale, object())", "Text\n\nSee {numref}`fig-toy`.")
     toy.chapter("92_beta", "x = 3\nx", "Text\n\n$$\ny = x\n$$ (eq-toy)\n\nSee {eq}`eq-toy`.")
     toy.contents("91_alpha", "92_beta", "scoreboard", "status")
-    result = toy.cli("run", "--scale", "smoke", "--jobs", "2")
-    assert result.returncode == 0, result.stdout
+    toy.cli("run", "--scale", "smoke", "--jobs", "2")
 
 
 def build(toy: Toy) -> None:
@@ -38,9 +37,7 @@ def build(toy: Toy) -> None:
     (toy.root / ".gitignore").write_text("_build/\n")
     for command in ("init --quiet", "add --all", "commit --quiet -m x", f"remote add origin {ADDRESS}"):
         toy.git(*command.split())
-    result = toy.cli("book", "--scale", "smoke", CFLTR_REPOSITORY="")
-    assert result.returncode == 0, result.stdout
-    (toy.root / "_build" / "printed.txt").write_text(result.stdout)
+    (toy.root / "_build" / "printed.txt").write_text(toy.cli("book", "--scale", "smoke", CFLTR_REPOSITORY=""))
 
 
 @pytest.fixture

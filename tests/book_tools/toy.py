@@ -99,9 +99,9 @@ class Toy:
         """Return the command line of one pipeline command on this book."""
         return [sys.executable, "-m", "book_tools", "--root", str(self.root), *arguments]
 
-    def cli(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run one pipeline command in this process; its two output streams are both in ``stdout``, in order."""
-        said, command = io.StringIO(), ["--root", str(self.root), *arguments]
+    def cli(self, *arguments: str, code: int = 0, **environment: str) -> str:
+        """What one pipeline command says that ends with this code, on both its output streams, in order."""
+        said = io.StringIO()
         with (
             redirect_stdout(said),
             redirect_stderr(said),
@@ -109,10 +109,11 @@ class Toy:
             warnings.catch_warnings(action="ignore"),
         ):
             try:
-                code = main(command)
+                ended = main(["--root", str(self.root), *arguments])
             except SystemExit as refused:
-                code = int(refused.code or 0)
-        return subprocess.CompletedProcess(command, code, said.getvalue())
+                ended = int(refused.code or 0)
+        assert ended == code, said.getvalue()
+        return said.getvalue()
 
     def process(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run one pipeline command in a process of its own."""

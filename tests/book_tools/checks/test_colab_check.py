@@ -18,9 +18,7 @@ from book_tools.parameters import Parameters
 
 
 def test_without_copies_there_is_nothing_to_try(executed: Toy) -> None:
-    result = executed.cli("colab-check")
-    assert result.returncode == 2
-    assert "no copies of a complete run; make them with 'make book'" in result.stdout
+    assert "no copies of a complete run; make them with 'make book'" in executed.cli("colab-check", code=2)
 
 
 class Standing:

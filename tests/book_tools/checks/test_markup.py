@@ -60,14 +60,11 @@ def test_every_allowance_is_of_use(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.usefixtures("_checker")
 def test_the_command_validates_a_built_site(toy: Toy) -> None:
     site(toy.root / "_build" / "html", index=CLEAN, second='<p id="a">x</p><p id="a">y</p>')
-    bad = toy.cli("markup")
-    assert bad.returncode == 1
-    assert "second.html, line 4: Duplicate ID" in bad.stdout
-    assert "index.html" not in bad.stdout
+    bad = toy.cli("markup", code=1)
+    assert "second.html, line 4: Duplicate ID" in bad
+    assert "index.html" not in bad
 
 
 def test_without_a_site_there_is_nothing_to_look_at_or_to_pack(toy: Toy) -> None:
     for command, purpose in (("markup", "look at"), ("browser", "look at"), ("offline", "pack")):
-        result = toy.cli(command)
-        assert result.returncode == 2
-        assert f"no site to {purpose}; build it with 'make book'" in result.stdout
+        assert f"no site to {purpose}; build it with 'make book'" in toy.cli(command, code=2)

@@ -41,7 +41,6 @@ def problems_of(*found: Measurement, specs: Iterable[claim_registry.Claim] = (sp
     return claim_problems(CHAPTERS, by_id, {one.id: one for one in specs})
 
 
-OTHER = Chapter(Path("92_beta.ipynb"))
 SWAPPED = published.swapped(BETTER)
 OPEN_ENDED = {"larger": [2.0, 0.0], "smaller": [1.0, 1.0]}
 UNMEASURED = {"larger": [2.0, None], "smaller": [1.0, 1.0]}
@@ -87,25 +86,22 @@ def test_a_claim_against_what_is_on_record(
 def test_numbers_without_a_verdict_are_a_problem_only_where_the_claim_must_hold() -> None:
     found = Measurement(published.judge(specification(), UNMEASURED), "smoke", "yahoo-like", UNMEASURED)
     (problem,) = problems_of(found)
-    assert problem.startswith("toy-better: no verdict (toy-better, larger: expected finite numbers, but larger[1] is")
-    assert problem.endswith("), on record: seen")
+    assert all(part in problem for part in ("toy-better: no verdict", "larger[1]", "on record: seen"))
     assert problems_of(found, specs=[specification(scale="ci")]) == []
 
 
-def test_a_claim_that_is_missing_extra_or_of_another_chapter() -> None:
-    assert problems_of() == ["toy-better: chapter 91 should measure this claim but did not"]
+def test_a_claim_that_is_missing_or_of_another_chapter_and_one_that_always_agrees(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (missing,) = problems_of()
+    assert missing.startswith("toy-better: chapter 91 should measure")
     assert problems_of(measured(), specs=[specification(), specification(id="toy-later", chapter="92")]) == []
-    elsewhere = {"toy-better": (OTHER, measured())}
-    (extra,) = claim_problems([*CHAPTERS, OTHER], elsewhere, {"toy-better": specification()})
-    assert extra == "toy-better: measured in chapter 92 but not in the registry for it; add it there"
-
-
-def test_a_test_that_always_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = measured()
+    other, found = Chapter(Path("92_beta.ipynb")), measured()
+    (extra,) = claim_problems([*CHAPTERS, other], {"toy-better": (other, found)}, {"toy-better": specification()})
+    assert extra.startswith("toy-better: measured in chapter 92 but not")
     monkeypatch.setattr(published, "judge", lambda spec, arrays: found.result)
-    assert problems_of(found) == [
-        "toy-better: still supported when its two methods are swapped; its test decides nothing"
-    ]
+    (constant,) = problems_of(found)
+    assert constant.startswith("toy-better: still supported when its two methods are swapped")
 
 
 @pytest.fixture(scope="module")
@@ -118,8 +114,7 @@ def claimed_once(tmp_path_factory: pytest.TempPathFactory) -> Toy:
     write_registry(toy)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(claim_registry, "registry", lambda: read_registry(toy))
-        result = toy.cli("run", "--scale", "smoke")
-    assert result.returncode == 0, result.stdout
+        toy.cli("run", "--scale", "smoke")
     return toy
 
 
@@ -194,58 +189,44 @@ def test_a_changed_expectation_shows_at_once(
 ) -> None:
     before = claimed.artefacts()
     write_registry(claimed, **verdicts)
-    done = claimed.cli("verify")
-    assert done.returncode == (report[0].startswith("CHANGED"))
-    *lines, summary = done.stdout.splitlines()
+    *lines, summary = claimed.cli("verify", code=int(report[0].startswith("CHANGED"))).splitlines()
     assert "5 claims in 2 chapters checked" in summary
     for found, beginnings in ((lines, said), (verdict_report(Book(claimed.root)), report)):
         assert len(found) == len(beginnings)
         assert all(line.startswith(words) for line, words in zip(found, beginnings, strict=True)), found
-    assert "kept  91_alpha" in claimed.cli("run", "--scale", "smoke").stdout, "no chapter is stale"
+    assert "kept  91_alpha" in claimed.cli("run", "--scale", "smoke"), "no chapter is stale"
     assert claimed.artefacts() == before
 
 
 def test_a_run_on_a_collection_that_cannot_be_seen_any_more(executed: Toy) -> None:
     path = executed.root / "_build" / "run" / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "corpus": "letor:mq2008"}))
-    done = executed.cli("verify")
-    assert done.returncode == 2
-    assert "the environment variable CFLTR_DATA is not set" in done.stdout
-    assert "the present run has scale smoke, corpus letor:mq2008" in done.stdout
+    done = executed.cli("verify", code=2)
+    assert "the environment variable CFLTR_DATA is not set" in done
+    assert "the present run has scale smoke, corpus letor:mq2008" in done
 
 
 def test_no_run_a_partial_run_and_a_stale_run(executed: Toy) -> None:
-    def verified(code: int, *arguments: str, command: str = "verify") -> str:
-        done = executed.cli(command, *arguments)
-        assert done.returncode == code
-        return done.stdout
-
-    verified(0)
+    executed.cli("verify")
     executed.chapter("91_alpha", "x = 'changed'")
-    said = verified(2)
+    said = executed.cli("verify", code=2)
     assert ("91_alpha: the run is stale" in said, "92_beta" in said) == (True, False)
-    verified(2, "--chapter", "91")
-    assert "0 claims in 1 chapters checked" in verified(0, "--chapter", "92"), "whatever the other chapters are"
+    executed.cli("verify", "--chapter", "91", code=2)
+    assert "0 claims in 1 chapters checked" in executed.cli("verify", "--chapter", "92"), "whatever the others are"
     executed.chapter("93_gamma", "x = 1")
     executed.contents("92_beta", "93_gamma")
-    assert "93_gamma: not executed" in verified(2)
+    assert "93_gamma: not executed" in executed.cli("verify", code=2)
     shutil.rmtree(executed.root / "_build")
     for command in ("verify", "accept"):
-        assert "no run exists; start one with 'make book'" in verified(2, command=command)
+        assert "no run exists; start one with 'make book'" in executed.cli(command, code=2)
     assert not (executed.root / "tests").exists()
 
 
 def test_what_is_accepted_is_on_record_and_what_turned_is_told(claimed: Toy) -> None:
     book = Book(claimed.root)
-
-    def told(command: str, code: int) -> list[str]:
-        done = claimed.cli(command)
-        assert done.returncode == code
-        return done.stdout.splitlines()
-
     write_registry(claimed, one="contradicted", two="inconclusive", far="contradicted")
-    told("verify", 1)
-    assert told("accept", 0) == [
+    claimed.cli("verify", code=1)
+    assert claimed.cli("accept").splitlines() == [
         "reference: 0 figures in tests/reference/smoke",
         "toy-one (chapter 91): contradicted → supported",
         "toy-two (chapter 91): inconclusive → supported",
@@ -259,8 +240,8 @@ def test_what_is_accepted_is_on_record_and_what_turned_is_told(claimed: Toy) -> 
     assert [found["toy-one"].effect, found["toy-one"].low, found["toy-one"].high] == numbers
     # What was predicted stays; the run is fresh, and agrees now; accepted once more nothing turns.
     assert read_registry(claimed)["toy-one"].predicted == "contradicted"
-    told("verify", 0)
-    assert told("accept", 0)[-1].startswith("accept: 0 verdicts turned, 0 written")
+    claimed.cli("verify")
+    assert "accept: 0 verdicts turned, 0 written" in claimed.cli("accept")
     assert book.verdicts.read_text() == before
 
 
@@ -271,8 +252,7 @@ def test_only_what_others_can_run_is_accepted_and_numbers_of_the_default_corpus_
     claimed: Toy, monkeypatch: pytest.MonkeyPatch, parameters: dict[str, Any], code: int
 ) -> None:
     monkeypatch.setattr(verify, "fresh_run", lambda book, otherwise, wanted: Parameters("smoke", **parameters))
-    done = claimed.cli("accept")
-    assert done.returncode == code
-    refused = "accepted are runs of the default seed, with a corpus of the book" in done.stdout
+    said = claimed.cli("accept", code=code)
+    refused = "accepted are runs of the default seed, with a corpus of the book" in said
     assert (refused, Book(claimed.root).verdicts.exists()) == (code == 2, code == 0)
     assert not (claimed.root / "tests").exists()

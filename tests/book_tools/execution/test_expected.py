@@ -68,7 +68,7 @@ def test_what_is_said_of_the_time_so_far() -> None:
 def test_a_long_chapter_says_how_far_it_is(
     toy: Toy, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    toy.chapter("91_alpha", "import time\ntime.sleep(1.5)")
+    toy.chapter("91_alpha", "import time\ntime.sleep(0.5)")
     toy.contents("91_alpha")
     monkeypatch.setattr(runner, "PROGRESS_SECONDS", 0.1)
     runner.run(Book(toy.root), Parameters(scale="smoke"))

@@ -80,4 +80,4 @@ def test_the_command_computes_under_one_set_of_kernels(toy: Toy, book: Book) -> 
     frame, about = tables.read_table(toy.root / "cfltr_book" / "kept" / "12" / "smoke" / "digits" / "all-queries.csv")
     assert (len(frame), about["seeds"]) == (7, [0])
     same = computing_environment() | {"CFLTR_CACHE": str(book.build / "cache")}
-    assert toy.cli("tables", "--chapter", "12", "--scale", "large", **same).returncode == UsageError.exit_code
+    toy.cli("tables", "--chapter", "12", "--scale", "large", code=UsageError.exit_code, **same)

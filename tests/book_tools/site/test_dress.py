@@ -38,18 +38,6 @@ def notebook(*cells: list[dict[str, Any]]) -> NotebookNode:
     return from_dict({"cells": every, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
-def test_a_figure_gets_what_the_page_needs() -> None:
-    book = notebook([image(figure="fig-a"), caption("fig-a")])
-    dress(book, "91.ipynb", [figure("fig-a")])
-    cell = book.cells[1]
-    assert cell.metadata.mystnb == {
-        "image": {"alt": ALT},
-        "figure": {"caption": "Errors *fall*. {download}`Data (CSV) <figures/fig-a.csv>`", "name": "fig-a"},
-    }
-    assert len(cell.outputs) == 1, "the caption for plain readers would stand twice"
-    assert set(cell.outputs[0].data) == {"image/svg+xml", "text/plain"}
-
-
 @pytest.mark.parametrize(
     ("cells", "figures", "message"),
     [

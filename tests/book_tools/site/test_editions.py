@@ -26,7 +26,7 @@ def test_the_archive_is_the_site_and_the_same_twice(rebuilt: Toy, tmp_path: Path
     made = rebuilt.root / "_build" / f"{editions.NAME}.zip"
     twice = []
     for _ in range(2):
-        assert rebuilt.cli("offline").returncode == 0
+        rebuilt.cli("offline")
         twice.append(made.read_bytes())
         made.unlink()
     assert twice[0] == twice[1]
@@ -49,17 +49,16 @@ def test_the_front_page_leads_to_what_was_made_from_the_same_run(rebuilt: Toy) -
 
     assert "editions/" not in (site / "index.html").read_text()
     before = others()
-    assert rebuilt.cli("offline").returncode == 0
+    rebuilt.cli("offline")
     first = made.read_bytes()
-    result = rebuilt.cli("site", CFLTR_REPOSITORY="")
-    assert result.returncode == 0, result.stdout
+    rebuilt.cli("site", CFLTR_REPOSITORY="")
     assert others() == before, "two builds of one run"
     page = (site / "index.html").read_text()
     assert set(re.findall(r'href="(editions/[^"]*)"', page)) == {f"editions/{made.name}"}
     assert [(path.name, path.read_bytes()) for path in site.glob("editions/*")] == [(made.name, first)]
     words = f"this site as one archive ({len(first) / 1e6:.1f} MB). The repository makes a PDF by make pdf."
     assert words in " ".join(re.sub("<[^>]*>", "", page).split())
-    assert rebuilt.cli("offline").returncode == 0
+    rebuilt.cli("offline")
     with zipfile.ZipFile(made) as archive:
         assert not [name for name in archive.namelist() if "/editions/" in name]
         front = archive.read(f"{editions.NAME}/index.html").decode()
@@ -85,8 +84,7 @@ def test_latex_has_the_numbers_of_the_site_in_its_order(rebuilt: Toy, tmp_path: 
     converter.write_text('#!/bin/sh\nfor last; do :; done\ncp "$last" "${2#--output=}"\n')
     converter.chmod(0o755)
     path = os.pathsep.join([str(programs), os.environ["PATH"]])
-    result = rebuilt.cli("pdf", "--latex", PATH=path, CFLTR_REPOSITORY="")
-    assert result.returncode == 0, result.stdout
+    rebuilt.cli("pdf", "--latex", PATH=path, CFLTR_REPOSITORY="")
     text = (rebuilt.root / "_build" / f"{editions.NAME}.tex").read_text()
 
     found = [

@@ -5,9 +5,8 @@ import inspect
 import re
 
 import pytest
-from claim_files import registry_of
 from kept_text import same_as_kept
-from test_scoreboard import FILE, SMOKE, VALUES, measured  # noqa: F401
+from test_scoreboard import SMOKE, VALUES, measured  # noqa: F401
 from toy import PAGES, REPOSITORY, Toy
 
 import cfltr_core as cf
@@ -18,7 +17,6 @@ from book_tools.site import front
 from book_tools.site.front import FIGURE, findings, source_counts
 from book_tools.site.pages import write_accompanying
 from book_tools.site.scoreboard import SOURCES_PAGE
-from cfltr_book.reporting import claim_registry
 from cfltr_book.reporting.wording import OWN, SOURCES
 from cfltr_core.files import write_json, write_whole
 
@@ -39,18 +37,6 @@ def counts(text: str) -> list[str]:
 
 def test_the_findings_are_counted(measured: Toy) -> None:  # noqa: F811
     same_as_kept(PAGES / "findings.md", findings(Book(measured.root), SMOKE))
-
-
-def test_what_was_known_before_a_prediction_is_counted(measured: Toy, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    reasons = {"A18-true": "A trial saw it.", "A18-seen": "trials on other seeds", "J20-small": "as in industrial use"}
-    entries = [{**one, "reason": reasons.get(one["id"], one["reason"])} for one in FILE]
-    # The successor of the withdrawn statement has a prediction here.
-    entries = [{**one, "predicted": "inconclusive"} if one["id"] == "B-open" else one for one in entries]
-    parsed = registry_of(entries)
-    monkeypatch.setattr(claim_registry, "registry", lambda: {n: s for n, s in parsed.items() if s.withdrawn is None})
-    third = findings(Book(measured.root), SMOKE).splitlines()[2]
-    assert "6 of these verdicts came out so; 1 of the 10 took the place of" in third
-    assert "the reasons of 2 mention a trial" in third
 
 
 def test_what_has_no_verdict_is_counted_too(measured: Toy) -> None:  # noqa: F811
