@@ -62,7 +62,7 @@ def test_an_exception_from_the_default_tolerance(tmp_path: Path) -> None:
 
 
 def test_a_run_against_its_reference(executed: Toy) -> None:
-    assert "no reference" in executed.cli("verify")
+    assert "no reference" in executed.cli("verify", code=1)
     executed.cli("accept")
     assert "1 figures and 1 numbers compared with the reference" in executed.cli("verify")
 
@@ -83,7 +83,7 @@ def test_a_run_against_its_reference(executed: Toy) -> None:
     executed.cli("verify", "--chapter", "92")
     (folder / "fig-toy.csv").unlink()
     (folder / "records.json").write_text("{}")
-    missing = executed.cli("verify")
+    missing = executed.cli("verify", code=1)
     assert "figure fig-toy: the reference has none" in missing
     assert "record toy-length: the reference has none" in missing
 
