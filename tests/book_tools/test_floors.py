@@ -74,19 +74,6 @@ def test_what_breaks_the_plan(package: Path, module: str, line: str, message: st
     assert any(message in problem for problem in floor_problems(package, HOUSE))
 
 
-def test_the_plan_is_read_from_the_docstring(package: Path) -> None:
-    path = package / "__init__.py"
-    table = "2      this file             a\n1      ``left``, ``right``   b c\n0      other files           d\n"
-    path.write_text(f'"""A house.\n\n{table}\nOnly ``left``\nmay import ``right``.\n"""\n')
-    plan = plan_of(package)
-    assert plan.floors == {"__init__": 2, "__main__": 2, "left": 1, "right": 1, REST: 0}
-    assert plan.beside == {("left", "right")}
-    # The door is one of the other files here, on the ground.
-    problems = floor_problems(package, plan.floors, plan.beside)
-    assert problems
-    assert all(problem.startswith("house.door, ") and "higher floor" in problem for problem in problems)
-
-
 def test_one_error_lists_the_problems_of_all() -> None:
     def half(number: int) -> int:
         if number % 2:

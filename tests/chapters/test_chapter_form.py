@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from chapter_form import form_problems_of, names_of
+from chapter_form import form_problems_of
 from kept_text import same_as_kept
-from visible import Cell, cells_of, path_words, prose_of
+from visible import Cell, cells_of, prose_of
 
 from cfltr_book.reporting.claim_registry import registry
 
@@ -132,26 +132,6 @@ def test_a_chapter_written_anew_has_ten_questions_for_its_readers() -> None:
         assert all("?" in question for question in questions)
 
 
-def test_names_of_a_cell() -> None:
-    code = """%matplotlib inline
-import numpy as np
-from a import b as c
-total = sum(n for n in numbers)
-def f(x, *, y=default):
-    inner = x + shared
-    def g():
-        return inner + deep
-    return g
-class K(Base):
-    held = at_class
-for i, (j, k) in pairs: last = i
-with opened() as stream: pass
-"""
-    defined, read = names_of(code)
-    assert defined == {"np", "c", "total", "f", "K", "i", "j", "k", "last", "stream"}
-    assert read == {"sum", "numbers", "default", "shared", "deep", "Base", "at_class", "pairs", "opened", "i"}
-
-
 WORD = "word " * 12
 # The texts of the smallest chapter in the form: up to its code, to its proof, to the exercise in code, and to the end.
 TEXTS = Path(__file__).with_name("sound.md").read_text(encoding="utf-8")
@@ -261,40 +241,6 @@ def test_what_is_found_in_notebooks_that_depart_from_the_form() -> None:
         assert every[: len(old)] == old
         lines += [f"{name}:", *(f"  {line}" for line in old), *(f"+ {line}" for line in every[len(old) :])]
     same_as_kept(Path(__file__).with_name("findings.txt"), "\n".join(lines) + "\n")
-
-
-def test_words_are_counted_on_the_path_only() -> None:
-    """Those of folds, margins and solutions are none, nor are formulas, labels and numbers of headings."""
-    fold = ":::{{{}}}{}\nNot these words.\n\n:::\n"
-    folds = [("margin", ""), ("dropdown", " Nor these"), ("solution", " ex-a\n:class: dropdown")]
-    text = f"""## 1. Two words
-
-One $x + y$ two, {{glue:text}}`three` - four.
-
-$$
-x y z
-$$ (eq-x)
-
-{"".join(fold.format(*one) for one in folds)}
-:::{{prf:theorem}} Title
-:label: thm-x
-
-Five.
-
-:::
-
-:::{{solution-start}} ex-b
-:class: dropdown
-
-:::
-
-Nor these.
-
-:::{{solution-end}}
-:::
-
-Six."""
-    assert path_words(text) == len(["1.", "Two", "words", "One", "two", "three", "four", "Title", "Five", "Six"])
 
 
 def test_a_folded_solution_hides_its_cells() -> None:

@@ -38,18 +38,3 @@ def test_streams_lie_in_the_hundred_of_the_chapter(path: Path) -> None:
     assert found
     outside = sorted(stream for stream in found if not first <= stream < first + 100)
     assert not outside, f"{path.name} draws from {outside}: its streams are {first} to {first + 99}"
-
-
-@pytest.mark.parametrize(
-    ("code", "streams"),
-    [
-        ("run.rng(seed, 1701)", {1701}),
-        ("run.each_seed(f, stream=1702)", {1702}),
-        ("run.rng(s, [1703, 6])", {1703}),
-        ("run.rng(s, 1704 if x else 1705)", {1704, 1705}),
-        ("asked = {'stream': 1706, 'rtol': 1}", {1706}),
-        ("rng.random(9)", set()),
-    ],
-)
-def test_every_way_to_give_a_stream_is_read(code: str, streams: set[int]) -> None:
-    assert streams_in(code) == streams

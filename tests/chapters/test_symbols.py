@@ -46,16 +46,3 @@ def test_the_table_holds_no_letter_that_a_chapter_does_not_use() -> None:
                 assert symbol.letters & used[chapter], f"{symbol.written} in chapter {chapter}"
         if symbol.chapters is None:
             assert symbol.letters <= set().union(*used.values()), f"{symbol.written} in no chapter"
-
-
-def test_letters_and_table_are_read_as_they_are_written() -> None:
-    assert letters(r"\hat R_{\text{IPS}} = \frac{1}{S}\sum_d \mathbf w \cdot \bar r(d)\log_2 \mathbb{E}_q") == {
-        *("hat R", "S", "d", "mathbf w", "bar r", "mathbb E", "q"),
-    }
-    page = "* - $S$, $S_q$\n  - sessions\n  - `n`\n  - 1–3, 11\n* - $q$\n  - query\n  - –\n  - all\n" + (
-        "## Letters that clash\n* - $z$\n  - a\n  - b\n  - 1\n"
-    )
-    sessions, query = table(page)
-    assert (sessions.written, sessions.chapters, query.chapters) == (("S", "S_q"), {1, 2, 3, 11}, None)
-    assert [sessions.means_in(2), sessions.means_in(4), query.means_in(4)] == [True, False, True]
-    assert sessions.letters == {"S", "q"}
