@@ -60,20 +60,13 @@ def test_blocks_may_end_anywhere(monkeypatch: pytest.MonkeyPatch, block: int) ->
         assert found.offsets.tolist() == [0, 2, 3]
 
 
+# Beside those that damaged files have, below.
 TRAPS = {
-    "windows line ends": b"1 qid:1 1:0.5\r\n0 qid:1 1:2\r\n1 qid:2 1:3\r\n",
-    "comments": b"1 qid:1 1:0.5 #docid = GX008-86 inc = 1 prob = 0.08\n0 qid:1 1:2#1:7 2:8\n",
-    "lines of comment, blank lines": b"# 1 qid:9 1:9\n\n1 qid:1 1:0.5\n   \n\t\n0 qid:1 1:2\n#\n",
     "NULL": b"1 qid:1 1:NULL 2:3\n0 qid:1 1:2 2:null\n",
-    "ids in any order": b"1 qid:1 3:0.3 1:0.1 2:0.2\n0 qid:1 2:5 1:4\n",
-    "Latin-1 in a comment": b"1 qid:1 1:0.5 # citt\xe0 \x85\xa0\n0 qid:1 1:2\n",
     "last line without an end": b"1 qid:1 1:0.5\n0 qid:2 1:2",
     "last line without an end, a query of one": b"1 qid:1 1:0.5 2:1\n0 qid:2 2:7",
-    "tabs and wide gaps": b"1\tqid:1\t1:0.5  2:3\t\n 0  qid:1 1:2 \n",
     "values that no float holds": b"1 qid:1 1:1.8e308 2:-1.8e308\n0 qid:1 1:1e400 2:-1e400\n1 qid:1 1:inf 2:-INF\n",
     "values that no float32 holds": b"1 qid:1 1:1e39 2:-3.5e38\n0 qid:1 1:3.4e38 2:1e-60\n",
-    "negative values": b"1 qid:1 1:-0.5 2:-1e-3\n0 qid:1 1:-2\n",
-    "large qids": b"1 qid:18446744073709551617 1:1\n0 qid:18446744073709551618 1:2\n",
     "one query, two spellings": b"1 qid:007 1:1\n0 qid:7 1:2\n0 qid:+7 1:3\n",
     "grades as decimals": b"1.0 qid:1 1:1\n2.000000 qid:1 1:2\n0e0 qid:1 1:3\n",
     "sparse lines": b"1 qid:1 5:1\n0 qid:1\n2 qid:1 2:1\n0 qid:1\n0 qid:2 1:1 2:1\n",
@@ -92,7 +85,10 @@ def test_traps(tmp_path: Path, trap: str, zipped: bool) -> None:
     head = b"2 qid:-3 4:1\n" * 200 if trap != "a byte order mark" else b""
     for content in (TRAPS[trap], TRAPS[trap] + tail, head + TRAPS[trap]):
         expected = letor_literal.parse(content)
-        data, report = read(tmp_path, gzip.compress(content) if zipped else content)
+        (tmp_path / "a.txt").write_bytes(gzip.compress(content) if zipped else content)
+        reports: list[ReadReport] = []
+        data = read_svmlight(tmp_path / "a.txt", report=reports.append)
+        (report,) = reports
         np.testing.assert_array_equal(data.features, np.array(expected["features"], dtype=np.float32))
         assert data.relevance.tolist() == expected["grades"]
         assert data.offsets.tolist() == expected["offsets"]
@@ -235,34 +231,11 @@ def parse(text: str, n_features: int | None = None, cap: float = LARGEST, drop: 
     return svmlight.parse(io.BytesIO(text.encode()), "text", n_features, cap, drop)
 
 
-# Lines of the usual shape, and lines that only the careful way understands.
-USUAL = [
-    b"0 qid:1 1:0.5\n", b"30 qid:1 1:0.5\n", b"2.0 qid:1 1:0.5\n", b"1 qid:0 1:1\n0 qid:0 1:2\n",
-    b"1 qid:0 1:1\n0 qid:1 1:2\n", b"1 qid:-1 1:1\n0 qid:0 1:2\n", b"1 qid:1 1:1 3:2\n1 qid:1 1:3 3:4\n",
-    b"1 qid:1 1:1 3:2\n1 qid:1 2:3 3:4\n", b"1 qid:1 1:1 2:2\n1 qid:1 1:3\n", b"1 qid:1 1:1\n1 qid:1\n",
-    b"1 qid:1 1:-1.5e-3 2:+2. 3:.5 4:1E2\n",
-]  # fmt: skip
-UNUSUAL = [b"1  qid:1 1:1\n", b"1\tqid:1 1:1\n", b"1 qid:1 2:2 1:1\n", b"1 qid:1 1:NULL 2:1\n",
-           b"1 qid:1 1:-inf 2:Infinity\n"]  # fmt: skip
-
-
 def same(found: Parsed, rows: list[list[float]], grades: list[int], offsets: list[int]) -> None:
     np.testing.assert_array_equal(found.features, np.array(rows, dtype=np.float32))
     assert (found.grades.tolist(), found.offsets.tolist()) == (grades, offsets)
     assert (found.features.dtype, found.grades.dtype, found.offsets.dtype) == (np.float32, np.int8, np.int64)
     assert found.width == len(rows[0])
-
-
-@pytest.mark.parametrize("text", USUAL + UNUSUAL)
-def test_the_fast_way_is_for_the_usual_shape_and_means_the_same(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted, careful, taken = letor_literal.parse(text), svmlight._careful, []
-    expected = [wanted[name] for name in ("features", "grades", "offsets")]
-    monkeypatch.setattr(svmlight, "_careful", lambda *line: taken.append(line) or careful(*line))
-    found = parse(text.decode())
-    same(found, *expected)
-    assert (len(taken), found.nulls) == (text in UNUSUAL, wanted["nulls"])
-    monkeypatch.setattr(svmlight, "_SHAPE", b"")  # no line has the usual shape
-    same(parse(text.decode()), *expected)
 
 
 def test_the_largest_id_that_is_read_and_the_first_that_is_not() -> None:
