@@ -69,7 +69,7 @@ class Decision(Interval):
     periods : mapping of names to Decision
         Of each period, at a level that holds for all of them together; empty if they were not asked for.
     ab_test : Decision, optional
-        Of the same two rankers by their own sessions.
+        Of the same two rankers by their own sessions; what is missing is counted in sessions of the whole log.
     notes : tuple of str
         What else is to be known, in sentences.
     red : tuple of str

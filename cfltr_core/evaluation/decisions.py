@@ -176,7 +176,7 @@ def decide(
     if ab_test is not None:
         if not isinstance(log, Events):
             raise TypeError("ab_test: the sessions of a ranker are told by Events; give log=events.part(…)")
-        read = decision({0: ab_sums(log, ab_test, metric=new.metric, line=line)}, each)
+        read = decision({0: ab_sums(log, ab_test, metric=new.metric, line=line)}, each, n=log.n_sessions)
     every = {group for of_period in parts.values() for group in of_period}
     whole = {group: reduce(add, [of[group] for of in parts.values() if group in of]) for group in every}
     notes = (*_below_pages(new, displays.offsets, len(line.slope)), *_notes(log))
@@ -207,14 +207,19 @@ def _by_user(log: Events) -> dict[int, ClickLog]:
 
 
 def _decision(
-    parts: Sequence[Sums], line: ClickLine, metric: str, *, smallest: float, level: float, same: bool, **more: Any
-) -> Decision:
-    """The decision on sums that add up; of rankers that are the ``same`` nothing is uncertain."""
+    parts: Sequence[Sums], line: ClickLine, metric: str, *, smallest: float, level: float, same: bool,
+    n: int | None = None, **more: Any,
+) -> Decision:  # fmt: skip
+    """The decision on sums that add up; of rankers that are the ``same`` nothing is uncertain.
+
+    ``n`` are the sessions of the log where the sums have other weights, as those of an A/B test have.
+    """
     sums = reduce(add, parts)
     found = interval_of(sums, line.covariance, level=level, by_user=parts)
     if same:
         found = replace(found, interval=(0.0, 0.0), sampling=(0.0, 0.0), of_clicks=0.0, of_theta=0.0)
-    answer, n = answer_of(*found.interval, smallest), round(float(sums.sessions.sum()))
+    answer = answer_of(*found.interval, smallest)
+    n = round(float(sums.sessions.sum())) if n is None else n
     return Decision(
         **vars(found),
         answer=answer,

@@ -193,6 +193,10 @@ def test_an_ab_test_compares_sessions_of_the_same_query_and_period() -> None:
     read = cf.decide(NEW, OLD, ab_test=("B", "A"), **case).ab_test
     assert read is not None
     assert read.difference == pytest.approx(math.fsum(totals.values()) / math.fsum(weights.values()), rel=1e-12)
+    # What is missing is counted in sessions of the log, as the interval is made from all of them, and not in pairs.
+    assert read.n_sessions == EVENTS.n_sessions > sums.sessions.sum()
+    assert read.answer == "undecided"
+    assert read.sessions_more == sessions_missing(read, EVENTS.n_sessions, smallest=0.1)
     turned = cf.decide(NEW, OLD, ab_test=("A", "B"), **case).ab_test
     assert turned is not None
     assert turned.interval == pytest.approx((-read.interval[1], -read.interval[0]))
