@@ -96,6 +96,16 @@ def test_trust_is_taken_off_and_its_error_is_in_the_interval() -> None:
     assert unsure.standard_error**2 - of_theta == pytest.approx(found.standard_error**2, rel=1e-9)
 
 
+def test_a_choice_by_exposure_takes_events() -> None:
+    case: dict[str, Any] = {"smallest": 0.1, "user": cf.PositionBasedUser(SLOPE.tolist()), "rule": "exposure"}
+    for better, worse in ((NEW, OLD), (OLD, NEW)):
+        found, counted = (
+            cf.choose_safely({"it": better}, worse, log=log, shares=shares, **case).chosen
+            for log, shares in ((EVENTS, EVENTS), (EVENTS.log(), EVENTS.displays()))
+        )
+        assert found == counted
+
+
 @pytest.mark.oracle("decisions.decide", "query_intervals.interval_of", "query_intervals.Interval.standard_error")
 @pytest.mark.parametrize("seed", range(3))
 def test_periods_have_displays_and_attractions_of_their_own(seed: int) -> None:
