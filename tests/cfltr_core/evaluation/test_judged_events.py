@@ -169,13 +169,16 @@ def test_sessions_of_a_user_are_alike(by: Literal["period"] | None) -> None:
 
 @pytest.mark.oracle("decisions.decide", "estimands.ab_sums")
 def test_an_ab_test_compares_sessions_of_the_same_query_and_period() -> None:
+    # Some sessions are of a third ranker.
+    rows = ROWS.assign(ranker=ROWS["ranker"].where(ROWS["session"] % 9 > 0, "C"))
+    events = cf.read_events(rows, EVENTS.index.assign(x=0.0), split=None)
     pages = [
-        (int(query), period, ranker, rows.sort_values("position")["clicked"].tolist())
-        for (_, query, period, ranker), rows in ROWS.groupby(["session", "query", "period", "ranker"])
+        (int(query), period, ranker, page.sort_values("position")["clicked"].tolist())
+        for (_, query, period, ranker), page in rows.groupby(["session", "query", "period", "ranker"])
     ]
     totals, weights = oracles.ab_parts(pages, ("B", "A"), GAIN, SLOPE.tolist(), INTERCEPT.tolist())
     line = click_line(3, trust_curve(), None)
-    sums = ab_sums(EVENTS, ("B", "A"), metric=cf.dcg(3), line=line)
+    sums = ab_sums(events, ("B", "A"), metric=cf.dcg(3), line=line)
     for query in range(QUERIES):
         assert sums.totals[query] == pytest.approx(totals.get(query, 0.0), abs=1e-12)
         assert sums.sessions[query] == pytest.approx(weights.get(query, 0.0), abs=1e-12)
@@ -184,14 +187,14 @@ def test_an_ab_test_compares_sessions_of_the_same_query_and_period() -> None:
         return math.fsum(oracles.ab_parts(pages, ("B", "A"), GAIN, at[:3], at[3:])[0].values())
 
     np.testing.assert_allclose(sums.gradient, oracles.differences(value, [*SLOPE, *INTERCEPT]), rtol=1e-6, atol=1e-7)
-    case: dict[str, Any] = {"log": EVENTS, "shares": EVENTS, "smallest": 0.1, "curve": trust_curve()}
+    case: dict[str, Any] = {"log": events, "shares": events, "smallest": 0.1, "curve": trust_curve()}
     read = cf.decide(NEW, OLD, ab_test=("B", "A"), **case).ab_test
     assert read is not None
     assert read.difference == pytest.approx(math.fsum(totals.values()) / math.fsum(weights.values()), rel=1e-12)
     turned = cf.decide(NEW, OLD, ab_test=("A", "B"), **case).ab_test
     assert turned is not None
     assert turned.interval == pytest.approx((-read.interval[1], -read.interval[0]))
-    refuses("ab_test[1] is 'C': the rankers of the log are 'A', 'B'", cf.decide, NEW, OLD, ab_test=("A", "C"), **case)
+    refuses("ab_test[1] is 'D': the rankers of the log are 'A', 'B'", cf.decide, NEW, OLD, ab_test=("A", "D"), **case)
     apart = EVENTS.subset(queries=range(3), rankers=["A"])
     refuses("ab_test: 'A' and 'B' never met the", cf.decide, NEW, OLD, ab_test=("A", "B"), **{**case, "log": apart})
 
@@ -269,6 +272,8 @@ def test_an_origin_meets_those_that_share_sessions() -> None:
         for other in every:
             cells = [set(map(tuple, some.sessions.drop(columns="sessions").values.tolist())) for some in (one, other)]
             assert one.origin.meets(other.origin) == oracles.is_positive(len(cells[0] & cells[1]))
+    one_session_each, _ = shop(2, sessions=12, parts=False)
+    assert one_session_each.origin.meets(one_session_each.origin)
     assert not EVENTS.origin.meets(PARTED.origin)
     assert not EVENTS.origin.meets(None)
     assert not PARTED.origin.whole_queries

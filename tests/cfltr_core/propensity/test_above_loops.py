@@ -11,7 +11,6 @@ from refusals import refuses
 import cfltr_core as cf
 from cfltr_core.clicks.other_users import CascadeUser
 from cfltr_core.clicks.pages import PageCounts
-from cfltr_core.clicks.pages import PageCounts
 from cfltr_core.propensity.clicks_above import page_displays
 
 PLACES = 4
