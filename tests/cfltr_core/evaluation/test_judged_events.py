@@ -15,7 +15,7 @@ from refusals import refuses
 
 import cfltr_core as cf
 from cfltr_core.clicks.event_counts import Events
-from cfltr_core.evaluation.estimands import ab_sums, click_line, exposure_sums
+from cfltr_core.evaluation.estimands import Sums, ab_sums, click_line, exposure_sums
 from cfltr_core.evaluation.query_intervals import Interval, hides_the_answer, interval_of, sessions_missing
 from cfltr_core.propensity.curves import PropensityCurve
 from cfltr_core.propensity.trust_curves import TrustCurve
@@ -197,6 +197,15 @@ def test_an_ab_test_compares_sessions_of_the_same_query_and_period() -> None:
     refuses("ab_test[1] is 'D': the rankers of the log are 'A', 'B'", cf.decide, NEW, OLD, ab_test=("A", "D"), **case)
     apart = EVENTS.subset(queries=range(3), rankers=["A"])
     refuses("ab_test: 'A' and 'B' never met the", cf.decide, NEW, OLD, ab_test=("A", "B"), **{**case, "log": apart})
+
+
+def test_two_queries_have_one_degree_of_freedom() -> None:
+    two = np.ones(2)
+    sums = Sums(
+        totals=np.array([0.0, 1.0]), sessions=9 * two, least=0 * two, most=0 * two, gradient=np.zeros(2),
+        size=9 * two, squares=18.0, told=1.0, asked_for=1.0, clicks=18,
+    )  # fmt: skip
+    assert interval_of(sums, np.zeros((2, 2)), level=0.95).quantile == pytest.approx(math.tan(0.95 * math.pi / 2))
 
 
 @pytest.mark.oracle("query_intervals.sessions_missing")
