@@ -291,7 +291,7 @@ told from it; take it again with the pages on which nothing was clicked
 
 def _chance_of_all(n: int, hits: int, of: int, all_hits: int) -> float:
     """How likely all ``n`` of a group are hits at the rate of the others; 1 if they are not, 0 without others."""
-    if hits < n or n == 0:
+    if hits < n:
         return 1.0
     # One more of either kind: a rate of 1 is never certain.
     return float(np.exp(n * np.log((all_hits - hits + 1) / (of - n + 2)))) if n < of else 0.0

@@ -171,7 +171,7 @@ def _risk(
     seen = shares.share[counted] * user.propensity(shares.rank[counted])
     exposure = np.bincount(shares.document[counted], seen, minlength=n_docs)
     asked = log.sessions[query_index(log.offsets)] / log.n_sessions
-    weighted = np.where((weights.lam != 0) & (asked > 0), weights.lam**2 * asked, 0.0)
+    weighted = weights.lam**2 * asked
     if (weighted[exposure == 0] > 0).any():
         return math.inf
     bound = float(np.divide(weighted, exposure, out=np.zeros(n_docs), where=exposure > 0).sum()) / log.n_sessions

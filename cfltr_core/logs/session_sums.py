@@ -133,7 +133,7 @@ def _groups(sessions: Any) -> Any:
     implied = s.log_none.exp()
     residual = no_click - implied * (1 - s.linear)
     # A rate of one session is that session's click: it says nothing.
-    own = (s.least > 1).ifelse(s.least / (s.least - 1.0).nullif(0), 0.0).coalesce(0.0)
+    own = (s.least / (s.least - 1.0).nullif(0)).coalesce(0.0)
     short = s.places < s.longest
     # A page that was cut at its last click is no bot's.
     whole = (s.places >= LEAST_PLACES) & ~short

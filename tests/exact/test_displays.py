@@ -324,6 +324,14 @@ def test_estimated_exposure_lies_within_four_standard_errors(name: str) -> None:
         np.testing.assert_allclose(spread[:4], promised[:4], rtol=0.35)
 
 
+def test_a_document_on_no_page_has_the_error_that_is_expected() -> None:
+    """All pages show A and B: of C's variance, w³ Σ_r (Σ_{s > r} θ_s / W_s)² / W_r, nothing is seen."""
+    w, theta = math.exp(-25), 0.5
+    policy = cf.PlackettLucePolicy([25, 0, -25], [0, 3], cutoff=2)
+    _, error = policy.estimate_exposure(cf.PositionBasedUser([1, theta]), 100, rng=np.random.default_rng(0))
+    assert error[2] == pytest.approx(math.sqrt(w**3 * (theta / (1 + w)) ** 2 / (1 / w + 1 + w) / 100), rel=1e-6, abs=0)
+
+
 def test_pages_that_come_one_at_a_time() -> None:
     """The spread within a block of one page is 0: all of it comes from joining the blocks."""
     policy, pages = POLICIES["Plackett-Luce"]()

@@ -196,7 +196,7 @@ def test_choose_safely(seed: int, smallest: float, n: int) -> None:
 @pytest.mark.parametrize("cutoff", [None, 3])
 def test_choose_safely_by_exposure(cutoff: int | None) -> None:
     seen = set()
-    for seed, sessions in product(range(4), (1, 30_000)):
+    for seed, sessions in product(range(4), (1, 30, 30_000)):
         log, shares, _ = world(20, sessions, seed=seed)
         n_docs, rng = int(log.offsets[-1]), np.random.default_rng(seed)
         exposure = np.array(oracles.shared_exposure(table_of(shares), n_docs, THETA))
@@ -228,6 +228,12 @@ def test_what_nobody_could_see_is_never_safe_by_exposure() -> None:
         {"good": rankers["good"]}, rankers["bad"], shares=shares, rule="exposure", **{**case, "log": silent}
     )
     assert found.chosen is None
+
+
+def test_a_candidate_that_ranks_as_production_is_not_chosen() -> None:
+    log, shares, rankers = world(30, 8)
+    given = {"log": log, "shares": shares, "smallest": 0.1, "user": USER}
+    assert cf.choose_safely({"same": rankers["bad"]}, rankers["bad"], **given).chosen is None
 
 
 def test_no_candidate_is_no_choice() -> None:

@@ -97,6 +97,11 @@ def test_interval(value: float, spread: float, level: float) -> None:
     np.testing.assert_allclose(found, oracles.normal_interval(value, spread, level), rtol=0, atol=1e-12)
 
 
+def test_intervals_are_of_95_percent_unless_another_level_is_given() -> None:
+    estimate = Estimate(2.0, 1.0, 10, 5, cf.average_rank())
+    assert estimate.interval() == estimate.report_interval() == pytest.approx((2 - 1.959964, 2 + 1.959964))
+
+
 TRUSTED, PLUS, MINUS = [1.0, 0.5, 0.3], [0.9, 0.8, 0.8], [0.5, 0.3, 0.1]
 TRUSTING = TrustUser(TRUSTED, epsilon_plus=PLUS, epsilon_minus=MINUS)
 

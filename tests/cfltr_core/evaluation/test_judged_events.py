@@ -15,7 +15,7 @@ from refusals import refuses
 
 import cfltr_core as cf
 from cfltr_core.clicks.event_counts import Events
-from cfltr_core.evaluation.estimands import ab_sums, click_line, exposure_sums
+from cfltr_core.evaluation.estimands import Sums, ab_sums, click_line, exposure_sums
 from cfltr_core.evaluation.query_intervals import Interval, hides_the_answer, interval_of, sessions_missing
 from cfltr_core.logs.log_report import LogCheck, LogReport
 from cfltr_core.propensity.curves import PropensityCurve
@@ -111,6 +111,16 @@ def test_trust_is_taken_off_and_its_error_is_in_the_interval() -> None:
     assert unsure.standard_error**2 - of_theta == pytest.approx(found.standard_error**2, rel=1e-9)
 
 
+def test_a_choice_by_exposure_takes_events() -> None:
+    case: dict[str, Any] = {"smallest": 0.1, "user": cf.PositionBasedUser(SLOPE.tolist()), "rule": "exposure"}
+    for better, worse in ((NEW, OLD), (OLD, NEW)):
+        found, counted = (
+            cf.choose_safely({"it": better}, worse, log=log, shares=shares, **case).chosen
+            for log, shares in ((EVENTS, EVENTS), (EVENTS.log(), EVENTS.displays()))
+        )
+        assert found == counted
+
+
 @pytest.mark.oracle("decisions.decide", "query_intervals.interval_of", "query_intervals.Interval.standard_error")
 @pytest.mark.parametrize("seed", range(3))
 def test_periods_have_displays_and_attractions_of_their_own(seed: int) -> None:
@@ -174,13 +184,16 @@ def test_sessions_of_a_user_are_alike(by: Literal["period"] | None) -> None:
 
 @pytest.mark.oracle("decisions.decide", "estimands.ab_sums")
 def test_an_ab_test_compares_sessions_of_the_same_query_and_period() -> None:
+    # Some sessions are of a third ranker.
+    rows = ROWS.assign(ranker=ROWS["ranker"].where(ROWS["session"] % 9 > 0, "C"))
+    events = cf.read_events(rows, EVENTS.index.assign(x=0.0), split=None)
     pages = [
-        (int(query), period, ranker, rows.sort_values("position")["clicked"].tolist())
-        for (_, query, period, ranker), rows in ROWS.groupby(["session", "query", "period", "ranker"])
+        (int(query), period, ranker, page.sort_values("position")["clicked"].tolist())
+        for (_, query, period, ranker), page in rows.groupby(["session", "query", "period", "ranker"])
     ]
     totals, weights = oracles.ab_parts(pages, ("B", "A"), GAIN, SLOPE.tolist(), INTERCEPT.tolist())
     line = click_line(3, trust_curve(), None)
-    sums = ab_sums(EVENTS, ("B", "A"), metric=cf.dcg(3), line=line)
+    sums = ab_sums(events, ("B", "A"), metric=cf.dcg(3), line=line)
     for query in range(QUERIES):
         assert sums.totals[query] == pytest.approx(totals.get(query, 0.0), abs=1e-12)
         assert sums.sessions[query] == pytest.approx(weights.get(query, 0.0), abs=1e-12)
@@ -189,7 +202,7 @@ def test_an_ab_test_compares_sessions_of_the_same_query_and_period() -> None:
         return math.fsum(oracles.ab_parts(pages, ("B", "A"), GAIN, at[:3], at[3:])[0].values())
 
     np.testing.assert_allclose(sums.gradient, oracles.differences(value, [*SLOPE, *INTERCEPT]), rtol=1e-6, atol=1e-7)
-    case: dict[str, Any] = {"log": EVENTS, "shares": EVENTS, "smallest": 0.1, "curve": trust_curve()}
+    case: dict[str, Any] = {"log": events, "shares": events, "smallest": 0.1, "curve": trust_curve()}
     read = cf.decide(NEW, OLD, ab_test=("B", "A"), **case).ab_test
     assert read is not None
     assert read.difference == pytest.approx(math.fsum(totals.values()) / math.fsum(weights.values()), rel=1e-12)
@@ -200,9 +213,18 @@ def test_an_ab_test_compares_sessions_of_the_same_query_and_period() -> None:
     turned = cf.decide(NEW, OLD, ab_test=("A", "B"), **case).ab_test
     assert turned is not None
     assert turned.interval == pytest.approx((-read.interval[1], -read.interval[0]))
-    refuses("ab_test[1] is 'C': the rankers of the log are 'A', 'B'", cf.decide, NEW, OLD, ab_test=("A", "C"), **case)
+    refuses("ab_test[1] is 'D': the rankers of the log are 'A', 'B'", cf.decide, NEW, OLD, ab_test=("A", "D"), **case)
     apart = EVENTS.subset(queries=range(3), rankers=["A"])
     refuses("ab_test: 'A' and 'B' never met the", cf.decide, NEW, OLD, ab_test=("A", "B"), **{**case, "log": apart})
+
+
+def test_two_queries_have_one_degree_of_freedom() -> None:
+    two = np.ones(2)
+    sums = Sums(
+        totals=np.array([0.0, 1.0]), sessions=9 * two, least=0 * two, most=0 * two, gradient=np.zeros(2),
+        size=9 * two, squares=18.0, told=1.0, asked_for=1.0, clicks=18,
+    )  # fmt: skip
+    assert interval_of(sums, np.zeros((2, 2)), level=0.95).quantile == pytest.approx(math.tan(0.95 * math.pi / 2))
 
 
 @pytest.mark.oracle("query_intervals.sessions_missing")
@@ -278,6 +300,8 @@ def test_an_origin_meets_those_that_share_sessions() -> None:
         for other in every:
             cells = [set(map(tuple, some.sessions.drop(columns="sessions").values.tolist())) for some in (one, other)]
             assert one.origin.meets(other.origin) == oracles.is_positive(len(cells[0] & cells[1]))
+    one_session_each, _ = shop(2, sessions=12, parts=False)
+    assert one_session_each.origin.meets(one_session_each.origin)
     assert not EVENTS.origin.meets(PARTED.origin)
     assert not EVENTS.origin.meets(None)
     assert not PARTED.origin.whole_queries

@@ -79,7 +79,11 @@ def test_message_before_any_work(learner: Any, changes: dict[str, Any], message:
     refuses(message, learner, X, LOG, **{"module": Refusing(2, 1), **changes})
 
 
-@pytest.mark.parametrize("metric", [cf.precision(2), cf.dcg(2), cf.dcg(19)])
+# Between ranks 2 and 3 its rise is 2.5 times its derivative.
+STEP = cf.RankWeight("step@2", lambda r: r + 1.5 * (r > 2), derivative=np.ones_like)
+
+
+@pytest.mark.parametrize("metric", [cf.precision(2), cf.dcg(2), cf.dcg(19), STEP])
 def test_a_metric_that_jumps_is_refused_with_the_remedy(metric: cf.RankWeight) -> None:
     k = int(metric.name.partition("@")[2])
     message = rf"^metric: {metric.name} jumps between ranks {k} and {k + 1}, .*fit_lambdaloss\(…, cutoff={k}\)"

@@ -24,6 +24,7 @@ RAGGED_WEIGHTS = [
     [5.0, 1.0, 1.0, 1.0, 1.0],
     [1.0] * 7,
     [1e-12, 1.0, 1e6],
+    [0.1, 0.6, 0.9, 0.6, 0.8],  # by rounding, the last light column finds nothing left
     (1.0 / np.random.default_rng(2).random(1000)).tolist(),
     np.random.default_rng(3).exponential(size=20_000).tolist(),
 ]

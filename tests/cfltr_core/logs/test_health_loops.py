@@ -17,6 +17,7 @@ import cfltr_core as cf
 from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.event_sources import event_table, without_deprecations
 from cfltr_core.logs import homogeneity as room
+from cfltr_core.logs import model_tests
 from cfltr_core.logs.homogeneity import homogeneity, pooled_homogeneity
 from cfltr_core.logs.log_report import LogCheck, LogReport, check_line
 from cfltr_core.logs.model_tests import (
@@ -54,7 +55,7 @@ def small_log(seed: int, sessions: int = 60, *, slots: bool = False) -> list[Eve
 
 
 def counted(events: list[Event]) -> Events:
-    return cf.read_events(frame_of(events), LISTS, split=None, gaps="keep")
+    return cf.read_events(frame_of(events), LISTS, split=None, gaps="keep", unknown="drop")
 
 
 @pytest.mark.oracle("homogeneity.homogeneity")
@@ -115,8 +116,10 @@ def test_rows_of_few_cases_are_left_out_of_pooled_sums() -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_sums_over_sessions_and_pages_are_those_of_a_loop(seed: int, slots: bool) -> None:
     log = small_log(seed, slots=slots)
-    with without_deprecations(), event_table(frame_of(log)) as table:
-        sums = session_sums(table, counted(log))
+    # A session with a document that has no features is left out.
+    read = [*log, (60, 0, 999, 1.0, 1.0, "A", 0), (60, 0, 0, 2.0, 1.0, "A", 0)]
+    with without_deprecations(), event_table(frame_of(read)) as table:
+        sums = session_sums(table, counted(read))
     expected = oracles.session_health(log)
     total = sums.groups.sum(numeric_only=True)
     np.testing.assert_allclose([total[name] for name in expected], list(expected.values()), rtol=1e-9, atol=1e-9)
@@ -128,6 +131,12 @@ def test_sums_over_sessions_and_pages_are_those_of_a_loop(seed: int, slots: bool
         key = (int(pages.query[at][0]), *np.column_stack([names[pages.document[at]], pages.rank[at]]).ravel().tolist())
         found[key] = np.vstack([pages.impressions[at][:1], pages.clicks[at]]).T.tolist()
     assert found == halves
+
+
+def test_a_page_of_one_session_is_compared_with_none() -> None:
+    log = small_log(0)
+    with without_deprecations(), event_table(frame_of([row for row in log if row[0] == 0])) as table:
+        assert session_sums(table, counted(log)).pages is None
 
 
 @pytest.mark.oracle("movement.feedback_test")
@@ -169,7 +178,7 @@ GIVEN = {"relevance": [1, 0, 1, 0, 0, 1] * 30, "sessions": [150] * 60}
 
 
 @pytest.mark.oracle("model_tests.trust_test", "model_tests.curves_test", "model_tests.stopping_test")
-def test_model_tests_are_walds_of_their_estimates() -> None:
+def test_model_tests_are_walds_of_their_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     counts = cf.display_counts(cf.simulate_clicks(POLICY, USER, rng=rng, **GIVEN))
     curve, test = cf.trust_bias(counts), trust_test(counts, redraws=redraws())
@@ -187,6 +196,9 @@ def test_model_tests_are_walds_of_their_estimates() -> None:
     assert stops.size == above.slope
     refuses("pages: no page was shown in two sessions", stopping_test, None, redraws=redraws())
     refuses("half: expected True or False", curves_test, counts, [counts.document < 0], redraws=redraws())
+    # Logs that are drawn anew with z = −2 have the mean z² = 4 of 11/3 queries.
+    monkeypatch.setattr(model_tests, "clicks_above_test", lambda pages: replace(above, z=-2.0))
+    assert stopping_test(pages, redraws=redraws(alpha=1.0)).queries == pytest.approx(11 / 3)
 
 
 @pytest.mark.oracle("model_tests.line_residuals")
@@ -375,6 +387,7 @@ def test_without_rows_five_lines_stay_unchecked_and_one_ranker_is_named() -> Non
     assert report.red == ("links of ranks",)
     found = report.frame.set_index("check")["status"]
     assert (found["choice of the ranker"], found["links of ranks"], report.worst) == ("amber", "red", "red")
+    assert "No document moves." in report.frame["value"].tolist()
 
 
 def test_a_log_of_one_position_has_no_ranks_to_link() -> None:

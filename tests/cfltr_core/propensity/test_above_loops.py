@@ -54,6 +54,11 @@ def test_pages_as_strata() -> None:
     counts = page_displays(cf.count_pages(query, shown, clicked=clicked))
     rows = zip(counts.query, counts.document, counts.rank, counts.impressions, counts.clicks, strict=True)
     assert {(q, d, k): [n, c] for q, d, k, n, c in rows} == {key: cell for key, cell in expected.items() if cell[0]}
+    # The second page was shown in no session.
+    unseen = PageCounts(
+        page=[0, 1], query=[0, 0], document=[7, 7], rank=[1, 2], impressions=[[2, 1], [0, 0]], clicks=[[1, 0], [0, 0]]
+    )
+    assert page_displays(unseen).rank.tolist() == [1]
 
 
 @pytest.mark.oracle("clicks_above.clicks_above_test")
