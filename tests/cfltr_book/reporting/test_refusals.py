@@ -20,6 +20,7 @@ from cfltr_book.reporting.accepted import Accepted, parse_accepted
 from cfltr_book.reporting.claim_registry import Withdrawal, parse_registry
 from cfltr_book.reporting.claims import verdict_of
 from cfltr_book.reporting.figures import band
+from cfltr_book.reporting.pictures import check_texts
 from cfltr_book.reporting.sliders import LONGEST_FACT, MOST
 from cfltr_book.reporting.standing import Standing, entropy
 
@@ -128,6 +129,10 @@ def calls() -> Iterator[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any
     for changes in ({"values": GRID[:, :3]}, {"values": GRID[0]}, {"method": "mine"}):
         yield band, (plt.subplots()[1], [1.0, 2.0, 3.0, 4.0]), {"values": GRID, "method": "ips", **changes}
     yield from ((curves, ([1, 2, 3, 4], lines), {}) for lines in ({"a": GRID[0], "b": [1, 2, 3]}, {}))
+
+
+def test_the_shortest_texts_that_say_something_are_taken() -> None:
+    check_texts("fig-one", caption="x" * 20, alt="1" * 40)
 
 
 def test_what_is_refused(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
