@@ -464,18 +464,22 @@ def everywhere(run: book.Run) -> pd.DataFrame:
 class Month:
     """Last month's clicks on pages that did not change: features (n_docs, n_features), and their log.
 
-    ``deployed`` are the scores by which the pages were made, ``relevance`` is what the customers want.
+    ``before`` is the log of the month before it, ``deployed`` has the scores that made the pages, and ``relevance``
+    is what the customers want.
     """
 
     features: NDArray[np.float32]
     log: cf.ClickLog
+    before: cf.ClickLog
     deployed: FloatArray
     relevance: FloatArray
 
 
 @cache
 def month(run: book.Run) -> Month:
-    """The first seed's population, seen through its deployed page in an ordinary log."""
-    w = world(run, run.seed)
-    log = run.simulate(w.policy(0.0), USER, relevance=w.relevance, rng=run.rng(run.seed, 1107), n_sessions=ORDINARY)
-    return Month(w.queries.features, log, -w.rank.astype(float), w.relevance)
+    """The first seed's population, seen through its deployed page in two ordinary logs."""
+    w, rng = world(run, run.seed), run.rng(run.seed, 1107)
+    log, before = (
+        run.simulate(w.policy(0.0), USER, relevance=w.relevance, rng=rng, n_sessions=ORDINARY) for _ in range(2)
+    )
+    return Month(w.queries.features, log, before, -w.rank.astype(float), w.relevance)

@@ -456,7 +456,8 @@ def test_other_corpora_stand_beside_a_kept_table(monkeypatch: pytest.MonkeyPatch
 def test_last_month_is_the_first_population() -> None:
     month, w = ch11.month(RUN), ch11.world(RUN, 4)
     shown = dcg_by_loops(month.deployed, w.relevance, w.queries.offsets)
-    assert month.log.n_sessions == 100_000
+    assert month.log.n_sessions == month.before.n_sessions == 100_000
+    assert month.log.n_clicks != month.before.n_clicks
     assert (month.log.impressions > 0).sum() == np.minimum(np.diff(w.queries.offsets), 5).sum()
     assert (month.relevance == w.relevance).all()
     assert w.per_query(w.old.gain) == pytest.approx(shown)
