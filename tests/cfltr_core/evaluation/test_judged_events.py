@@ -218,6 +218,14 @@ def test_an_ab_test_compares_sessions_of_the_same_query_and_period() -> None:
     refuses("ab_test: 'A' and 'B' never met the", cf.decide, NEW, OLD, ab_test=("A", "B"), **{**case, "log": apart})
 
 
+def test_an_interval_of_the_ab_test_that_excludes_the_other_is_named() -> None:
+    found = cf.decide(NEW, OLD, log=EVENTS, shares=EVENTS, smallest=0.1, curve=trust_curve())
+    low, high = found.interval
+    for beside in ((low - 1, low), (high, high + 1), (low - 2, low - 1), (high + 1, high + 2)):
+        both = replace(found, ab_test=replace(found, interval=beside))
+        assert ("exclude each other" in both.summary) == (beside[1] < low or beside[0] > high)
+
+
 def test_two_queries_have_one_degree_of_freedom() -> None:
     two = np.ones(2)
     sums = Sums(

@@ -189,6 +189,19 @@ def test_every_value_of_the_objective_is_that_of_its_weights() -> None:
     assert rounds >= 3
 
 
+def test_from_a_start_a_fall_is_a_share_of_what_was_gained_over_zero() -> None:
+    improved = 0
+    for seed in range(0, 24, 2):
+        problem = moderate(seed)
+        start = fit(problem, cf.dcg(), gap=0.1, max_rounds=1)
+        found = fit(problem, cf.dcg(), gap=0.1, decrease=0.5, start=start, max_rounds=2)
+        before, after = found.objective[:2]
+        zero = literal_objective(problem, np.zeros(problem.features.shape[1]), oracles.dcg)
+        assert len(found.round_passes) == 1 + (before - after > 0.5 * (zero - after))
+        improved += before > after
+    assert improved >= 3
+
+
 def with_clumsy_rounds(worse: set[int], problem: Machine, **changes) -> tuple[CCPFit, list[LinearFit]]:
     """A fit for DCG whose solver of the surrogates goes astray in some rounds, and what it would have found."""
     usual, calls = propdcg.minimise, []

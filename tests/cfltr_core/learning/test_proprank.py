@@ -141,6 +141,7 @@ def test_products_block_by_block() -> None:
 
 def test_single_precision_features() -> None:
     """Single precision goes as far as its rounding is small against the gap; from there double, on the same numbers."""
+    apart = 0
     for seed in interesting(20):
         problem = machine(seed)
         x = problem.features.astype(np.float32)
@@ -151,10 +152,12 @@ def test_single_precision_features() -> None:
         literal = oracles.machine(x, problem.offsets, problem.masses, coarse.weights)
         assert best.lower * (1 - 1e-9) <= literal <= best.upper * (1 + 2e-3)
         close = 0.1 * 1e-3 * min(literal, coarse.at_zero - coarse.dual)
+        apart += 0 < coarse.primal - coarse.dual < 8 * float(np.finfo(np.float32).eps) * coarse.primal
         assert abs(coarse.primal - literal) <= close
         assert coarse.dual <= best.upper + close
         whole = fit(problem, 1e-3, features=np.round(problem.features).astype(int))
         assert whole.primal == fit(problem, 1e-3, features=np.round(problem.features)).primal
+    assert apart > 0  # bounds so near each other are one number in double precision only
 
 
 @pytest.mark.oracle("proprank.minimise", "hinge_solver.solve")

@@ -16,8 +16,8 @@ from refusals import refuses
 import cfltr_core as cf
 from cfltr_core.clicks.event_counts import Events
 from cfltr_core.clicks.event_sources import event_table, without_deprecations
+from cfltr_core.logs import health, model_tests
 from cfltr_core.logs import homogeneity as room
-from cfltr_core.logs import model_tests
 from cfltr_core.logs.homogeneity import homogeneity, pooled_homogeneity
 from cfltr_core.logs.log_report import LogCheck, LogReport, check_line
 from cfltr_core.logs.model_tests import (
@@ -220,6 +220,23 @@ def test_under_trust_the_residuals_of_lines_are_tested() -> None:
     assert found.p_value == pytest.approx(tail, rel=1e-6)
     few = counts.subset(counts.cluster < 2)
     refuses("counts: 2 queries are too few", curves_test, few, [few.document % 3 == 0], redraws=redraws(), trust=True)
+
+
+def test_a_half_are_the_documents_that_a_ranker_showed_high(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, given = small_log(0), []
+
+    def taken(counts: cf.DisplayCounts, halves: list, **_: object) -> None:
+        given.append((LISTS["document"].to_numpy()[counts.document], halves))
+        raise ValueError("no")
+
+    monkeypatch.setattr(health, "curves_test", taken)
+    cf.check_log(counted(log), rng=np.random.default_rng(0))
+    ((documents, halves),) = given
+    rankers = sorted("AB", key=lambda name: -len({row[0] for row in log if row[5] == name}))
+    for ranker, half in zip(rankers, halves, strict=True):
+        ranks = [[row[3] for row in log if row[5] == ranker and row[2] == document] for document in documents]
+        mean = [sum(each) / len(each) if each else 5.0 for each in ranks]  # what it never showed is below all pages
+        assert half.tolist() == [one <= np.median(mean) for one in mean]
 
 
 TRUSTING = cf.TrustUser([1, 1 / 2, 1 / 3], epsilon_plus=0.9, epsilon_minus=[0.5, 0.3, 0.1])
